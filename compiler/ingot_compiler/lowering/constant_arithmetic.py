@@ -1,0 +1,116 @@
+"""Elementwise arithmetic on constants: one correctly rounded operation at a time, one NaN.
+
+In: arrays and a buffer for the result. Out: the buffer. Not done here: functions that numpy rounds differently on
+different processors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.types import FLOATS, DType
+
+Arithmetic = Callable[[Sequence[Array], Array], Array]
+"""(operands, buffer of the result's shape and type, which may be one of the operands) -> the buffer."""
+
+_CHUNK_ELEMENTS = 1 << 16  # stays in the cache while it is checked
+
+
+def _with_one_nan(array: Array) -> Array:
+    """Write every NaN of a float array as the positive quiet NaN without payload."""
+    if array.dtype.kind != "f":
+        return array
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, _CHUNK_ELEMENTS):
+        chunk = flat[start : start + _CHUNK_ELEMENTS]
+        found = np.isnan(chunk)
+        if found.any():
+            chunk[found] = np.nan
+    return array
+
+
+def _by(function: np.ufunc) -> Arithmetic:
+    def compute(operands: Sequence[Array], out: Array) -> Array:
+        with np.errstate(all="ignore"):
+            function(*operands, out=out)
+        return _with_one_nan(out)
+
+    return compute
+
+
+def _reciprocal(operands: Sequence[Array], out: Array) -> Array:
+    with np.errstate(all="ignore"):
+        np.divide(out.dtype.type(1), operands[0], out=out)
+    return _with_one_nan(out)
+
+
+def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
+    """min or max, with the sign of a zero decided here: processors give either operand."""
+
+    def compute(operands: Sequence[Array], out: Array) -> Array:
+        left, right = operands
+        if out.dtype.kind != "f":
+            function(left, right, out=out)
+            return out
+        zeros = (left == 0) & (right == 0)
+        negative = (np.signbit(left) | np.signbit(right)) if negative_zero_wins else (np.signbit(left) & np.signbit(right))
+        with np.errstate(all="ignore"):
+            function(left, right, out=out)
+        out[zeros] = np.where(negative, out.dtype.type(-0.0), out.dtype.type(0.0))[zeros]
+        return _with_one_nan(out)
+
+    return compute
+
+
+ARITHMETIC: Mapping[str, Arithmetic] = {
+    "add": _by(np.add),
+    "sub": _by(np.subtract),
+    "mul": _by(np.multiply),
+    "div": _by(np.divide),
+    "sqrt": _by(np.sqrt),
+    "neg": _by(np.negative),
+    "abs": _by(np.absolute),
+    "reciprocal": _reciprocal,
+    "min": _extreme(np.minimum, True),
+    "max": _extreme(np.maximum, False),
+}
+
+
+def may_cast(source: DType, target: DType) -> bool:
+    """Whether a cast is the same on every machine: not from floats to integers, where what does not fit differs."""
+    return source not in FLOATS or target in FLOATS
+
+
+def cast(array: Array, source: DType, target: DType) -> Array:
+    """A new array of type ``target``; floats round to nearest even, integers wrap, bool is ``!= 0``."""
+    if source == "bf16":
+        array = (array.astype(np.uint32) << 16).view(np.float32)
+    if target == "bf16":
+        return _to_bf16(array)
+    with np.errstate(all="ignore"):
+        return _with_one_nan(array.astype(STORAGE_DTYPES[target], order="C"))
+
+
+def _to_bf16(array: Array) -> Array:
+    """Bit patterns of the nearest bf16 (ties to even), rounded once: f64 first to f32 by rounding to odd."""
+    with np.errstate(all="ignore"):
+        single = array.astype(np.float32, order="C")
+        if array.dtype == np.float64:
+            single = _rounded_to_odd(array, single)
+    bits = _with_one_nan(single).view(np.uint32)
+    kept = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    return (np.where(np.isnan(single), np.uint32(0x7FC00000), kept).astype(np.uint32) >> 16).astype(np.uint16)
+
+
+def _rounded_to_odd(wide: Array, single: Array) -> Array:
+    """f32 whose last bit says whether f64 lay beyond it (Boldo and Melquiond 2005): a second rounding is then exact."""
+    back = single.astype(np.float64)
+    inexact = (back != wide) & np.isfinite(single)
+    away = inexact & (np.abs(back) > np.abs(wide))
+    bits = single.view(np.uint32)
+    bits = np.where(away, bits - np.uint32(1), bits)
+    return np.where(inexact, bits | np.uint32(1), bits).astype(np.uint32).view(np.float32)

@@ -1,0 +1,164 @@
+"""Constant expressions: what a graph computes from weights alone, cut out and evaluated with the same bytes everywhere.
+
+In: a graph; for evaluation a reader of constants. Out: the values that can be folded, each one's expression, its bytes.
+Not done here: packing for kernels, storage of the result (a rule), exp, log, matmul and all else whose last bit depends
+on the machine.
+
+Floats are f32 or f64 through + - * / sqrt, each correctly rounded, in the order of the nodes. Which NaN an operation
+gives differs between processors: every NaN that arithmetic makes is written as the quiet NaN 0x7fc00000 (f64:
+0x7ff8000000000000). ``min`` and ``max`` propagate NaN and order -0 before +0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.dims import Sum
+from ingot_compiler.ir.graph import Attribute, Graph, Node, attribute_ints
+from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, cast, may_cast
+from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
+
+GROWTH_MAX = 4  # a folded value may take this many times the bytes of the constants it reads
+GROWTH_FREE_BYTES = 1 << 20  # and this much more
+_SOURCES = frozenset(("constant", "literal", "iota", "dim_values"))
+_ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
+_FLOATS_ONLY = frozenset(("div", "sqrt", "reciprocal"))
+
+
+def constant_values(graph: Graph) -> frozenset[int]:
+    """Values computed from constants and literals alone by ops that can be folded; sources themselves included.
+
+    A value larger than four times the constants it reads and 1 MiB is left to run time, and so is all that needs it.
+    """
+    leaves: dict[int, frozenset[int]] = {}
+    for node in graph.nodes:
+        if any(operand not in leaves for operand in node.operands) or not _is_foldable(graph, node):
+            continue
+        read = frozenset().union(*(leaves[operand] for operand in node.operands))
+        (result,) = node.results
+        if node.op == "constant":
+            read = frozenset((result,))
+        limit_bytes = GROWTH_MAX * sum(_size_bytes(graph.types[leaf]) for leaf in read) + GROWTH_FREE_BYTES
+        if _size_bytes(graph.types[result]) <= limit_bytes:
+            leaves[result] = read
+    return frozenset(leaves)
+
+
+def _size_bytes(tensor: TensorType) -> int:
+    size_bytes = tensor.size_bytes
+    assert isinstance(size_bytes, int)
+    return size_bytes
+
+
+def _is_foldable(graph: Graph, node: Node) -> bool:
+    if node.regions or len(node.results) != 1 or _is_symbolic(tuple(value for _, value in node.attributes)):
+        return False
+    result, operands = graph.types[node.results[0]], [graph.types[operand] for operand in node.operands]
+    if not all(isinstance(dim, int) for dim in result.shape):
+        return False
+    if node.op in _SOURCES or node.op in MOVEMENT:
+        return True
+    if node.op == "cast":
+        return may_cast(operands[0].dtype, result.dtype)
+    if node.op not in ARITHMETIC or result.dtype == "bool":
+        return False
+    return result.dtype in _ARITHMETIC_DTYPES or (result.dtype not in FLOATS and node.op not in _FLOATS_ONLY)
+
+
+def _is_symbolic(value: Attribute) -> bool:
+    return any(map(_is_symbolic, value)) if isinstance(value, tuple) else isinstance(value, Sum)
+
+
+def extract(graph: Graph, value: int) -> Graph:
+    """The graph without inputs that computes ``value``, numbered by depth first search, without sources and marks.
+
+    Equal expressions, wherever they stand, give equal graphs.
+    """
+    producers = graph.producers()
+    renamed: dict[int, int] = {}
+    nodes: list[Node] = []
+    types: list[TensorType] = []
+    waiting = [value]
+    while waiting:
+        top = waiting[-1]
+        node = graph.nodes[producers[top]]
+        missing = [operand for operand in node.operands if operand not in renamed]
+        if top in renamed or not missing:
+            waiting.pop()
+            if top not in renamed:
+                renamed[top] = len(types)
+                types.append(graph.types[top])
+                operands = tuple(renamed[operand] for operand in node.operands)
+                nodes.append(replace(node, operands=operands, results=(renamed[top],), source=(), mark=""))
+        else:
+            waiting += reversed(missing)
+    return Graph((), tuple(nodes), (renamed[value],), tuple(types))
+
+
+def evaluate(expression: Graph, read: ConstantReader) -> memoryview:
+    """The value's bytes, dense, row-major and little-endian: the same on every machine.
+
+    Extra memory: the operands that an op needs at once; views and buffers that nobody reads again are reused.
+    """
+    last_use = {operand: index for index, node in enumerate(expression.nodes) for operand in node.operands}
+    last_use |= dict.fromkeys(expression.outputs, len(expression.nodes))
+    values: dict[int, Array] = {}
+    owned: set[int] = set()  # results of arithmetic that nothing else refers to: may be overwritten
+    for index, node in enumerate(expression.nodes):
+        (result,) = node.results
+        operands = [values[operand] for operand in node.operands]
+        spent = {operand for operand in node.operands if last_use[operand] == index}
+        free = [values[operand] for operand in node.operands if operand in spent & owned]
+        values[result] = _evaluate_node(expression, node, operands, free, read)
+        if node.op in ARITHMETIC or node.op == "cast":
+            owned.add(result)
+        elif node.op in MOVEMENT:
+            # A view refers to its operand, which must not be overwritten then; the copying ops lose a reuse by this.
+            owned.difference_update(node.operands)
+        for operand in spent:
+            del values[operand]
+    (output,) = expression.outputs
+    return memoryview(dense(values[output]).reshape(-1).view(np.uint8)).toreadonly()
+
+
+def _evaluate_node(
+    expression: Graph, node: Node, operands: Sequence[Array], free: Sequence[Array], read: ConstantReader
+) -> Array:
+    tensor = expression.types[node.results[0]]
+    shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
+    attributes: Mapping[str, Attribute] = dict(node.attributes)
+    if node.op == "constant":
+        digest = attributes["digest"]
+        assert isinstance(digest, str)
+        return np.frombuffer(read(digest), STORAGE_DTYPES[tensor.dtype].newbyteorder("<")).reshape(shape)
+    if node.op in _SOURCES:
+        return _source(node, tensor, shape)
+    if node.op in MOVEMENT:
+        return MOVEMENT[node.op](operands, attributes, shape)
+    if node.op == "cast":
+        return cast(operands[0], expression.types[node.operands[0]].dtype, tensor.dtype)
+    return ARITHMETIC[node.op](operands, _output(shape, STORAGE_DTYPES[tensor.dtype], free))
+
+
+def _output(shape: tuple[int, ...], dtype: np.dtype[np.generic], free: Sequence[Array]) -> Array:
+    """A buffer for a result: one that is not needed any more, or a new one."""
+    for array in free:
+        if array.shape == shape and array.dtype == dtype and array.flags.writeable and array.flags.c_contiguous:
+            return array
+    return np.empty(shape, dtype)
+
+
+def _source(node: Node, tensor: TensorType, shape: tuple[int, ...]) -> Array:
+    if node.op == "iota":
+        return np.arange(shape[0]).astype(STORAGE_DTYPES[tensor.dtype])
+    if node.op == "dim_values":
+        return np.array(attribute_ints(node, "values"), np.int64)
+    numbers = np.array(node.attribute("value"), np.float64 if tensor.dtype == "bf16" else STORAGE_DTYPES[tensor.dtype])
+    return cast(numbers.reshape(shape), "f64", "bf16") if tensor.dtype == "bf16" else numbers.reshape(shape)

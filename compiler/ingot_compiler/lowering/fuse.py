@@ -1,0 +1,101 @@
+"""Fusion: layouts and operator groups for one target.
+
+In: a ``PlacedGraph`` and the target. Out: the ``FusedGraph`` (stage 6). Not done here: loops (``lower``), addresses
+(``plan_memory``). The order of decisions is that of the graph; nothing is searched.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
+from ingot_compiler.lowering.fusion.anchors import ANCHORS
+from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
+from ingot_compiler.lowering.fusion.movement import MOVEMENT
+from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
+from ingot_compiler.lowering.views import dense_view, is_dense
+from ingot_compiler.placement.place import PlacedGraph
+from ingot_compiler.targets.target import Target
+
+
+def fuse(placed: PlacedGraph, target: Target) -> FusedGraph:
+    """Group the operations of a graph into kernels; UnsupportedError names every op without lowering."""
+    graph = placed.graph
+    fuser = Fuser(graph, target)
+    _refuse_unknown([node for node in graph.nodes if not _is_folded(fuser, node)])
+    for index, node in enumerate(graph.nodes):
+        if not _is_folded(fuser, node):
+            _visit(fuser, index, node)
+    _store_outputs(fuser)
+    return FusedGraph(
+        tuple(graph.types[value] for value in graph.inputs),
+        tuple(graph.types[value] for value in graph.outputs),
+        tuple(fuser.buffers),
+        tuple(fuser.steps),
+        tuple(fuser.constants),
+    )
+
+
+def _is_folded(fuser: Fuser, node: Node) -> bool:
+    scalar = node.op == "literal" and fuser.types[node.results[0]].rank == 0
+    return not scalar and bool(node.results) and all(fuser.is_constant(result) for result in node.results)
+
+
+def _refuse_unknown(nodes: list[Node]) -> None:
+    unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *ANCHORS, *MOVEMENT})
+    if unknown:
+        raise UnsupportedError(
+            f"no lowering for {', '.join(unknown)}", why="these operations have no kernel on a CPU yet", do="report the model"
+        )
+
+
+def _visit(fuser: Fuser, index: int, node: Node) -> None:
+    if node.op in MOVEMENT:
+        MOVEMENT[node.op](fuser, node)
+    elif node.op in ANCHORS:
+        ANCHORS[node.op](fuser, index, node)
+    elif node.op != "constant":
+        _defer_elements(fuser, index, node)
+
+
+def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
+    """An elementwise node takes its single-use operands into its own kernel, at most one of them with loops."""
+    shape = fuser.types[node.results[0]].shape
+    parts: list[Deferred] = []
+    anchored: int | None = None
+    for position, operand in enumerate(node.operands):
+        part = None
+        if position not in INDEXED_OPERANDS.get(node.op, ()):
+            part = fuser.absorb(operand, shape, anchor_allowed=fuser.types[operand].shape == shape)
+        if part is not None and part.anchored:
+            if anchored is not None and anchored != operand:
+                fuser.where(anchored)  # two anchors: the earlier one becomes an operand
+            anchored = operand
+    leaves = []
+    for position, operand in enumerate(node.operands):
+        part = None
+        if position not in INDEXED_OPERANDS.get(node.op, ()):
+            part = fuser.absorb(operand, shape, anchor_allowed=operand == anchored)
+        if part is None:
+            leaves.append(fuser.leaf(operand))
+        else:
+            parts.append(part)
+    fuser.defer(index, parts, leaves)
+
+
+def _store_outputs(fuser: Fuser) -> None:
+    """Every graph output in its own dense buffer: the workspace buffer it fills becomes it, or it is copied."""
+    taken: set[int] = set()
+    for position, value in enumerate(fuser.graph.outputs):
+        stored = fuser.where(value)
+        kind = fuser.types[value]
+        spec = fuser.buffers[stored.buffer]
+        whole = is_dense(stored.view, kind.shape) and spec.element_count == kind.element_count
+        if spec.kind == "workspace" and whole and spec.dtype == kind.dtype and stored.buffer not in taken:
+            fuser.buffers[stored.buffer] = BufferSpec("output", kind.dtype, kind.element_count, position)
+        else:
+            spec = BufferSpec("output", kind.dtype, kind.element_count, position)
+            place = Stored(fuser.new_buffer(spec), dense_view(kind.shape))
+            fuser.copy(value, place)
+            stored = place
+        taken.add(stored.buffer)

@@ -1,0 +1,217 @@
+"""What each op with loops of its own asks of its operands: layouts, packed weights, what may be fused before it.
+
+In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``). One function and one line per op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
+from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.types import FLOATS, DType, TensorType
+from ingot_compiler.lowering.fusion import packing
+from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
+from ingot_compiler.lowering.kinds.contraction import panel_width
+
+Leaf = tuple[int, Stored]
+AnchorRule = Callable[[Fuser, int, Node], None]
+
+
+def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
+    attributes = make_attributes({**dict(node.attributes), **extra})
+    return replace(node, operands=operands, attributes=attributes)
+
+
+def _compute_dtype(dtype: DType) -> DType:
+    """Half precisions are multiplied in f32."""
+    return "f64" if dtype == "f64" else "f32"
+
+
+def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
+    """The value in another element type: a new value with a deferred cast."""
+    if fuser.types[value].dtype == dtype:
+        return value
+    kind = fuser.types[value]
+    if fuser.is_constant(value):
+        result, stored = fuser.constant(packing.cast_to(fuser.expression(value), dtype))
+        fuser.stored[result] = stored
+        return result
+    result = fuser.new_value(TensorType(dtype, kind.shape))
+    node = Node("cast", (value,), (result,), make_attributes({"dtype": dtype}), (), fuser.nodes[index].source)
+    fuser.nodes.append(node)
+    leaf = fuser.leaf(value)
+    fuser.deferred[result] = Deferred((len(fuser.nodes) - 1,), (leaf,))
+    fuser.uses[result] = 1
+    if value in fuser.halos:
+        fuser.halos[result] = fuser.halos[value]
+    fuser.image_inputs |= {result} if value in fuser.image_inputs else set()
+    return result
+
+
+def conv(fuser: Fuser, index: int, node: Node) -> None:
+    """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for depthwise)."""
+    dtype = _compute_dtype(fuser.types[node.operands[0]].dtype)
+    x = _converted(fuser, index, node.operands[0], dtype)
+    w = node.operands[1]
+    groups = node.attribute("groups")
+    assert isinstance(groups, int)
+    before, after = (_dims(node, name) for name in ("pads_before", "pads_after"))
+    leaves: list[Leaf] = [(x, fuser.image(x, before, after))]
+    weight_shape = fuser.types[w].shape
+    out_channels = weight_shape[0]
+    depthwise = groups != 1 and out_channels == groups and weight_shape[1] == 1 and fuser.is_constant(w)
+    if depthwise:
+        packed, stored = fuser.constant(packing.depthwise_weights(packing.cast_to(fuser.expression(w), dtype)))
+        anchor = _with(node, (x, packed, *node.operands[2:]))
+    elif fuser.is_constant(w):
+        result = fuser.types[node.results[0]].shape
+        rows = dim_product((result[0], *result[2:]))
+        width = panel_width(rows, dim_floordiv(out_channels, groups), fuser.target, dtype)
+        matrix = packing.conv_matrix(packing.cast_to(fuser.expression(w), dtype), groups)
+        packed, stored = fuser.constant(packing.pack_panels(matrix, width))
+        anchor = _with(node, (x, packed, *node.operands[2:]), packed=True, weight_shape=weight_shape)
+    else:
+        packed, stored = _weights_at_run_time(fuser, _converted(fuser, index, w, dtype), groups)
+        anchor = _with(node, (x, packed, *node.operands[2:]), weight_shape=weight_shape)
+    leaves.append((packed, stored))
+    leaves += [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
+    anchor = replace(anchor, operands=(*anchor.operands[:2], *(leaf for leaf, _ in leaves[2:])))
+    fuser.defer_anchor(index, anchor, "depthwise" if depthwise else "conv", leaves)
+
+
+def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
+    """[O, C, kernel..] copied to [G, kernel.., C, O/G] in the workspace."""
+    stored = fuser.where(w)
+    shape = fuser.types[w].shape
+    own = dim_floordiv(shape[0], groups)
+    kernel = shape[2:]
+    strides = stored.view.strides
+    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
+    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *kernel, shape[1], own)))
+    fuser.stored[value] = Stored(stored.buffer, view)
+    return value, fuser.relaid(value, range(len(kernel) + 3))
+
+
+def matmul(fuser: Fuser, index: int, node: Node) -> None:
+    """numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous rows."""
+    result = fuser.types[node.results[0]]
+    if result.dtype not in FLOATS:
+        leaves = [fuser.leaf(operand) for operand in node.operands]
+        fuser.defer_anchor(index, node, "matmul_integer", leaves)
+        return
+    dtype = _compute_dtype(result.dtype)
+    a = _converted(fuser, index, node.operands[0], dtype)
+    b = node.operands[1]
+    a_leaf = a, fuser.contiguous(a)
+    if fuser.is_constant(b) and fuser.types[b].rank == 2:  # noqa: PLR2004
+        rows = dim_product(fuser.types[a].shape[:-1])
+        width = panel_width(rows, result.shape[-1], fuser.target, dtype)
+        packed, stored = fuser.constant(packing.pack_matrix(packing.cast_to(fuser.expression(b), dtype), width))
+        fuser.defer_anchor(index, _with(node, (a, packed), packed=True), "matmul", [a_leaf, (packed, stored)])
+        return
+    b = _converted(fuser, index, b, dtype)
+    fuser.defer_anchor(index, _with(node, (a, b)), "matmul", [a_leaf, (b, fuser.contiguous(b))])
+
+
+def attention(fuser: Fuser, index: int, node: Node) -> None:
+    """q, k, v in f32 with contiguous rows; the mask as it lies."""
+    values = [_converted(fuser, index, operand, "f32") for operand in node.operands[:3]]
+    leaves: list[Leaf] = [(value, fuser.contiguous(value)) for value in values]
+    masks = list(node.operands[3:])
+    if masks and fuser.types[masks[0]].dtype != "bool":
+        masks = [_converted(fuser, index, masks[0], "f32")]
+    leaves += [fuser.leaf(mask) for mask in masks]
+    fuser.defer_anchor(index, _with(node, (*values, *masks)), "attention", leaves)
+
+
+def _with_prologue(fuser: Fuser, index: int, node: Node, kind: str) -> None:
+    """An anchor whose first operand may be an elementwise tree; the others are stored."""
+    first = node.operands[0]
+    part = fuser.absorb(first, fuser.types[first].shape, anchor_allowed=False)
+    leaves = [fuser.leaf(operand) for operand in node.operands[1:]]
+    if part is None:
+        leaves.insert(0, fuser.leaf(first))
+    fuser.defer_anchor(index, node, kind, leaves, [part] if part else [])
+
+
+def rows(fuser: Fuser, index: int, node: Node) -> None:
+    """Softmax and normalisations."""
+    _with_prologue(fuser, index, node, "rows")
+
+
+def reduce(fuser: Fuser, index: int, node: Node) -> None:
+    """Reductions."""
+    _with_prologue(fuser, index, node, "reduce")
+
+
+def pool(fuser: Fuser, index: int, node: Node) -> None:
+    """Windows over an image."""
+    x = node.operands[0]
+    none = (0,) * (fuser.types[x].rank - 2)
+    fuser.defer_anchor(index, node, "pool", [(x, fuser.image(x, none, none))])
+
+
+def stored_only(kind: str) -> AnchorRule:
+    """An op whose operands are all stored, whatever their layout."""
+
+    def rule(fuser: Fuser, index: int, node: Node) -> None:
+        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands])
+
+    return rule
+
+
+def scatter(kind: str) -> AnchorRule:
+    """Updates of a copy of the first operand: the kernel runs at once, on the copy."""
+
+    def rule(fuser: Fuser, index: int, node: Node) -> None:
+        place = fuser.relaid(node.operands[0], range(fuser.types[node.operands[0]].rank))
+        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands[1:]])
+        fuser.materialise(node.results[0], place)
+
+    return rule
+
+
+def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
+    """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
+    w = node.operands[1]
+    groups = node.attribute("groups")
+    assert isinstance(groups, int)
+    stored = fuser.where(w)
+    shape, strides = fuser.types[w].shape, stored.view.strides
+    own = dim_floordiv(shape[0], groups)
+    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
+    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *shape[2:], own, shape[1])))
+    fuser.stored[value] = Stored(stored.buffer, view)
+    packed = value, fuser.relaid(value, range(len(shape) + 1))
+    others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
+    anchor = replace(node, operands=(node.operands[0], value, *node.operands[2:]))
+    fuser.defer_anchor(index, anchor, "conv_transpose", [others[0], packed, *others[1:]])
+
+
+def _dims(node: Node, name: str) -> tuple[Dim, ...]:
+    value = node.attribute(name)
+    assert isinstance(value, tuple)
+    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
+
+
+ANCHORS: dict[str, AnchorRule] = {
+    "argmax": stored_only("argument_reduce"),
+    "argmin": stored_only("argument_reduce"),
+    "attention": attention,
+    "average_pool": pool,
+    "conv": conv,
+    "conv_transpose": conv_transpose,
+    "cumsum": stored_only("cumsum"),
+    "group_norm": stored_only("group_norm"),
+    "layer_norm": rows,
+    "log_softmax": rows,
+    "matmul": matmul,
+    "max_pool": pool,
+    "reduce": reduce,
+    "rms_norm": rows,
+    "scatter_elements": scatter("scatter_elements"),
+    "scatter_nd": scatter("scatter_nd"),
+    "softmax": rows,
+}

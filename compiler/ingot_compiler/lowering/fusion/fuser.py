@@ -1,0 +1,309 @@
+"""The state of fusion: what is stored where, what waits to be fused, and the steps so far.
+
+In: a graph, visited in order. Out: groups and buffers. Not done here: what each op asks for (``anchors``, ``movement``).
+
+A value is a constant, *stored* (in a buffer, seen through a view) or *deferred*: a tree of elementwise ops over stored
+leaves, with at most one *anchor* (an op with loops of its own) in it. A deferred value becomes one kernel when
+somebody needs it stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ingot_compiler.ir.dims import Dim, dim_max
+from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.constant_expression import constant_values, extract
+from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Step, View
+from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
+from ingot_compiler.targets.target import Target
+
+Halo = tuple[tuple[Dim, ...], tuple[Dim, ...]]  # (before, after) per axis
+CHEAP = frozenset(("literal", "iota", "dim_values", "cast"))
+CHANNELS_LAST = frozenset(("conv", "conv_transpose", "depthwise", "pool"))  # kinds whose lanes are channels
+BARE = frozenset(("argument_reduce", "cumsum", "scatter_elements", "scatter_nd"))  # kinds that store what they compute
+FUSED_NODES_MAX = 48  # keeps kernels small: code generation is quadratic in the length of a block
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A value in a buffer."""
+
+    buffer: int
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A value that no kernel has computed yet. ``leaves``: (value, where) of what it reads."""
+
+    nodes: tuple[int, ...]
+    leaves: tuple[tuple[int, Stored], ...]
+    kind: str = "pointwise"
+    anchor: int = -1
+
+    @property
+    def anchored(self) -> bool:
+        """Whether the loops are decided by an anchor."""
+        return self.anchor >= 0
+
+
+class Fuser:
+    """Walks the graph once; a private context, not an API."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self.graph = graph
+        self.target = target
+        self.nodes = list(graph.nodes)  # anchors are replaced by their lowered form
+        self.types = list(graph.types)
+        self.constant_ids = constant_values(graph)
+        self.uses = self._count_uses()
+        self.halos, self.image_inputs = _image_consumers(graph)
+        self.stored: dict[int, Stored] = {}
+        self.deferred: dict[int, Deferred] = {}
+        self.images: dict[int, tuple[Stored, Halo]] = {}  # values that lie channels-last with a zero halo
+        self.buffers: list[BufferSpec] = []
+        self.steps: list[Step] = []
+        self.constants: list[Graph] = []
+        self.constant_buffers: dict[Graph, int] = {}
+        for position, value in enumerate(graph.inputs):
+            kind = self.types[value]
+            self.buffers.append(BufferSpec("input", kind.dtype, kind.element_count, position))
+            self.stored[value] = Stored(position, dense_view(kind.shape))
+
+    def _count_uses(self) -> dict[int, int]:
+        counts: dict[int, int] = {}
+        for node in self.graph.nodes:
+            if any(result in self.constant_ids for result in node.results):
+                continue
+            for operand in set(node.operands):
+                counts[operand] = counts.get(operand, 0) + 1
+        for output in self.graph.outputs:
+            counts[output] = counts.get(output, 0) + 1
+        return counts
+
+    # ---- buffers ----------------------------------------------------------------------------------------------------
+
+    def new_value(self, kind: TensorType) -> int:
+        """A value id for something the graph does not name (a packed weight)."""
+        self.types.append(kind)
+        return len(self.types) - 1
+
+    def new_buffer(self, spec: BufferSpec) -> int:
+        """Append a buffer."""
+        self.buffers.append(spec)
+        return len(self.buffers) - 1
+
+    def workspace(self, kind: TensorType, order: Sequence[int], halo: Halo | None = None) -> Stored:
+        """A new workspace buffer for a tensor stored in ``order``."""
+        none = (0,) * kind.rank
+        before, after = halo or (none, none)
+        view, count = haloed_view(kind.shape, order, before, after)
+        return Stored(self.new_buffer(BufferSpec("workspace", kind.dtype, count)), view)
+
+    def constant(self, expression: Graph) -> tuple[int, Stored]:
+        """(new value id, where) of a folded expression, stored dense; equal expressions share a buffer."""
+        kind = expression.types[expression.outputs[0]]
+        if expression not in self.constant_buffers:
+            spec = BufferSpec("constant", kind.dtype, kind.element_count, len(self.constants))
+            self.constants.append(expression)
+            self.constant_buffers[expression] = self.new_buffer(spec)
+        return self.new_value(kind), Stored(self.constant_buffers[expression], dense_view(kind.shape))
+
+    def is_constant(self, value: int) -> bool:
+        """Whether the build folds the value."""
+        return value in self.constant_ids
+
+    def expression(self, value: int) -> Graph:
+        """How a constant value is computed."""
+        return extract(self.graph, value)
+
+    # ---- stored values ----------------------------------------------------------------------------------------------
+
+    def where(self, value: int) -> Stored:
+        """Where the value lies; a deferred value is computed now."""
+        if value not in self.stored:
+            if self.is_constant(value):
+                self.stored[value] = self.constant(self.expression(value))[1]
+            else:
+                self.materialise(value)
+        return self.stored[value]
+
+    def leaf(self, value: int) -> tuple[int, Stored]:
+        """A value as a kernel's operand."""
+        return value, self.where(value)
+
+    def materialise(self, value: int, into: Stored | None = None) -> Stored:
+        """Emit the kernel of a deferred value, into a given place or a buffer of its natural layout."""
+        deferred = self.deferred.pop(value)
+        place = into or self._place(value, deferred)
+        self._emit(value, deferred, place)
+        self.stored[value] = place
+        return place
+
+    def _place(self, value: int, deferred: Deferred) -> Stored:
+        kind = self.types[value]
+        halo = self.halos.get(value)
+        order = self._natural_order(value, deferred)
+        place = self.workspace(kind, order, halo)
+        if halo is not None:
+            self.fill_halo(value, place, halo)
+        return place
+
+    def _natural_order(self, value: int, deferred: Deferred) -> Sequence[int]:
+        kind = self.types[value]
+        if value in self.image_inputs or (deferred.kind in CHANNELS_LAST and kind.rank > 2):
+            return channels_last(kind.rank)
+        if deferred.kind == "attention":
+            return 0, 2, 1, 3
+        if deferred.kind in ("matmul", "matmul_integer", "reduce", "argument_reduce", "cumsum"):
+            return range(kind.rank)
+        for leaf, stored in deferred.leaves:
+            same = self.types[leaf].shape == kind.shape
+            if same and all(size == 1 or stride != 0 for size, stride in zip(kind.shape, stored.view.strides, strict=True)):
+                return storage_order(stored.view, kind.shape)
+        return range(kind.rank)
+
+    def fill_halo(self, value: int, place: Stored, halo: Halo) -> None:
+        """Emit the kernel that zeroes the border, and remember the image."""
+        before, after = halo
+        attributes = make_attributes({"before": before, "after": after})
+        node = Node("fill_halo", (), (value,), attributes)
+        kind = self.types[value]
+        result = Operand(value, kind, place.buffer, place.view)
+        self.steps.append(Group("fill_halo", (node,), (), (result,), ((value, kind),), 0))
+        self.images[value] = place, halo
+
+    def _emit(self, value: int, deferred: Deferred, place: Stored) -> None:
+        nodes = tuple(self.nodes[index] for index in deferred.nodes)
+        operands: dict[int, Operand] = {}
+        for leaf, stored in deferred.leaves:
+            operands.setdefault(leaf, Operand(leaf, self.types[leaf], stored.buffer, stored.view))
+        result = Operand(value, self.types[value], place.buffer, place.view)
+        named = {*operands, value, *(item for node in nodes for item in (*node.operands, *node.results))}
+        source = tuple(sorted({ordinal for node in nodes for ordinal in node.source}))
+        anchor = deferred.nodes.index(deferred.anchor) if deferred.anchored else -1
+        types = tuple((item, self.types[item]) for item in sorted(named))
+        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source)
+        self.steps.append(group)
+
+    def copy(self, value: int, place: Stored) -> None:
+        """Emit a kernel that copies a stored value to another place."""
+        stored = self.where(value)
+        self._emit(value, Deferred((), ((value, stored),)), place)
+
+    def relaid(self, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:
+        """A copy of a value in another layout."""
+        place = self.workspace(self.types[value], order, halo)
+        self.copy(value, place)
+        if halo is not None:
+            self.fill_halo(value, place, halo)
+        return place
+
+    def contiguous(self, value: int) -> Stored:
+        """The value with stride 1 along its last axis (a copy if it does not lie so)."""
+        stored = self.where(value)
+        kind = self.types[value]
+        if stored.view.strides[-1] == 1 or kind.shape[-1] == 1:
+            return replace(stored, view=View((*stored.view.strides[:-1], 1), stored.view.offset))
+        return self.relaid(value, range(kind.rank))
+
+    def dense(self, value: int) -> Stored:
+        """The value row-major without gaps (a copy if it does not lie so)."""
+        stored = self.where(value)
+        kind = self.types[value]
+        relative = View(stored.view.strides, 0)
+        return stored if is_dense(relative, kind.shape) else self.relaid(value, range(kind.rank))
+
+    def image(self, value: int, before: tuple[Dim, ...], after: tuple[Dim, ...]) -> Stored:
+        """The value channels-last with a zero halo of at least ``before``/``after`` spatial elements."""
+        pads: Halo = ((0, 0, *before), (0, 0, *after))
+        wanted = self.halos.get(value, pads)
+        if value not in self.images:
+            stored = self.where(value)  # may make the image
+            if value not in self.images:
+                kind = self.types[value]
+                fits = stored.view.strides[1] == 1 and not any(pads[0]) and not any(pads[1])
+                if fits and self._rows_adjacent(stored, kind):
+                    return stored
+                none: Halo | None = wanted if any(wanted[0]) or any(wanted[1]) else None
+                place = self.relaid(value, channels_last(kind.rank), none)
+                self.images[value] = place, wanted
+        return self.images[value][0]
+
+    @staticmethod
+    def _rows_adjacent(stored: Stored, kind: TensorType) -> bool:
+        del kind
+        return all(stride != 0 for stride in stored.view.strides[2:])
+
+    # ---- deferring --------------------------------------------------------------------------------------------------
+
+    def is_cheap(self, deferred: Deferred) -> bool:
+        """Whether computing the value again costs nothing."""
+        return all(self.nodes[index].op in CHEAP for index in deferred.nodes) and not deferred.leaves
+
+    def absorb(self, value: int, shape: tuple[Dim, ...], *, anchor_allowed: bool) -> Deferred | None:
+        """The deferred tree of an operand, if a kernel over ``shape`` may contain it; else None."""
+        deferred = self.deferred.get(value)
+        if deferred is None:
+            return None
+        if self.is_cheap(deferred):
+            return deferred
+        same = self.types[value].shape == shape
+        single = self.uses.get(value, 0) == 1
+        small = len(deferred.nodes) < FUSED_NODES_MAX and (same or len(deferred.nodes) <= 2)  # noqa: PLR2004
+        followed = same and anchor_allowed and deferred.kind not in BARE
+        fits = followed if deferred.anchored else small
+        return deferred if single and fits else None
+
+    def defer(self, index: int, parts: Sequence[Deferred], leaves: Sequence[tuple[int, Stored]]) -> None:
+        """Make the result of node ``index`` one deferred tree."""
+        nodes = {index, *(node for part in parts for node in part.nodes)}
+        all_leaves = [leaf for part in parts for leaf in part.leaves] + list(leaves)
+        anchored = next((part for part in parts if part.anchored), None)
+        kind, anchor = (anchored.kind, anchored.anchor) if anchored else ("pointwise", -1)
+        self.deferred[self.nodes[index].results[0]] = Deferred(
+            tuple(sorted(nodes)), tuple(dict(all_leaves).items()), kind, anchor
+        )
+
+    def defer_anchor(
+        self, index: int, node: Node, kind: str, leaves: Sequence[tuple[int, Stored]], parts: Sequence[Deferred] = ()
+    ) -> None:
+        """Make an op with loops of its own a deferred tree, ready to take elementwise followers."""
+        self.nodes[index] = node
+        nodes = tuple(sorted({index, *(item for part in parts for item in part.nodes)}))
+        all_leaves = [leaf for part in parts for leaf in part.leaves] + list(leaves)
+        self.deferred[node.results[0]] = Deferred(nodes, tuple(dict(all_leaves).items()), kind, index)
+
+
+def channels_last(rank: int) -> tuple[int, ...]:
+    """Storage order N, spatial.., C."""
+    return 0, *range(2, rank), 1
+
+
+def _image_consumers(graph: Graph) -> tuple[dict[int, Halo], frozenset[int]]:
+    """(halo that the convolutions reading a value need, values that should lie channels-last)."""
+    halos: dict[int, Halo] = {}
+    images: set[int] = set()
+    for node in graph.nodes:
+        if node.op not in ("conv", "max_pool", "average_pool"):
+            continue
+        value = node.operands[0]
+        images.add(value)
+        if node.op != "conv":
+            continue
+        before, after = ((0, 0, *_pads(node, name)) for name in ("pads_before", "pads_after"))
+        if value in halos:
+            before = tuple(map(dim_max, before, halos[value][0]))
+            after = tuple(map(dim_max, after, halos[value][1]))
+        halos[value] = before, after
+    needed = {value: halo for value, halo in halos.items() if any(halo[0]) or any(halo[1])}
+    return needed, frozenset(images)
+
+
+def _pads(node: Node, name: str) -> tuple[Dim, ...]:
+    value = node.attribute(name)
+    assert isinstance(value, tuple)
+    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))

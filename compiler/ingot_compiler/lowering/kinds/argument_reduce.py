@@ -1,0 +1,44 @@
+"""``argmax`` and ``argmin``: the position of the extreme element along one axis; NaN counts as extreme.
+
+In: a group anchored by one of them. Out: its loop program: units are kept positions. Not done here: top-k.
+"""
+
+from ingot_compiler.ir.dims import dim_product, symbol
+from ingot_compiler.lowering.elements import GroupBuffers
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Local, LoopProgram, Reduce, Store, Value
+from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.targets.target import Target
+
+_LAST = (1 << 63) - 1
+
+
+def lower_argument_reduce(group: Group, target: Target) -> LoopProgram:
+    """The extreme value first, then the first (or last) index that has it."""
+    del target
+    anchor = group.nodes[group.anchor]
+    x, result = group.operands[0], group.results[0]
+    axis, select_last = anchor.attribute("axis"), anchor.attribute("select_last")
+    assert isinstance(axis, int)
+    shape, dtype = x.type.shape, x.type.dtype
+    kept = tuple(other for other in range(len(shape)) if other != axis)
+    buffers = GroupBuffers(group)
+
+    def load(variable: str) -> Value:
+        space = Space(shape, (Run(kept, symbol("p")), Run((axis,), symbol(variable))))
+        return Load(buffers.number(x), space.offset(x.view))
+
+    function = "max" if anchor.op == "argmax" else "min"
+    extreme = Reduce("extreme", "max" if function == "max" else "min", "i", shape[axis], dtype, (), load("i"), lanes=True)
+    found: Value = Apply("equal", (load("j"), Local("extreme", dtype)), "bool")
+    if dtype in ("f16", "bf16", "f32", "f64"):
+        found = Apply("logical_or", (found, Apply("isnan", (load("j"),), "bool")), "bool")
+    other = Constant(-1 if select_last else _LAST, "i64")
+    index = Apply("select", (found, FromIndex(symbol("j"), "i64"), other), "i64")
+    position = Reduce("position", "max" if select_last else "min", "j", shape[axis], "i64", (), index, lanes=True)
+    place = kept if result.type.rank == len(shape) else tuple(range(len(kept)))
+    where = Space(result.type.shape, (Run(place, symbol("p")),))
+    store = Store(buffers.number(result), where.offset(result.view), Local("position", "i64"))
+    units = dim_product(tuple(shape[other] for other in kept))
+    return finish_program(buffers, (extreme, position, store), units, grain_for(shape[axis] * 2))

@@ -1,0 +1,57 @@
+"""Writes zeros into the halo of a buffer, so that convolutions need no edges.
+
+In: a group whose node has the attributes ``before`` and ``after`` (elements per axis of the result). Out: its loop
+program. Not done here: the interior. The padded axes are axes 2 and up of a channels-last image.
+"""
+
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.elements import GroupBuffers
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, If, LoopProgram, Store, Value
+from ingot_compiler.lowering.views import flat_index
+from ingot_compiler.targets.target import Target
+
+
+def lower_fill_halo(group: Group, target: Target) -> LoopProgram:
+    """Units are the stored rows: a row outside the interior is filled whole, others at both ends."""
+    del target
+    result = group.results[0]
+    before, after = (_dims(group, name) for name in ("before", "after"))
+    shape = result.type.shape
+    padded = tuple(size + before[axis] + after[axis] for axis, size in enumerate(shape))
+    outer_axes = (0, *range(2, len(shape) - 1))
+    outer = tuple(padded[axis] for axis in outer_axes)
+    pitch, channels = result.view.strides[-1], shape[1]
+    row = dim_mul(symbol("p"), dim_mul(padded[-1], pitch))
+    buffers = GroupBuffers(group)
+    number = buffers.number(result)
+    zero = Constant(False if result.type.dtype == "bool" else 0, result.type.dtype)
+    inside: Value = Constant(True, "bool")
+    for position, axis in enumerate(outer_axes):
+        index = flat_index(symbol("p"), outer, position)
+        if before[axis] == 0 and after[axis] == 0:
+            continue
+        here = Apply(
+            "logical_and",
+            (Compare("less_equal", before[axis], index), Compare("less", index, before[axis] + shape[axis])),
+            "bool",
+        )
+        inside = Apply("logical_and", (inside, here), "bool")
+
+    def fill(start: Dim, count: Dim) -> For:
+        return For("j", count, "vector", (Store(number, row + start + symbol("j"), zero),))
+
+    ends = (fill(0, before[-1] * pitch), fill((before[-1] + shape[-1]) * pitch, after[-1] * pitch))
+    body = (
+        If(inside, ends),
+        If(Apply("logical_not", (inside,), "bool"), (fill(0, padded[-1] * pitch),)),
+    )
+    assert pitch == channels
+    return finish_program(buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8))
+
+
+def _dims(group: Group, name: str) -> tuple[Dim, ...]:
+    value = group.nodes[0].attribute(name)
+    assert isinstance(value, tuple)
+    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))

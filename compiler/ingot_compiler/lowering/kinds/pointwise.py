@@ -1,0 +1,108 @@
+"""Kernels whose elements are independent: elementwise chains, gathers, pads, copies between layouts.
+
+In: a group without anchor. Out: its loop program. Not done here: reductions and contractions (their own kinds).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
+from ingot_compiler.lowering.elements import Elements, GroupBuffers
+from ingot_compiler.lowering.fused import Group, View
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
+from ingot_compiler.lowering.loops import For, LoopProgram, Store
+from ingot_compiler.lowering.ops import INDEXED_OPERANDS
+from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.views import broadcast_view, storage_order
+from ingot_compiler.targets.target import Target
+
+BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
+SHORT_AXIS = 8  # an innermost axis below this wastes lanes; look for a longer one
+
+
+@dataclass(frozen=True, slots=True)
+class _Loops:
+    """Axes of the outer, flat loop and of the vector loop, outermost first."""
+
+    outer: tuple[int, ...]
+    inner: tuple[int, ...]
+
+
+def lower_pointwise(group: Group, target: Target) -> LoopProgram:
+    """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's storage order."""
+    del target
+    result = group.results[0]
+    shape = result.type.shape
+    loops = _choose_loops(group)
+    outer_count = dim_product(tuple(shape[axis] for axis in loops.outer))
+    inner_count = dim_product(tuple(shape[axis] for axis in loops.inner))
+    unit, lane = symbol("p"), symbol("j")
+    if outer_count == 1:
+        space = Space(shape, (Run(loops.inner, dim_mul(unit, BLOCK_ELEMENTS) + lane),))
+        extent, length = ceil_div(inner_count, BLOCK_ELEMENTS), _block_length(inner_count, unit)
+    else:
+        space = Space(shape, (Run(loops.outer, unit), Run(loops.inner, lane)))
+        extent, length = outer_count, inner_count
+    buffers = GroupBuffers(group)
+    elements = Elements(group, buffers)
+    value = elements.value(result.value, space)
+    body = (*elements.take(), Store(buffers.number(result), space.offset(result.view), value))
+    return finish_program(buffers, (For("j", length, "vector", body),), extent, grain_for(length))
+
+
+def _block_length(total: Dim, unit: Dim) -> Dim:
+    if isinstance(total, int) and total % BLOCK_ELEMENTS == 0:
+        return BLOCK_ELEMENTS
+    if isinstance(total, int) and total < BLOCK_ELEMENTS:
+        return total
+    return dim_min(total - unit * BLOCK_ELEMENTS, BLOCK_ELEMENTS)
+
+
+def _choose_loops(group: Group) -> _Loops:
+    result = group.results[0]
+    shape = result.type.shape
+    order = [axis for axis in storage_order(result.view, shape) if shape[axis] != 1]
+    if not order:
+        return _Loops((), ())
+    vector_axis = _vector_axis(group, order)
+    order.remove(vector_axis)
+    inner = [vector_axis]
+    views = _views(group)
+    while order and views is not None and _merges(views, shape, order[-1], inner[0]):
+        inner.insert(0, order.pop())
+    return _Loops(tuple(order), tuple(inner))
+
+
+def _vector_axis(group: Group, order: list[int]) -> int:
+    """The innermost stored axis, unless it is short and another one is long and contiguous in an operand."""
+    shape = group.results[0].type.shape
+    last = order[-1]
+    extent = shape[last]
+    if not isinstance(extent, int) or extent >= SHORT_AXIS:
+        return last
+    for axis in reversed(order[:-1]):
+        long_enough = not isinstance(shape[axis], int) or int(str(shape[axis])) >= 2 * SHORT_AXIS
+        if long_enough and any(
+            operand.type.shape == shape and operand.view.strides[axis] == 1 for operand in group.operands
+        ):
+            return axis
+    return last
+
+
+def _views(group: Group) -> list[View] | None:
+    """Views of everything the kernel touches, broadcast to the result's shape; None when an op indexes freely."""
+    shape = group.results[0].type.shape
+    types = dict(group.types)
+    free = {"iota", "dim_values", *INDEXED_OPERANDS}
+    if any(node.op in free for node in group.nodes):
+        return None
+    inner_shapes = {types[value].shape for node in group.nodes for value in node.results}
+    if any(other not in (shape, ()) for other in inner_shapes):
+        return None
+    operands = (*group.operands, *group.results)
+    return [broadcast_view(operand.view, operand.type.shape, shape) for operand in operands]
+
+
+def _merges(views: list[View], shape: tuple[Dim, ...], outer: int, inner: int) -> bool:
+    return all(view.strides[outer] == dim_mul(view.strides[inner], shape[inner]) for view in views)

@@ -1,0 +1,70 @@
+"""The frame that every kind puts around its loops.
+
+In: buffers, body, extent. Out: a ``LoopProgram`` whose scalars are the symbols it uses. Not done here: loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import cast
+
+from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, substitute, symbols_of
+from ingot_compiler.lowering.elements import GroupBuffers
+from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Reduce, Statement
+
+INDEX = "p"
+UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: some microseconds
+TYPICAL_SYMBOL = 64
+
+
+def finish_program(
+    buffers: GroupBuffers, body: Sequence[Statement], extent: Dim, grain: int, scratch_bytes: Dim = 0
+) -> LoopProgram:
+    """Build the program; every symbol that no loop binds becomes a scalar argument."""
+    free = set(symbols_of(extent)) | set(symbols_of(scratch_bytes)) | set(_symbols(tuple(body)))
+    scalars = tuple(sorted(free - _bound(tuple(body)) - {INDEX}))
+    return LoopProgram(tuple(buffers.buffers), scalars, INDEX, extent, grain, tuple(body), scratch_bytes)
+
+
+def typical(dim: Dim) -> int:
+    """A plausible size for cost decisions: symbols count as 64."""
+    value = substitute(dim, {name: TYPICAL_SYMBOL for name in symbols_of(dim)})
+    assert isinstance(value, int)
+    return value
+
+
+def grain_for(work_per_unit: Dim) -> int:
+    """Units per thread that make waking it worth while."""
+    size = dim_floordiv(UNIT_WORK, max(1, typical(work_per_unit)))
+    assert isinstance(size, int)
+    return max(1, size)
+
+
+def _walk(item: object) -> Iterator[object]:
+    yield item
+    if isinstance(item, tuple):
+        for member in cast("tuple[object, ...]", item):
+            yield from _walk(member)
+    elif is_dataclass(item) and not isinstance(item, (type, Sum)):
+        for field in fields(item):
+            yield from _walk(getattr(item, field.name))
+
+
+def _symbols(body: tuple[Statement, ...]) -> Iterator[str]:
+    for item in _walk(body):
+        if isinstance(item, Sum):
+            yield from symbols_of(item)
+
+
+def _bound(body: tuple[Statement, ...]) -> set[str]:
+    names: set[str] = set()
+    for item in _walk(body):
+        if isinstance(item, (For, Reduce)):
+            names.add(item.variable)
+        elif isinstance(item, LetIndex):
+            names.add(item.name)
+        elif is_dataclass(item) and hasattr(item, "accumulator"):
+            names |= {name for field in fields(item) if isinstance(name := getattr(item, field.name), str)}
+            names |= {tap for tap, _ in getattr(item, "taps", ())}
+    return names

@@ -1,0 +1,274 @@
+"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for the tile sizes chosen for a target.
+
+In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code (``codegen``).
+
+Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel index and the
+loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are computed in f32 and rounded where
+they are stored or cast; bool is one byte in memory, 0 or 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import DType
+
+# ---- values ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Element ``index`` of buffer number ``buffer``."""
+
+    buffer: int
+    index: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal number."""
+
+    value: bool | int | float
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class FromIndex:
+    """An index expression as a value."""
+
+    index: Dim
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``left function right`` on index expressions, a bool value: guards of padding and ranges."""
+
+    function: OneOf["less", "less_equal", "equal"]
+    left: Dim
+    right: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A named value in scope: a ``Let``, a ``Reduce`` result, or a contraction's accumulator."""
+
+    name: str
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """``function(arguments)``; functions are the names of elementwise core ops, with attributes folded into the name
+    (``gelu_none``, ``gelu_tanh``), and ``cast`` to ``dtype``. ``dtype`` is the result's."""
+
+    function: str
+    arguments: tuple[Value, ...]
+    dtype: DType
+
+
+Value = Load | Constant | FromIndex | Compare | Local | Apply
+
+# ---- statements -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Name a value (evaluated once, in the loop context it stands in)."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class LetIndex:
+    """Name an integer value so that index expressions can use it as a symbol (gather, scatter)."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write ``value`` to element ``index`` of ``buffer`` (converted to the buffer's dtype)."""
+
+    buffer: int
+    index: Dim
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for variable in range(extent)``. ``vector``: iterations are independent and run in lanes (at most one vector
+    loop encloses a statement; a tail is masked); ``unroll``: ``extent`` is an integer and the body is copied."""
+
+    variable: str
+    extent: Dim
+    kind: OneOf["serial", "vector", "unroll"]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """``name = function over variable in range(extent) of value``, after running ``body`` in every iteration.
+
+    Starts from the function's identity (sum 0, product 1, max -inf or the least integer, min likewise); an empty range
+    gives the identity. ``lanes``: the iterations are spread over vector lanes and a fixed number of partial results
+    (only outside a vector loop); otherwise they run in order, each lane of an enclosing vector loop for itself.
+    ``unroll``: copy the body (integer extent). max and min propagate NaN.
+    """
+
+    name: str
+    function: OneOf["sum", "product", "max", "min"]
+    variable: str
+    extent: Dim
+    dtype: DType
+    body: tuple[Statement, ...]
+    value: Value
+    lanes: bool = False
+    unroll: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Run ``body`` when ``condition`` (a bool value, the same for all lanes) holds."""
+
+    condition: Value
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Register block of a contraction: ``rows`` x ``vectors`` accumulators of the target's f32 lanes."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one multiply-add chain in
+    the order taps (outer to inner), then depth.
+
+    This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
+    ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row, tap and depth symbols)
+    is linear in the taps and in depth; it may use floordiv and mod of the row. ``b_index`` (over column, tap and
+    depth symbols) has factor 1 for the column. ``b_padded``: B may be read up to the end of the last vector.
+    ``epilogue`` runs for every element with ``Local(accumulator)`` and the row and column symbols in scope; the column is
+    its vector variable. dtype of A, B and accumulator: f32 or f64.
+    """
+
+    row: str
+    rows: Dim
+    row_start: Dim
+    row_block: int
+    column: str
+    columns: Dim
+    column_start: Dim
+    taps: tuple[tuple[str, Dim], ...]
+    depth: str
+    depth_extent: Dim
+    a: int
+    a_index: Dim
+    b: int
+    b_index: Dim
+    b_padded: bool
+    dtype: DType
+    accumulator: str
+    epilogue: tuple[Statement, ...]
+    tile: Tile
+
+
+@dataclass(frozen=True, slots=True)
+class Depthwise:
+    """One row of a depthwise convolution, channels in lanes.
+
+    For every ``x < x_extent`` and ``channel < channels``: sum over the taps (outer to inner) of
+    ``A[a_index] * W[w_index]``; both have factor 1 for the channel, ``a_index`` is linear in x and the taps, ``w_index``
+    is independent of x. ``epilogue`` as in ``Contraction``, with x and channel in scope; the channel is the vector variable.
+    """
+
+    x: str
+    x_extent: Dim
+    channel: str
+    channels: Dim
+    taps: tuple[tuple[str, int], ...]
+    a: int
+    a_index: Dim
+    w: int
+    w_index: Dim
+    dtype: DType
+    accumulator: str
+    epilogue: tuple[Statement, ...]
+    pixels: int  # accumulators: x positions that are computed together
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Attention of one head for a block of queries: ``softmax(scale * q.k + mask) . v``.
+
+    Queries ``[query_start, min(query_start + query_block, queries))``; ``group`` is an index expression that changes when k
+    and v change (their repacking in scratch is reused while it stays the same). Indices: ``q_index`` over query and depth,
+    ``k_index`` over key and depth, ``v_index`` over key and value symbols, all linear; depth has factor 1 in q, the value
+    symbol factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or None;
+    ``causal`` keeps only keys <= query + ``causal_offset``.
+    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``epilogue`` stores ``Local(accumulator)``
+    with query and value symbols in scope; value is the vector variable.
+    """
+
+    query: str
+    queries: Dim
+    query_start: Dim
+    query_block: int
+    key: str
+    keys: Dim
+    depth: str
+    depth_extent: int
+    value: str
+    value_extent: int
+    group: Dim
+    q: int
+    q_index: Dim
+    k: int
+    k_index: Dim
+    v: int
+    v_index: Dim
+    scale: float
+    mask: Value | None
+    causal: bool
+    causal_offset: Dim
+    nan_to_zero: bool
+    accumulator: str
+    epilogue: tuple[Statement, ...]
+
+
+Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | Attention
+
+# ---- programs -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One kernel argument: a buffer of ``dtype`` elements, 64-byte aligned at element 0."""
+
+    dtype: DType
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgram:
+    """One kernel: ``body`` for every ``index`` in ``range(extent)``, split over threads in contiguous ranges.
+
+    ``scalars`` name the symbols that the caller passes (i64, in this order). ``grain``: least units worth a thread.
+    ``scratch_bytes``: per thread, may use the scalars.
+    """
+
+    buffers: tuple[Buffer, ...]
+    scalars: tuple[str, ...]
+    index: str
+    extent: Dim
+    grain: int
+    body: tuple[Statement, ...]
+    scratch_bytes: Dim = 0

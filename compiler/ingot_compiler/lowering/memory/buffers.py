@@ -1,0 +1,151 @@
+"""What a memory planner sees: sizes, alignments, conflicts and the pools a buffer may live in.
+
+In: buffers with lifetimes, or with conflicts given. Out: ``PlannedBuffer``, ``Pool``, and the bound that no plan can
+beat. Not done here: placement of buffers (the planners), liveness of values (``plan_memory``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+Plan = dict[str, tuple[str, int]]
+"""buffer name -> (pool name, offset in bytes)."""
+
+_CLIQUE_STARTS = 64  # greedy cliques tried where the conflicts are not those of intervals
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBuffer:
+    """One buffer of ``size_bytes``, placed at a multiple of ``alignment_bytes`` in one of ``pools`` (in that order).
+
+    ``conflicts`` are names of buffers that are live at the same time. A planner asks the buffer that it places, not
+    those already placed, so that lists must name each other: ``plan_with`` and ``best`` see to it.
+    """
+
+    name: str
+    size_bytes: int
+    alignment_bytes: int
+    conflicts: frozenset[str]
+    pools: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A block of memory of one device; ``size_limit_bytes`` is None when it may grow."""
+
+    name: str
+    size_limit_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBuffer:
+    """A buffer that is written at step ``first`` and read for the last time at step ``last`` (both inclusive)."""
+
+    name: str
+    size_bytes: int
+    alignment_bytes: int
+    first: int
+    last: int
+    pools: tuple[str, ...]
+
+
+def buffers_of_lifetimes(live: Sequence[LiveBuffer]) -> tuple[PlannedBuffer, ...]:
+    """Turn lifetimes into conflicts: two buffers conflict when their steps overlap."""
+    conflicts: dict[str, set[str]] = {buffer.name: set() for buffer in live}
+    active: list[LiveBuffer] = []
+    for buffer in sorted(live, key=lambda item: (item.first, item.name)):
+        active = [other for other in active if other.last >= buffer.first]
+        for other in active:
+            conflicts[buffer.name].add(other.name)
+            conflicts[other.name].add(buffer.name)
+        active.append(buffer)
+    return tuple(
+        PlannedBuffer(item.name, item.size_bytes, item.alignment_bytes, frozenset(conflicts[item.name]), item.pools)
+        for item in live
+    )
+
+
+def mutual(buffers: Sequence[PlannedBuffer]) -> tuple[PlannedBuffer, ...]:
+    """The same buffers with conflicts that name each other, without itself and without names that are not planned."""
+    table: dict[str, set[str]] = {buffer.name: set() for buffer in buffers}
+    for buffer in buffers:
+        for other in buffer.conflicts & table.keys() - {buffer.name}:
+            table[buffer.name].add(other)
+            table[other].add(buffer.name)
+    return tuple(replace(buffer, conflicts=frozenset(table[buffer.name])) for buffer in buffers)
+
+
+def round_up(offset_bytes: int, alignment_bytes: int) -> int:
+    """The next multiple of ``alignment_bytes`` (>= 1)."""
+    return -(-offset_bytes // alignment_bytes) * alignment_bytes
+
+
+def pool_sizes_bytes(buffers: Sequence[PlannedBuffer], plan: Mapping[str, tuple[str, int]]) -> dict[str, int]:
+    """Pool name -> the highest end of a buffer in it."""
+    sizes: dict[str, int] = {}
+    for buffer in buffers:
+        pool, offset_bytes = plan[buffer.name]
+        sizes[pool] = max(sizes.get(pool, 0), offset_bytes + buffer.size_bytes)
+    return sizes
+
+
+def total_bytes(buffers: Sequence[PlannedBuffer], plan: Mapping[str, tuple[str, int]]) -> int:
+    """The sum of all pools' sizes: what the planners make small."""
+    return sum(pool_sizes_bytes(buffers, plan).values())
+
+
+def lower_bound_bytes(buffers: Sequence[PlannedBuffer]) -> int:
+    """Bytes that are live at once at the worst moment (alignment not counted): no plan is smaller.
+
+    Exact for conflicts that come from lifetimes; otherwise the heaviest of some cliques, still a bound. A conflict
+    that only one of the two lists does not count, because an order of placement exists that ignores it.
+    """
+    sizes_bytes = {buffer.name: buffer.size_bytes for buffer in buffers}
+    listed = {buffer.name: buffer.conflicts - {buffer.name} for buffer in buffers}
+    neighbours = {name: {other for other in others if name in listed.get(other, ())} for name, others in listed.items()}
+    cliques = _interval_cliques(neighbours)
+    if cliques is None:
+        heavy_first = sorted(neighbours, key=lambda name: (-sizes_bytes[name], name))
+        cliques = [_greedy_clique(name, neighbours, sizes_bytes) for name in heavy_first[:_CLIQUE_STARTS]]
+    return max((sum(sizes_bytes[name] for name in clique) for clique in cliques), default=0)
+
+
+def _interval_cliques(neighbours: Mapping[str, set[str]]) -> list[set[str]] | None:
+    """All maximal cliques of a chordal graph (interval graphs are chordal), None for any other graph.
+
+    Maximum cardinality search (Tarjan and Yannakakis 1984): the graph is chordal exactly when the earlier neighbours
+    of every vertex are, but for the latest of them, neighbours of that latest one.
+    """
+    order: dict[str, int] = {}
+    buckets: list[dict[str, None]] = [dict.fromkeys(sorted(neighbours))]
+    weight = dict.fromkeys(neighbours, 0)
+    cliques: list[set[str]] = []
+    while len(order) < len(neighbours):
+        while not buckets[-1]:
+            buckets.pop()
+        name, _ = buckets[-1].popitem()
+        earlier = {other for other in neighbours[name] if other in order}
+        if earlier:
+            latest = max(earlier, key=order.__getitem__)
+            if not earlier - {latest} <= neighbours[latest]:
+                return None
+        cliques.append(earlier | {name})
+        order[name] = len(order)
+        for other in sorted(neighbours[name] - earlier):
+            del buckets[weight[other]][other]
+            weight[other] += 1
+            if weight[other] == len(buckets):
+                buckets.append({})
+            buckets[weight[other]][other] = None
+    return cliques
+
+
+def _greedy_clique(name: str, neighbours: Mapping[str, set[str]], sizes_bytes: Mapping[str, int]) -> set[str]:
+    clique = {name}
+    candidates = set(neighbours[name])
+    while candidates:
+        heaviest = max(candidates, key=lambda other: (sizes_bytes[other], other))
+        clique.add(heaviest)
+        candidates &= neighbours[heaviest]
+    return clique

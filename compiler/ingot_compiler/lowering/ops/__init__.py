@@ -1,0 +1,53 @@
+"""How one element of an op's result is computed: the ops that fuse into any kernel.
+
+In: a node and a point of its result. Out: a value. Not done here: ops that need loops of their own (``kinds``).
+
+An elementwise op without attributes is one line in ``ELEMENTWISE``; any other op here is one file and one line.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.lowering.ops import (
+    batch_norm,
+    dim_values,
+    gather,
+    gather_elements,
+    gather_nd,
+    gelu,
+    iota,
+    isinf,
+    literal,
+    pad,
+)
+from ingot_compiler.lowering.ops.element import ElementRule, apply_rule
+
+ELEMENTWISE = (
+    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "cast", "ceil", "cos", "cosh", "div", "equal", "erf", "exp", "floor", "fmod", "isnan", "less",
+    "less_equal", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "max", "min", "mod", "mul", "neg",
+    "pow", "reciprocal", "relu", "round", "select", "shift_left", "shift_right", "sigmoid", "sign", "silu", "sin",
+    "sinh", "softplus", "sqrt", "sub", "tan", "tanh",
+)  # fmt: skip
+
+ELEMENTS: dict[str, ElementRule] = {
+    **{name: apply_rule(name) for name in ELEMENTWISE},
+    "batch_norm": batch_norm.element,
+    "dim_values": dim_values.element,
+    "gather": gather.element,
+    "gather_elements": gather_elements.element,
+    "gather_nd": gather_nd.element,
+    "gelu": gelu.element,
+    "iota": iota.element,
+    "isinf": isinf.element,
+    "literal": literal.element,
+    "pad": pad.element,
+}
+
+INDEXED_OPERANDS: dict[str, tuple[int, ...]] = {
+    "batch_norm": (1, 2, 3, 4),
+    "gather": (0,),
+    "gather_elements": (0,),
+    "gather_nd": (0,),
+    "pad": (0,),
+}
+"""Ops that read operands at computed positions: those operands must be stored, not fused."""

@@ -1,0 +1,29 @@
+"""``dim_values``: a short vector of size expressions.
+
+In: a node. Out: its element. Not done here: sizes that are only known after other kernels (``SymbolRead``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Value
+from ingot_compiler.lowering.space import Space
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.elements import Elements
+
+
+def element(elements: Elements, node: Node, space: Space) -> Value:
+    """``values[index]`` as a chain of selects."""
+    values = node.attribute("values")
+    assert isinstance(values, tuple)
+    index = space.index(0)
+    chosen: Value = Constant(0, "i64")
+    for position, value in enumerate(values):
+        assert not isinstance(value, (str, float, tuple))
+        here: Dim = value
+        chosen = Apply("select", (Compare("equal", index, position), FromIndex(here, "i64"), chosen), "i64")
+    return chosen

@@ -1,0 +1,41 @@
+"""``gather``: take slices along one axis by index (ONNX Gather-13).
+
+In: a node. Out: its element. Not done here: an error for an index out of range: it is clamped, so that no index can
+leave the tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Value
+from ingot_compiler.lowering.space import Space, point
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.elements import Elements
+
+
+def wrapped_index(elements: Elements, index: Value, extent: Dim) -> Dim:
+    """An index that counts from the end when negative, clamped into ``[0, extent)``."""
+    wide = elements.let(Apply("cast", (index,), "i64"), "i64")
+    size = FromIndex(extent, "i64")
+    zero = Constant(0, "i64")
+    from_end = Apply("add", (wide, size), "i64")
+    chosen = Apply("select", (Apply("less", (wide, zero), "bool"), from_end, wide), "i64")
+    last = Apply("sub", (size, Constant(1, "i64")), "i64")
+    return elements.let_index(Apply("max", (Apply("min", (chosen, last), "i64"), zero), "i64"))
+
+
+def element(elements: Elements, node: Node, space: Space) -> Value:
+    """x[.., indices[..], ..]."""
+    data = elements.operand(node, 0)
+    axis = node.attribute("axis")
+    assert isinstance(axis, int)
+    index_shape = elements.types[node.operands[1]].shape
+    where = space.indices()
+    at = point(index_shape, where[axis : axis + len(index_shape)])
+    chosen = wrapped_index(elements, elements.value(node.operands[1], at), data.type.shape[axis])
+    source = point(data.type.shape, (*where[:axis], chosen, *where[axis + len(index_shape) :]))
+    return Load(elements.buffers.number(data), source.offset(data.view))

@@ -1,0 +1,25 @@
+"""``literal`` of rank 0: a number in the code.
+
+In: a node. Out: its element. Not done here: literals with axes (they are constants in the weights section).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.lowering.loops import Constant, Value
+from ingot_compiler.lowering.space import Space
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.elements import Elements
+
+
+def element(elements: Elements, node: Node, space: Space) -> Value:
+    """The number."""
+    del space
+    values = node.attribute("value")
+    assert isinstance(values, tuple)
+    number = values[0]
+    assert isinstance(number, (bool, int, float))
+    return Constant(number, elements.dtype(node.results[0]))

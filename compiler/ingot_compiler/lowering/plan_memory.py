@@ -1,0 +1,115 @@
+"""Memory planning: where every workspace buffer lies, decided at compile time.
+
+In: the fused graph, the name of a planner. Out: a ``MemoryPlan`` (stage 8). Not done here: the algorithms (``memory``).
+
+With fixed sizes every offset is an integer. With symbolic sizes a buffer lies above a list of others ("after"), which
+``main`` evaluates with the sizes of the call: every pair of buffers that are live together is ordered, so the plan is
+right for all sizes, and tight for those that symbols are taken to have here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, dim_mul, symbols_of
+from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.lowering.fused import FusedGraph, Group, SymbolRead
+from ingot_compiler.lowering.kinds.program import typical
+from ingot_compiler.lowering.memory import plan_with
+from ingot_compiler.lowering.memory.buffers import (
+    LiveBuffer,
+    PlannedBuffer,
+    Pool,
+    buffers_of_lifetimes,
+    lower_bound_bytes,
+    mutual,
+    round_up,
+)
+
+ALIGNMENT_BYTES = 64
+HOST_POOL = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts at the highest end
+    of ``after`` (0 if empty). ``late``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
+
+    buffer: int
+    size_bytes: Dim
+    first: int
+    last: int
+    offset_bytes: int | None
+    after: tuple[int, ...] = ()
+    late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """All placements, each behind those of its ``after``; ``pool_bytes`` and ``lower_bound_bytes`` are those of typical sizes when symbolic."""
+
+    placements: tuple[Placement, ...]
+    pool_bytes: int
+    lower_bound_bytes: int
+    planner: str
+
+
+def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:
+    """Bytes of a buffer."""
+    spec = fused.buffers[buffer]
+    return dim_mul(spec.element_count, dtype_size_bytes(spec.dtype))
+
+
+def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
+    """Place the workspace buffers of the host."""
+    lifetimes = _lifetimes(fused)
+    late_symbols = {step.symbol for step in fused.steps if isinstance(step, SymbolRead)}
+    sizes = {buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes)}
+    late = {buffer for buffer, size in sizes.items() if late_symbols & set(symbols_of(size))}
+    live = [
+        LiveBuffer(f"b{buffer}", max(1, typical(sizes[buffer])), ALIGNMENT_BYTES, *lifetimes[buffer], (HOST_POOL,))
+        for buffer in sorted(sizes)
+        if buffer not in late
+    ]
+    buffers = tuple(mutual(buffers_of_lifetimes(live)))
+    plan = plan_with(planner, buffers, (Pool(HOST_POOL),))
+    offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in late}
+    fixed = all(isinstance(size, int) for size in sizes.values())
+    after = {} if fixed else _order(buffers, offsets)
+    placements = tuple(
+        Placement(
+            buffer, sizes[buffer], *lifetimes[buffer],
+            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in late,
+        )
+        for buffer in sorted(sizes, key=lambda item: (offsets.get(item, 0), item))
+    )  # fmt: skip
+    ends = [round_up(offsets[b] + typical(sizes[b]), ALIGNMENT_BYTES) for b in offsets]
+    return MemoryPlan(placements, max(ends, default=0), lower_bound_bytes(buffers), planner)
+
+
+def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
+    """workspace buffer -> (first, last) step that names it."""
+    found: dict[int, tuple[int, int]] = {}
+    for index, step in enumerate(fused.steps):
+        named = [step.buffer] if isinstance(step, SymbolRead) else _named(step)
+        for buffer in named:
+            if fused.buffers[buffer].kind == "workspace":
+                found[buffer] = found.get(buffer, (index, index))[0], index
+    return found
+
+
+def _named(group: Group) -> list[int]:
+    return [operand.buffer for operand in (*group.operands, *group.results)]
+
+
+def _order(buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]) -> dict[int, tuple[int, ...]]:
+    """buffer -> those it must lie above; a pair is left out when a third buffer between them implies it."""
+    conflicts = {int(buffer.name[1:]): {int(name[1:]) for name in buffer.conflicts} for buffer in buffers}
+    order = sorted(offsets, key=lambda buffer: (offsets[buffer], buffer))
+    rank = {buffer: position for position, buffer in enumerate(order)}
+    below = {buffer: {other for other in conflicts[buffer] if rank[other] < rank[buffer]} for buffer in order}
+    result: dict[int, tuple[int, ...]] = {}
+    for buffer in order:
+        implied = {other for between in below[buffer] for other in below[between]}
+        result[buffer] = tuple(sorted(below[buffer] - implied))
+    return result
