@@ -49,7 +49,7 @@ def _reciprocal(operands: Sequence[Array], out: Array) -> Array:
 
 
 def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
-    """min or max, with the sign of a zero decided here: processors give either operand."""
+    """Make min or max, with the sign of a zero decided here: processors give either operand."""
 
     def compute(operands: Sequence[Array], out: Array) -> Array:
         left, right = operands
@@ -57,7 +57,9 @@ def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
             function(left, right, out=out)
             return out
         zeros = (left == 0) & (right == 0)
-        negative = (np.signbit(left) | np.signbit(right)) if negative_zero_wins else (np.signbit(left) & np.signbit(right))
+        negative = (
+            (np.signbit(left) | np.signbit(right)) if negative_zero_wins else (np.signbit(left) & np.signbit(right))
+        )
         with np.errstate(all="ignore"):
             function(left, right, out=out)
         out[zeros] = np.where(negative, out.dtype.type(-0.0), out.dtype.type(0.0))[zeros]

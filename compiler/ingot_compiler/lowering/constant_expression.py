@@ -41,7 +41,7 @@ def constant_values(graph: Graph) -> frozenset[int]:
     for node in graph.nodes:
         if any(operand not in leaves for operand in node.operands) or not _is_foldable(graph, node):
             continue
-        read = frozenset().union(*(leaves[operand] for operand in node.operands))
+        read = frozenset(leaf for operand in node.operands for leaf in leaves[operand])
         (result,) = node.results
         if node.op == "constant":
             read = frozenset((result,))
@@ -125,7 +125,7 @@ def evaluate(expression: Graph, read: ConstantReader) -> memoryview:
         for operand in spent:
             del values[operand]
     (output,) = expression.outputs
-    return memoryview(dense(values[output]).reshape(-1).view(np.uint8)).toreadonly()
+    return dense(values[output]).reshape(-1).view(np.uint8).data.toreadonly()
 
 
 def _evaluate_node(

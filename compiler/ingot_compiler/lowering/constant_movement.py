@@ -16,7 +16,7 @@ from ingot_compiler.ir.reference_rules import integer, ints
 
 Movement = Callable[[Sequence[Array], Attributes, tuple[int, ...]], Array]
 
-_TILE = 64  # rows of a transposed copy that share their cache lines
+_TILE = 32  # rows and columns of a tile of a transposed copy: both sides stay in the first cache
 
 
 def dense(array: Array) -> Array:
@@ -43,11 +43,11 @@ def _copy_tiled(target: Array, source: Array) -> None:
             moved_target[tile] = moved_source[tile]
 
 
-def _reshape(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _reshape(operands: Sequence[Array], _attributes: Attributes, shape: tuple[int, ...]) -> Array:
     return dense(operands[0]).reshape(shape)
 
 
-def _transpose(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _transpose(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
     return operands[0].transpose(ints(attributes["permutation"]))
 
 
@@ -61,7 +61,7 @@ def _range(start: int, count: int, step: int) -> slice:
     return slice(start, end if end >= 0 else None, step) if count else slice(0, 0)
 
 
-def _concat(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _concat(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
     return np.concatenate(operands, axis=integer(attributes["axis"]))
 
 
@@ -72,16 +72,18 @@ def _pad(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ..
     mode: Attribute = attributes["mode"]
     if mode == "constant":
         result: Array = np.full(shape, operands[1], operands[0].dtype)
-        result[tuple(slice(low, low + dim) for (low, _), dim in zip(widths, operands[0].shape, strict=True))] = operands[0]
+        result[tuple(slice(low, low + dim) for (low, _), dim in zip(widths, operands[0].shape, strict=True))] = (
+            operands[0]
+        )
         return result
     return np.pad(operands[0], widths, "edge" if mode == "edge" else "reflect" if mode == "reflect" else "wrap")
 
 
-def _broadcast_to(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _broadcast_to(operands: Sequence[Array], _attributes: Attributes, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(operands[0], shape)
 
 
-def _gather(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _gather(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
     axis = integer(attributes["axis"])
     return np.take(operands[0], _checked(operands[1], operands[0].shape[axis]), axis)
 
@@ -106,7 +108,7 @@ def _gather_elements(operands: Sequence[Array], attributes: Attributes, shape: t
     return np.take_along_axis(x[kept], _checked(operands[1], x.shape[axis]), axis)
 
 
-def _select(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _select(operands: Sequence[Array], _attributes: Attributes, _shape: tuple[int, ...]) -> Array:
     return np.where(operands[0], operands[1], operands[2])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
@@ -61,6 +62,9 @@ def _visit(fuser: Fuser, index: int, node: Node) -> None:
 def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
     """An elementwise node takes its single-use operands into its own kernel, at most one of them with loops."""
     shape = fuser.types[node.results[0]].shape
+    if OPS_BY_NAME[node.op].elementwise:
+        for operand in node.operands:
+            fuser.require_broadcast(fuser.types[operand].shape, shape, node)
     parts: list[Deferred] = []
     anchored: int | None = None
     for position, operand in enumerate(node.operands):
@@ -71,7 +75,7 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
             if anchored is not None and anchored != operand:
                 fuser.where(anchored)  # two anchors: the earlier one becomes an operand
             anchored = operand
-    leaves = []
+    leaves: list[tuple[int, Stored]] = []
     for position, operand in enumerate(node.operands):
         part = None
         if position not in INDEXED_OPERANDS.get(node.op, ()):

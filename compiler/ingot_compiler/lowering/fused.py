@@ -77,7 +77,16 @@ class SymbolRead:
     dtype: DType
 
 
-Step = Group | SymbolRead
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops that say so."""
+
+    difference: Dim
+    what: str
+    source: tuple[int, ...] = ()
+
+
+Step = Group | SymbolRead | Requirement
 
 
 @dataclass(frozen=True, slots=True)

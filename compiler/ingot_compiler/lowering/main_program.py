@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, terms_of
+from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.fused import FusedGraph, Group, SymbolRead
+from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, SymbolRead
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
@@ -97,6 +97,9 @@ def build_program(
     """
     out = _Assembler()
     _bind_inputs(out, fused)
+    for step in fused.steps:
+        if isinstance(step, Requirement) and _is_bound(out, step):
+            _require(out, step)
     offsets = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
@@ -104,6 +107,10 @@ def build_program(
     for index, step in enumerate(fused.steps):
         if isinstance(step, SymbolRead):
             _read_symbol(out, step)
+            continue
+        if isinstance(step, Requirement):
+            if step.what not in out.messages:
+                _require(out, step)
             continue
         _grow_late(out, plan, index)
         _launch(out, step, programs[ordinal], kernel_indices[ordinal], ordinal)
@@ -204,6 +211,14 @@ def _read_symbol(out: _Assembler, step: SymbolRead) -> None:
     out.emit("read", register, step.buffer, out.dim(step.index), DTYPE_CODES[step.dtype])
     out.require(out.binary("le", out.dim(0), register), f"a size that the model computes is negative ({step.symbol})")
     out.symbols[step.symbol] = register
+
+
+def _is_bound(out: _Assembler, step: Requirement) -> bool:
+    return all(name in out.symbols for name in symbols_of(step.difference))
+
+
+def _require(out: _Assembler, step: Requirement) -> None:
+    out.require(out.binary("eq", out.dim(step.difference), out.dim(0)), step.what)
 
 
 def _launch(out: _Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_mul, symbols_of
 from ingot_compiler.ir.types import dtype_size_bytes
-from ingot_compiler.lowering.fused import FusedGraph, Group, SymbolRead
+from ingot_compiler.lowering.fused import FusedGraph, Group, Step, SymbolRead
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.memory import plan_with
 from ingot_compiler.lowering.memory.buffers import (
@@ -91,15 +91,16 @@ def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
     """workspace buffer -> (first, last) step that names it."""
     found: dict[int, tuple[int, int]] = {}
     for index, step in enumerate(fused.steps):
-        named = [step.buffer] if isinstance(step, SymbolRead) else _named(step)
-        for buffer in named:
+        for buffer in _named(step):
             if fused.buffers[buffer].kind == "workspace":
                 found[buffer] = found.get(buffer, (index, index))[0], index
     return found
 
 
-def _named(group: Group) -> list[int]:
-    return [operand.buffer for operand in (*group.operands, *group.results)]
+def _named(step: Step) -> list[int]:
+    if isinstance(step, SymbolRead):
+        return [step.buffer]
+    return [operand.buffer for operand in (*step.operands, *step.results)] if isinstance(step, Group) else []
 
 
 def _order(buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]) -> dict[int, tuple[int, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.views import Shape, broadcast_view, flat_index, flat_offset
+from ingot_compiler.lowering.views import Shape, broadcast_view, flat_index, flat_offset, stretch_factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,10 @@ class Space:
         if shape == self.shape:
             return self
         missing = len(self.shape) - len(shape)
-        chosen = [0 if size == 1 else self.index(axis + missing) for axis, size in enumerate(shape)]
+        chosen = [
+            dim_mul(self.index(axis + missing), stretch_factor(size, self.shape[axis + missing]))
+            for axis, size in enumerate(shape)
+        ]
         return point(shape, tuple(chosen))
 
 

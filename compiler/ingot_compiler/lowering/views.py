@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, substitute, symbols_of
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, substitute, symbols_of
 from ingot_compiler.lowering.fused import View
 
 Shape = tuple[Dim, ...]
@@ -51,10 +51,17 @@ def broadcast_view(view: View, shape: Shape, wanted: Shape) -> View:
     """The view of ``shape`` broadcast to ``wanted`` (numpy rules: align right, 1 stretches)."""
     missing = len(wanted) - len(shape)
     kept = [
-        0 if size == 1 and target != 1 else stride
+        dim_mul(stride, stretch_factor(size, target))
         for size, target, stride in zip(shape, wanted[missing:], view.strides, strict=True)
     ]
     return View((0,) * missing + tuple(kept), view.offset)
+
+
+def stretch_factor(size: Dim, target: Dim) -> Dim:
+    """0 where ``size`` is 1 and stretches to ``target``, else 1; decided at run time when neither is known."""
+    if size == target:
+        return 1
+    return 0 if size == 1 else dim_min(size - 1, 1)
 
 
 def reshape_view(view: View, shape: Shape, wanted: Shape) -> View | None:

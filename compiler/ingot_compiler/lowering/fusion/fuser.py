@@ -16,7 +16,7 @@ from ingot_compiler.ir.dims import Dim, dim_max
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
-from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Step, View
+from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requirement, Step, View
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
 
@@ -237,6 +237,22 @@ class Fuser:
     def _rows_adjacent(stored: Stored, kind: TensorType) -> bool:
         del kind
         return all(stride != 0 for stride in stored.view.strides[2:])
+
+    def require_equal(self, left: Dim, right: Dim, what: str, node: Node) -> None:
+        """Check two sizes at run time unless they are known to be equal."""
+        self._require(left - right, what, node)
+
+    def require_broadcast(self, shape: tuple[Dim, ...], wanted: tuple[Dim, ...], node: Node) -> None:
+        """Check at run time that unknown sizes are 1 or what they broadcast to."""
+        for size, target in zip(shape, wanted[len(wanted) - len(shape) :], strict=True):
+            if size not in (1, target):
+                self._require((size - 1) * (size - target), f"{size} does not broadcast to {target}", node)
+
+    def _require(self, difference: Dim, what: str, node: Node) -> None:
+        if difference != 0:
+            requirement = Requirement(difference, what, node.source)
+            if requirement not in self.steps:
+                self.steps.append(requirement)
 
     # ---- deferring --------------------------------------------------------------------------------------------------
 

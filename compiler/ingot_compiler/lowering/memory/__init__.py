@@ -50,9 +50,7 @@ def plan_with(
     return found
 
 
-def best(
-    buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], planners: Mapping[str, Planner] = PLANNERS
-) -> Plan:
+def best(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], planners: Mapping[str, Planner] = PLANNERS) -> Plan:
     """The smallest of all planners' plans (the earliest planner on a tie), stopping at the lower bound.
 
     Raises:

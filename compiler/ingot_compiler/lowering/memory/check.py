@@ -11,9 +11,7 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.memory.buffers import PlannedBuffer, Pool
 
 
-def check(
-    buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], plan: Mapping[str, tuple[str, int]]
-) -> None:
+def check(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], plan: Mapping[str, tuple[str, int]]) -> None:
     """Refuse a plan with a missing, misaligned, overflowing, misplaced or overlapping buffer.
 
     Raises:

@@ -1,0 +1,40 @@
+"""The native code that every host image carries beside its kernels: one module per target.
+
+In: a target. Out: ``support_module`` (IR text), ``SUPPORT_EXPORTS`` (``abi.EXPORTS`` name -> symbol).
+Not done here: ``main`` (``codegen.main``), kernels, linking. A new piece is one file and one line in ``SUPPORT``.
+"""
+
+from collections.abc import Callable
+
+from ingot_compiler.codegen.support.blake3 import write_blake3
+from ingot_compiler.codegen.support.checksum import write_checksum
+from ingot_compiler.codegen.support.launch import write_launch, write_worker
+from ingot_compiler.codegen.support.memory import write_memory
+from ingot_compiler.codegen.support.narrow import write_narrow
+from ingot_compiler.codegen.support.parts import join_pieces, spin_hint_declaration
+from ingot_compiler.codegen.support.sigbus import write_sigbus
+from ingot_compiler.targets.target import Target
+
+SUPPORT: tuple[Callable[[Target], str], ...] = (
+    write_launch,
+    write_worker,
+    write_blake3,
+    write_checksum,
+    write_sigbus,
+    write_memory,
+    write_narrow,
+    spin_hint_declaration,
+)
+
+SUPPORT_EXPORTS: dict[str, str] = {
+    "launch": "ingot_launch",
+    "worker": "ingot_worker",
+    "blake3_verify": "ingot_blake3_verify",
+    "checksum_verify": "ingot_checksum_verify",
+    "sigbus_handler": "ingot_sigbus_handler",
+}
+
+
+def support_module(target: Target) -> str:
+    """Write the support code of `target` as one LLVM module; unused functions leave the image at link."""
+    return join_pieces(piece(target) for piece in SUPPORT)

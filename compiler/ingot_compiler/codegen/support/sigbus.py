@@ -1,0 +1,76 @@
+"""``sigbus_handler``: a mapped file that was cut off reads as zeros and is counted, instead of ending the process.
+
+In: a target. Out: IR of ``ingot_sigbus_handler``. Not done here: installing it, reporting the change (the loader).
+Its memory is the loader's writable page directly behind the image (``abi.SIGBUS_OFFSETS``): an image has none itself.
+"""
+
+from ingot_compiler.codegen.image_script import IMAGE_END_SYMBOL
+from ingot_compiler.codegen.support.parts import attributes
+from ingot_compiler.targets.target import Target
+from ingot_runtime.format.abi import SIGBUS_OFFSETS
+
+# Linux, all 64-bit architectures alike.
+_SIGBUS = 7
+_ADDRESS_AT = 16  # siginfo_t.si_addr
+_PROT_READ = 1
+_MAP_PRIVATE_FIXED_ANONYMOUS = 0x32
+
+
+def write_sigbus(target: Target) -> str:
+    """Write ``void handler(i32, siginfo*, ucontext*)``; it calls libc only through pointers in its page."""
+    return f"""
+@{IMAGE_END_SYMBOL} = external hidden global i8
+define hidden void @ingot_sigbus_handler(i32 %signal, ptr %info, ptr %context) {attributes(target, "sigbus")} {{
+entry:
+  %address.p = getelementptr i8, ptr %info, i64 {_ADDRESS_AT}
+  %address = load i64, ptr %address.p, align 8
+{_load("count")}
+{_field("ranges")}
+  br label %look
+look:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %other ]
+  %some = icmp ult i64 %i, %count
+  br i1 %some, label %range, label %foreign
+range:
+  %at = shl i64 %i, 4
+  %start.p = getelementptr i8, ptr %ranges.p, i64 %at
+  %end.p = getelementptr i8, ptr %start.p, i64 8
+  %start = load i64, ptr %start.p, align 8
+  %end = load i64, ptr %end.p, align 8
+  %not.below = icmp uge i64 %address, %start
+  %below.end = icmp ult i64 %address, %end
+  %ours = and i1 %not.below, %below.end
+  br i1 %ours, label %replace, label %other
+other:
+  %i.next = add i64 %i, 1
+  br label %look
+replace:
+{_field("faults")}
+  %before = atomicrmw add ptr %faults.p, i64 1 seq_cst
+{_load("page_bytes")}
+  %mask = sub i64 0, %page_bytes
+  %page = and i64 %address, %mask
+{_load("syscall", "ptr")}
+{_load("mmap_number")}
+  %mapped = call i64 (i64, ...) %syscall(i64 %mmap_number, i64 %page, i64 %page_bytes, i64 {_PROT_READ},
+                                         i64 {_MAP_PRIVATE_FIXED_ANONYMOUS}, i64 -1, i64 0)
+  ; no memory for a page: as if the fault were foreign, or it would repeat for ever
+  %failed = icmp eq i64 %mapped, -1
+  br i1 %failed, label %foreign, label %done
+foreign:
+{_load("sigaction", "ptr")}
+{_field("old_action")}
+  %restored = call i32 %sigaction(i32 {_SIGBUS}, ptr %old_action.p, ptr null)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+
+def _field(name: str) -> str:
+    return f"  %{name}.p = getelementptr i8, ptr @{IMAGE_END_SYMBOL}, i64 {SIGBUS_OFFSETS[name]}"
+
+
+def _load(name: str, kind: str = "i64") -> str:
+    return f"{_field(name)}\n  %{name} = load {kind}, ptr %{name}.p, align 8"

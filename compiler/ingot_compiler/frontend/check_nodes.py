@@ -1,0 +1,128 @@
+"""Nodes against ONNX's own schemas, and against what Ingot translates.
+
+In: nodes and opset versions. Out: ModelError for a node that contradicts its schema (operand count, attribute names and
+kinds), findings for ops, domains and opsets without a translation. Not done here: types (``infer_types``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+import onnx.defs
+from onnx import NodeProto
+from onnx.defs import OpSchema
+
+from ingot_compiler.frontend.expand_function import function_opset
+from ingot_compiler.frontend.findings import Finding
+from ingot_compiler.frontend.ops import OPS_BY_NAME
+from ingot_compiler.frontend.sort_nodes import describe_node, node_name
+from ingot_compiler.ir.errors import ModelError
+
+OPSET_MIN = 7
+
+
+def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> Finding | None:
+    """What is unsupported about ``node``, None when Ingot has a translation; ModelError when it is wrong.
+
+    ``opsets`` maps a domain ("" is ONNX's) to its version; ``dtype`` of the first operand is for the message.
+    """
+    domain = canonical_domain(node.domain)
+    if domain not in opsets:
+        do = "export again; every domain needs an opset_import"
+        raise ModelError("a node's domain has no opset version", describe_node(node), f"domain {node.domain!r}", do)
+    opset = opsets[domain]
+    reason = _reason(node, domain, opset)
+    if not reason:
+        return None
+    return Finding(f"node {node_name(node)!r}", node.op_type, domain, opset, dtype, reason)
+
+
+def canonical_domain(domain: str) -> str:
+    """ "" for both spellings of the ONNX domain."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def _reason(node: NodeProto, domain: str, opset: int) -> str:
+    if domain:
+        known = (domain, node.op_type) in OPS_BY_NAME
+        return "" if known else "no translation for an op of this domain"
+    newest = onnx.defs.onnx_opset_version()
+    if opset > newest:
+        return f"this build reads opsets {OPSET_MIN} to {newest}"
+    schema = _schema(node.op_type, opset)
+    if schema is None:
+        return _unknown(node.op_type, opset)
+    if schema.deprecated:
+        return f"deprecated since opset {schema.since_version}"
+    check_schema(node, schema)
+    op = OPS_BY_NAME.get(("", node.op_type))
+    if op is None:
+        return "" if function_opset(schema, opset) else "no translation"
+    if opset < OPSET_MIN and _since(node.op_type, OPSET_MIN) != schema.since_version:
+        return f"the op differs from opset {OPSET_MIN}, the oldest that this build reads"
+    return "" if schema.since_version >= op.since else f"only its form of opset {op.since} and later has a translation"
+
+
+def _unknown(op: str, opset: int) -> str:
+    if _schema(op, onnx.defs.onnx_opset_version()) is not None:
+        return f"the op does not exist in opset {opset}"
+    close = get_close_matches(op, sorted(name for domain, name in OPS_BY_NAME if not domain), 1, 0.7)
+    return "ONNX has no such op" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def _schema(op: str, opset: int) -> OpSchema | None:
+    try:
+        return onnx.defs.get_schema(op, opset, "")
+    except onnx.defs.SchemaError:
+        return None
+
+
+def _since(op: str, opset: int) -> int:
+    schema = _schema(op, opset)
+    return schema.since_version if schema else 0
+
+
+def check_schema(node: NodeProto, schema: OpSchema) -> None:
+    """ModelError when operand count, result count or an attribute contradicts ``schema``."""
+    _check_count(node, "operands", node.input, schema.min_input, schema.max_input)
+    _check_count(node, "results", node.output, schema.min_output, schema.max_output)
+    for position, (formal, name) in enumerate(zip(schema.inputs, node.input, strict=False)):
+        if not name and formal.option == OpSchema.FormalParameterOption.Single:
+            raise ModelError(
+                "a node lacks an operand", describe_node(node), f"operand {position} ({formal.name}) must be given", _DO
+            )
+    for attribute in node.attribute:
+        expected = schema.attributes.get(attribute.name)
+        if expected is None:
+            names = sorted(schema.attributes)
+            close = get_close_matches(attribute.name, names, 1, 0.6)
+            do = f"did you mean {close[0]!r}?" if close else f"{node.op_type} has {', '.join(names) or 'no attributes'}"
+            raise ModelError(
+                "a node has an unknown attribute", describe_node(node), f"attribute {attribute.name!r}", do
+            )
+        if int(expected.type) != int(attribute.type):
+            why = (
+                f"attribute {attribute.name!r}: expected {_kind(int(expected.type))}, got {_kind(int(attribute.type))}"
+            )
+            raise ModelError("an attribute is of the wrong kind", describe_node(node), why, _DO)
+    given = {attribute.name for attribute in node.attribute}
+    for name, formal_attribute in sorted(schema.attributes.items()):
+        if formal_attribute.required and name not in given:
+            raise ModelError("a node lacks an attribute", describe_node(node), f"attribute {name!r} must be given", _DO)
+
+
+def _kind(number: int) -> str:
+    return onnx.AttributeProto.AttributeType.Name(number).lower()
+
+
+def _check_count(node: NodeProto, what: str, names: Sequence[str], least: int, most: int) -> None:
+    count = len(names)
+    if not least <= count <= most:
+        expected = str(least) if least == most else f"at least {least}" if most > 1 << 20 else f"{least} to {most}"
+        raise ModelError(
+            f"a node has the wrong number of {what}", describe_node(node), f"expected {expected}, got {count}", _DO
+        )
+
+
+_DO = "export the model again; the node contradicts the ONNX standard"

@@ -1,0 +1,349 @@
+"""What the frontend knows of small tensors' values: numbers, and expressions over symbols.
+
+In: a core op, its attributes, what is known of its operands. Out: what is known of its result. So chains such as
+Shape -> Gather -> Concat -> Reshape end as symbolic shapes. Not done here: deciding what to do with it (``context``).
+
+Contents are numpy object arrays of the tensor's shape; an element is an integer expression (``Dim``), a float, or None when
+it is not known. Bools are 0 and 1. A float tensor may hold an expression: its value is that integer, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, terms_of
+from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.types import FLOATS, DType, TensorType
+
+Element = Dim | float | None
+Contents = npt.NDArray[np.object_]
+ELEMENT_COUNT_MAX = 1024
+
+_NUMPY: dict[DType, type[np.generic]] = {
+    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
+    "u64": np.uint64, "bool": np.bool_, "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+# Exact on every machine, so that the graph does not depend on where it was made (DESIGN 5).
+_EXACT = frozenset(
+    "abs add sub mul div mod fmod min max neg floor ceil round sqrt sign cast equal less less_equal select logical_and "
+    "logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right cumsum argmax "
+    "argmin isnan isinf relu reciprocal".split()
+)
+_MOVEMENT = frozenset("reshape transpose slice concat broadcast_to".split())
+_INDEXED = {
+    "gather": (0,),
+    "gather_elements": (0,),
+    "gather_nd": (0,),
+    "scatter_elements": (0, 2),
+    "scatter_nd": (0, 2),
+}
+
+
+def lower_bound(dim: Dim) -> int | None:
+    """An integer that ``dim`` never goes below (every symbol is >= 0), None when this cannot be seen."""
+    if isinstance(dim, int):
+        return dim
+    bound = 0
+    for monomial, factor in dim.terms:
+        if not monomial:
+            bound += factor
+        elif factor < 0 or not all(_atom_is_nonnegative(atom) for atom in monomial):
+            return None
+    return bound
+
+
+def _atom_is_nonnegative(atom: object) -> bool:
+    function = getattr(atom, "function", "")
+    if not function:
+        return True
+    left, right = (lower_bound(getattr(atom, side)) for side in ("left", "right"))
+    signs = (left is not None and left >= 0, right is not None and right >= 0)
+    return any(signs) if function == "max" else signs[1] if function == "mod" else all(signs)
+
+
+def at_least(dim: Dim, least: int) -> Dim:
+    """max(dim, least), without the max where the bound is visible."""
+    bound = lower_bound(dim)
+    return dim if bound is not None and bound >= least else dim_max(dim, least)
+
+
+def as_contents(values: Sequence[Element], shape: tuple[int, ...]) -> Contents:
+    """Row-major values as contents of that shape."""
+    flat = np.empty(len(values), np.object_)
+    flat[:] = values
+    return flat.reshape(shape)
+
+
+def propagate(
+    op: str,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[tuple[TensorType, Contents | None]],
+    result: TensorType,
+) -> Contents | None:
+    """Contents of an op's result, None when nothing is known or it is too large."""
+    count = result.element_count
+    if not isinstance(count, int) or count > ELEMENT_COUNT_MAX or not _concrete(attributes):
+        return None
+    if op in _MOVEMENT:
+        return _move(op, attributes, operands)
+    known = [contents for _, contents in operands if contents is not None]
+    if len(known) < len(operands) or result.dtype not in _NUMPY:
+        return None
+    if op in _INDEXED:
+        return _indexed(op, attributes, operands)
+    if op in _EXACT and all(_is_concrete(contents) for contents in known):
+        return _evaluate(op, attributes, operands, result)
+    return _symbolic(op, attributes, operands, known, result)
+
+
+def _concrete(attributes: Mapping[str, Attribute]) -> bool:
+    return not any(
+        isinstance(item, Sum)
+        for value in attributes.values()
+        for item in (value if isinstance(value, tuple) else (value,))
+    )
+
+
+def _is_concrete(contents: Contents) -> bool:
+    return all(isinstance(item, (int, float)) for item in contents.flat)
+
+
+def _reference(
+    op: str, arrays: Sequence[npt.NDArray[Any]], attributes: Mapping[str, Attribute]
+) -> npt.NDArray[Any] | None:
+    try:
+        return OPS_BY_NAME[op].reference(arrays, attributes)[0]
+    except (IndexError, ValueError, OverflowError, OpTypeError):
+        return None
+
+
+def _move(
+    op: str, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
+) -> Contents | None:
+    if all(contents is None for _, contents in operands):
+        return None
+    arrays: list[Contents] = []
+    for type_, contents in operands:
+        shape = tuple(dim for dim in type_.shape if isinstance(dim, int))
+        if contents is None and (len(shape) < type_.rank or type_.element_count == 0):
+            return None
+        # An unknown operand is an array of unknown elements.
+        arrays.append(np.full(shape, None, np.object_) if contents is None else contents)
+    return _reference(op, arrays, attributes)
+
+
+def _indexed(
+    op: str, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
+) -> Contents | None:
+    arrays: list[npt.NDArray[Any]] = []
+    if attributes.get("reduction", "none") != "none":
+        return None
+    for position, (_, contents) in enumerate(operands):
+        assert contents is not None
+        if position not in _INDEXED[op]:
+            if not _is_concrete(contents):
+                return None
+            arrays.append(contents.astype(np.int64))
+        else:
+            arrays.append(contents)
+    return _reference(op, arrays, attributes)
+
+
+def _evaluate(
+    op: str,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[tuple[TensorType, Contents | None]],
+    result: TensorType,
+) -> Contents | None:
+    arrays: list[npt.NDArray[Any]] = []
+    for type_, contents in operands:
+        if type_.dtype not in _NUMPY:
+            return None
+        assert contents is not None
+        try:
+            arrays.append(contents.astype(_NUMPY[type_.dtype]))
+        except OverflowError:
+            return None
+    value = _reference(op, arrays, attributes)
+    if value is None or (op == "cast" and value.dtype.kind != "f" and not _finite(arrays[0])):
+        return None
+    items: list[Element] = [float(item) if result.dtype in FLOATS else int(item) for item in value.ravel().tolist()]
+    return as_contents(items, value.shape)
+
+
+def _finite(array: npt.NDArray[Any]) -> bool:
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+
+
+def _symbolic(
+    op: str,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[tuple[TensorType, Contents | None]],
+    known: Sequence[Contents],
+    result: TensorType,
+) -> Contents | None:
+    if op == "reduce":
+        return _reduce(attributes, known[0], result)
+    function = _CASTS.get(result.dtype, _same) if op == "cast" else _FUNCTIONS.get(op)
+    if function is None:
+        return None
+    if op == "div" and result.dtype in FLOATS:
+        function = _divide_exactly
+    elements = np.frompyfunc(function, len(known), 1)(*known)
+    contents = np.empty(np.shape(elements), np.object_)
+    contents[...] = elements
+    return contents
+
+
+def _reduce(attributes: Mapping[str, Attribute], contents: Contents, result: TensorType) -> Contents | None:
+    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(str(attributes["function"]))
+    axes = attributes["axes"]
+    assert isinstance(axes, tuple)
+    shape = tuple(dim for dim in result.shape if isinstance(dim, int))
+    if function is None or contents.size == 0:
+        return None
+    order = [axis for axis in range(contents.ndim) if axis not in axes] + [
+        axis for axis in range(contents.ndim) if axis in axes
+    ]
+    rows = contents.transpose(order).reshape(int(np.prod(shape)), -1)
+    totals: list[Element] = []
+    for row in rows:
+        total: Element = row[0]
+        for item in row[1:]:
+            total = function(total, item)
+        totals.append(total)
+    return as_contents(totals, shape)
+
+
+def _whole(value: Element) -> Dim | None:
+    """The value as an integer expression, None when it is not one."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value
+
+
+def _dims(function: Callable[[Dim, Dim], Dim | None]) -> Callable[[Element, Element], Element]:
+    """Lift a function of two integer expressions: unknown when one is."""
+
+    def lifted(left: Element, right: Element) -> Element:
+        a, b = _whole(left), _whole(right)
+        return None if a is None or b is None else function(a, b)
+
+    return lifted
+
+
+def _difference(left: Dim, right: Dim) -> Dim:
+    return dim_add(left, dim_mul(right, -1))
+
+
+def _truncating_div(left: Dim, right: Dim) -> Dim | None:
+    if isinstance(left, int) and isinstance(right, int):
+        return None if right == 0 else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    if dim_mod(left, right) == 0:
+        return dim_floordiv(left, right)
+    bounds = lower_bound(left), lower_bound(right)
+    return dim_floordiv(left, right) if all(bound is not None and bound >= 0 for bound in bounds) else None
+
+
+def _exact_div(left: Dim, right: Dim) -> Dim | None:
+    return dim_floordiv(left, right) if right != 0 and dim_mod(left, right) == 0 else None
+
+
+def _less(left: Dim, right: Dim) -> Dim | None:
+    """left < right, where visible."""
+    above, below = lower_bound(_difference(right, left)), lower_bound(_difference(left, right))
+    return 1 if above is not None and above > 0 else 0 if below is not None and below >= 0 else None
+
+
+def _less_equal(left: Dim, right: Dim) -> Dim | None:
+    greater = _less(right, left)
+    return None if greater is None else 1 - greater
+
+
+def _equal(left: Dim, right: Dim) -> Dim | None:
+    if left == right:
+        return 1
+    return 0 if _less(left, right) == 1 or _less(right, left) == 1 else None
+
+
+def maximum(left: Dim, right: Dim) -> Dim:
+    """max(left, right), one of them where their order is visible."""
+    order = _less(left, right)
+    return dim_max(left, right) if order is None else right if order else left
+
+
+def minimum(left: Dim, right: Dim) -> Dim:
+    """min(left, right), one of them where their order is visible."""
+    order = _less(left, right)
+    return dim_min(left, right) if order is None else left if order else right
+
+
+def _absolute(value: Element) -> Element:
+    bound = None if value is None or isinstance(value, float) else lower_bound(value)
+    return value if bound is not None and bound >= 0 else None
+
+
+def _select(condition: Element, left: Element, right: Element) -> Element:
+    if condition is None:
+        return left if left == right else None
+    return left if condition else right
+
+
+def _and(left: Element, right: Element) -> Element:
+    return 0 if 0 in (left, right) else None if None in (left, right) else 1
+
+
+def _or(left: Element, right: Element) -> Element:
+    return 1 if 1 in (left, right) else None if None in (left, right) else 0
+
+
+def _not(value: Element) -> Element:
+    return None if value is None else int(not value)
+
+
+def _same(value: Element) -> Element:
+    return value
+
+
+def _whole_only(value: Element) -> Element:
+    return _whole(value)
+
+
+def _to_bool(value: Element) -> Element:
+    if value is None or isinstance(value, float):
+        return None
+    equal = _equal(value, 0)
+    return None if equal is None else 1 - equal
+
+
+_add, _multiply, _max, _min = _dims(dim_add), _dims(dim_mul), _dims(maximum), _dims(minimum)
+_divide_exactly = _dims(_exact_div)
+# Integer types of 32 and 64 bits hold every size; narrower ones would wrap.
+_CASTS: dict[DType, Callable[..., Element]] = {
+    "bool": _to_bool, "i64": _whole_only, "i32": _whole_only, "f32": _same, "f64": _same,
+    **dict.fromkeys(("i8", "i16", "u8", "u16", "u32", "u64"), lambda value: value if isinstance(value, int) and 0 <= value < 128 else None),
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[..., Element]] = {
+    "add": _add, "sub": _dims(_difference), "mul": _multiply, "div": _dims(_truncating_div), "mod": _dims(dim_mod),
+    "min": _min, "max": _max, "neg": lambda value: None if value is None else -value, "abs": _absolute, "relu": lambda value: _max(value, 0),
+    "floor": _whole_only, "ceil": _whole_only, "round": _whole_only,
+    "equal": _dims(_equal), "less": _dims(_less), "less_equal": _dims(_less_equal),
+    "logical_and": _and, "logical_or": _or, "logical_not": _not, "select": _select,
+}  # fmt: skip
+
+
+def is_known(contents: Contents) -> bool:
+    """Whether every element is an integer expression."""
+    return all(isinstance(item, (int, Sum)) for item in contents.flat)
+
+
+def symbols_appear(contents: Contents) -> bool:
+    """Whether some element is not a plain integer."""
+    return any(isinstance(item, Sum) and terms_of(item) for item in contents.flat)

@@ -1,0 +1,314 @@
+"""What a translation of one ONNX node works with: operands, attributes, a builder, known contents.
+
+In: an imported node and the graph built so far. Out: core ops in the builder. Not done here: the loop over nodes
+(``infer_types``), common constructions (``compose``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot_compiler.frontend.agree import claims
+from ingot_compiler.frontend.contents import Contents, as_contents, is_known, propagate, symbols_appear
+from ingot_compiler.frontend.imported import ImportedAttribute
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.dims import Dim, Sum, symbol
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import Attribute, ConstantSource
+from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
+
+SIZE_BYTES_MAX = 1 << 46  # of one tensor; the bundle format has the same limit for a workspace
+_LITERAL_COUNT_MAX = 1024
+
+
+class Unsupported(Exception):
+    """A translation refuses a valid node; ``reason`` says why. Collected, all are listed at once."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Translation:
+    """The graph built so far, what is known of its values, and where constants are read."""
+
+    builder: GraphBuilder
+    read: ConstantReader
+    contents: dict[int, Contents] = field(default_factory=dict)
+    dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict)
+    local: dict[str, memoryview] = field(default_factory=dict)  # constants of function bodies, by digest
+
+    def bytes_of(self, digest: str) -> memoryview:
+        """The bytes of a constant of the model or of a function body."""
+        return self.local[digest] if digest in self.local else self.read(digest)
+
+
+@dataclass(frozen=True, slots=True)
+class OpContext:
+    """One node under translation. Operand value ids are None where an optional operand is absent.
+
+    ``source`` and ``mark`` go to every core op made. ``wanted``: which results somebody may read.
+    """
+
+    translation: Translation
+    op: str
+    domain: str
+    opset: int
+    attributes: dict[str, ImportedAttribute]
+    operands: tuple[int | None, ...]
+    wanted: tuple[bool, ...]
+    source: tuple[int, ...]
+    mark: str = ""
+
+    # -- operands and attributes -------------------------------------------------------------------------------------
+
+    def optional(self, position: int) -> int | None:
+        """Operand ``position``, None when absent."""
+        return self.operands[position] if position < len(self.operands) else None
+
+    def operand(self, position: int) -> int:
+        """Operand ``position``; OpTypeError when absent."""
+        value = self.optional(position)
+        if value is None:
+            raise OpTypeError(f"operand {position}", "none")
+        return value
+
+    def given(self) -> tuple[int, ...]:
+        """All operands that are present."""
+        return tuple(value for value in self.operands if value is not None)
+
+    def wants(self, position: int) -> bool:
+        """Whether result ``position`` has a name."""
+        return position < len(self.wanted) and self.wanted[position]
+
+    def int_attribute(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        value = self.attributes.get(name, default)
+        if isinstance(value, int):
+            return value
+        raise OpTypeError(f"attribute {name} to be an integer", repr(value))
+
+    def float_attribute(self, name: str, default: float) -> float:
+        """A float attribute."""
+        value = self.attributes.get(name, default)
+        if isinstance(value, float):
+            return value
+        raise OpTypeError(f"attribute {name} to be a float", repr(value))
+
+    def string_attribute(self, name: str, default: str, allowed: Sequence[str] = ()) -> str:
+        """A string attribute, one of ``allowed`` when given."""
+        value = self.attributes.get(name, default)
+        if isinstance(value, str) and (not allowed or value in allowed):
+            return value
+        raise OpTypeError(f"attribute {name} to be {' or '.join(allowed) or 'a string'}", repr(value))
+
+    def ints_attribute(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:
+        """A list of integers; ``default`` when absent."""
+        value = self.attributes.get(name, None if default is None else tuple(default))
+        if value is None:
+            return None
+        ints = tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else None
+        if ints is None or not isinstance(value, tuple) or len(ints) != len(value):
+            raise OpTypeError(f"attribute {name} to be a list of integers", repr(value))
+        return ints
+
+    # -- types -------------------------------------------------------------------------------------------------------
+
+    def type_of(self, value: int) -> TensorType:
+        """The type of a value."""
+        return self.translation.builder.types[value]
+
+    def shape_of(self, value: int) -> tuple[Dim, ...]:
+        """The shape of a value."""
+        return self.type_of(value).shape
+
+    def dtype_of(self, value: int) -> DType:
+        """The element type of a value."""
+        return self.type_of(value).dtype
+
+    def rank_of(self, value: int) -> int:
+        """The number of dimensions of a value."""
+        return self.type_of(value).rank
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis counted from the front; OpTypeError outside of [-rank, rank)."""
+        if not -rank <= axis < rank:
+            raise OpTypeError(f"axis in [{-rank}, {rank})", str(axis))
+        return axis + rank if axis < 0 else axis
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Axes counted from the front, each named once, ascending."""
+        counted = sorted(self.axis(axis, rank) for axis in axes)
+        if len(set(counted)) < len(counted):
+            raise OpTypeError("every axis at most once", str(list(axes)))
+        return tuple(counted)
+
+    # -- building ----------------------------------------------------------------------------------------------------
+
+    def add(self, op: str, *operands: int, **attributes: Attribute) -> int:
+        """Append a core op; where its result is known, a literal or ``dim_values`` takes its place."""
+        translation = self.translation
+        operands = self._agreeing(op, attributes, operands)
+        types = [self.type_of(operand) for operand in operands]
+        results = OPS_BY_NAME[op].infer(types, attributes)
+        if len(results) != 1:
+            return translation.builder.add(op, operands, attributes, self.source, self.mark)
+        self._check_size(results[0])
+        pairs = [(type_, translation.contents.get(operand)) for type_, operand in zip(types, operands, strict=True)]
+        contents = propagate(op, attributes, pairs, results[0]) if operands else None
+        if contents is not None and results[0].dtype not in FLOATS and is_known(contents):
+            return self.known(results[0].dtype, contents)
+        value = translation.builder.add(op, operands, attributes, self.source, self.mark)
+        if contents is not None and any(item is not None for item in contents.flat):
+            translation.contents[value] = contents
+        return value
+
+    def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
+        """Operands behind the run-time checks that ``agree`` asks for."""
+        wanted = claims(op, attributes, [self.shape_of(operand) for operand in operands])
+        return tuple(
+            operand if claim is None else self.add(claim[0], operand, shape=claim[1])
+            for operand, claim in zip(operands, wanted, strict=True)
+        )
+
+    def _check_size(self, type_: TensorType) -> None:
+        size_bytes = type_.size_bytes
+        if isinstance(size_bytes, int) and size_bytes > SIZE_BYTES_MAX:
+            why = f"expected at most {SIZE_BYTES_MAX} bytes, got {size_bytes} for {type_}"
+            raise ModelError(
+                "a tensor is too large", f"node #{self.source[0]}", why, "check the sizes that the model asks for"
+            )
+
+    def scalar(self, dtype: DType, value: float) -> int:
+        """A rank-0 literal; floats are rounded to f32 where the element type is not wider."""
+        builder = self.translation.builder
+        item: int | float = (
+            bool(value) if dtype == "bool" else _rounded(float(value), dtype) if dtype in FLOATS else int(value)
+        )
+        attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (item,)}
+        result = builder.add("literal", (), attributes, self.source, self.mark)
+        if dtype not in ("f16", "bf16"):
+            self.translation.contents[result] = as_contents([item if dtype in FLOATS else int(item)], ())
+        return result
+
+    def float_vector(self, dtype: DType, values: Sequence[float]) -> int:
+        """A short vector of floats that is written in the graph, from one literal per element."""
+        if not values:
+            return self.add("broadcast_to", self.scalar(dtype, 0.0), shape=(0,))
+        if len(values) > 64:
+            raise Unsupported(f"a constant of {len(values)} floats outside of a tensor")
+        parts = [self.add("reshape", self.scalar(dtype, value), shape=(1,)) for value in values]
+        return self.add("concat", *parts, axis=0)
+
+    def integers(self, values: Sequence[Dim]) -> int:
+        """An i64 vector of known integers or expressions."""
+        return self.known("i64", as_contents(values, (len(values),)))
+
+    def known(self, dtype: DType, contents: Contents) -> int:
+        """A tensor of integers, bools or expressions that are known: ``literal``, or ``dim_values`` when symbols appear."""
+        builder, place = self.translation.builder, (self.source, self.mark)
+        shape = tuple(int(size) for size in contents.shape)
+        flat = tuple(contents.flat)
+        if not symbols_appear(contents):
+            value = tuple(bool(item) for item in flat) if dtype == "bool" else tuple(int(item) for item in flat)
+            result = builder.add("literal", (), {"dtype": dtype, "shape": shape, "value": value}, *place)
+        else:
+            assert dtype != "bool"
+            result = builder.add("dim_values", (), {"values": flat}, *place)
+            if len(shape) != 1:
+                result = builder.add("reshape", (result,), {"shape": shape}, *place)
+            if dtype != "i64":
+                result = builder.add("cast", (result,), {"dtype": dtype}, *place)
+        self.translation.contents[result] = contents
+        return result
+
+    def constant(self, source: ConstantSource) -> int:
+        """A stored tensor: a literal when it is small enough for the graph's text, else by digest."""
+        builder = self.translation.builder
+        shape = tuple(dim for dim in source.type.shape if isinstance(dim, int))
+        count = int(np.prod(shape, dtype=np.int64))
+        dtype = source.type.dtype
+        self._check_size(source.type)
+        if shape == () or dtype not in FLOATS and count <= _LITERAL_COUNT_MAX:
+            values = decode(self.translation.bytes_of(source.digest), dtype)
+            if dtype in FLOATS:
+                return self.scalar(dtype, float(values[0]))
+            return self.known(dtype, as_contents([int(item) for item in values.tolist()], shape))
+        if source.digest in self.translation.local:
+            # A function body's own tensor: no rule has stored it.
+            vector = self.float_vector(
+                dtype, [float(item) for item in decode(self.translation.local[source.digest], dtype)]
+            )
+            return self.add("reshape", vector, shape=shape)
+        attributes: dict[str, Attribute] = {"digest": source.digest, "dtype": dtype, "shape": shape}
+        result = builder.add("constant", (), attributes, self.source, self.mark)
+        if dtype in ("f32", "f64") and count <= 64:
+            # Scale factors that sizes are multiplied by.
+            values = decode(self.translation.bytes_of(source.digest), dtype)
+            self.translation.contents[result] = as_contents([float(item) for item in values.tolist()], shape)
+        return result
+
+    # -- known contents ----------------------------------------------------------------------------------------------
+
+    def contents(self, value: int) -> Contents | None:
+        """What is known of a value's elements; elements that are not known are None."""
+        return self.translation.contents.get(value)
+
+    def dims(self, value: int) -> tuple[Dim, ...] | None:
+        """All elements, row-major, as integer expressions; None when one is not known."""
+        contents = self.contents(value)
+        if contents is None:
+            return () if 0 in self.shape_of(value) else None
+        return tuple(contents.flat) if is_known(contents) else None
+
+    def known_ints(self, value: int) -> tuple[int, ...] | None:
+        """All elements, row-major, as integers; None when one is not known at compile time."""
+        dims = self.dims(value)
+        ints = None if dims is None else tuple(dim for dim in dims if isinstance(dim, int))
+        return ints if dims is not None and ints is not None and len(ints) == len(dims) else None
+
+    def count_of(self, value: int) -> int:
+        """The number of elements of a tensor that fixes a rank; Unsupported when it is known at run time only."""
+        count = self.type_of(value).element_count
+        if isinstance(count, int):
+            return count
+        raise Unsupported("a number of dimensions that is known at run time only")
+
+    def read_dims(self, value: int) -> tuple[Dim, ...]:
+        """All elements of an integer tensor as expressions; those not known are read at run time, and must be >= 0 then."""
+        contents = self.contents(value)
+        known: Sequence[object] = [None] * self.count_of(value) if contents is None else list(contents.flat)
+        return tuple(
+            item if isinstance(item, (int, Sum)) else self._read_dim(value, index) for index, item in enumerate(known)
+        )
+
+    def _read_dim(self, value: int, index: int) -> Dim:
+        table = self.translation.dims_read
+        if (value, index) not in table:
+            name = f"r{len(table)}"
+            table[value, index] = symbol(name)
+            self.add("read_dim", value, index=index, symbol=name)
+        return table[value, index]
+
+
+def _rounded(value: float, dtype: DType) -> float:
+    if dtype == "f64":
+        return value
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def decode(data: memoryview, dtype: DType) -> npt.NDArray[np.generic]:
+    """The elements of a dense little-endian tensor, flat; bf16 as f32."""
+    if dtype == "bf16":
+        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+    kind = {"f": "f", "i": "i", "u": "u", "b": "u"}[dtype[0]]
+    return np.frombuffer(data, np.dtype(f"<{kind}{dtype_size_bytes(dtype)}"))

@@ -1,0 +1,124 @@
+"""Falls back on the function body that ONNX gives for an op: its nodes are translated in place of the op.
+
+In: a context of an op without a translation. Out: its results. Not done here: the model's own functions (``import_model``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import onnx.defs
+from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, TypeProto, helper
+from onnx.defs import OpSchema
+
+from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.imported import ImportedAttribute
+from ingot_compiler.frontend.onnx_types import onnx_number
+from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
+from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.op import OpTypeError
+
+TranslateNode = Callable[[OpContext], Sequence[int]]
+
+
+def function_opset(schema: OpSchema, opset: int) -> int:
+    """The newest opset <= ``opset`` for which ``schema`` gives a body, 0 when none."""
+    versions = [*schema.function_opset_versions, *schema.context_dependent_function_opset_versions]
+    # A body stays valid until a newer one takes its place.
+    return max((version for version in versions if version <= opset), default=0)
+
+
+def expand_function(context: OpContext, translate_node: TranslateNode) -> tuple[int, ...]:
+    """Translate the body of ``context``'s op; Unsupported when it has none."""
+    body = _body(context)
+    environment: dict[str, int | None] = {"": None}
+    for position, name in enumerate(body.input):
+        environment[name] = context.optional(position)
+    opsets = {entry.domain: entry.version for entry in body.opset_import}
+    wanted_names = {name for node in body.node for name in node.input} | set(body.output)
+    for node in body.node:
+        inner = OpContext(
+            context.translation, node.op_type, node.domain, opsets.get(node.domain, context.opset),
+            _attributes(context, node, body), tuple(environment[name] for name in node.input),
+            tuple(name in wanted_names for name in node.output), context.source, context.mark,
+        )  # fmt: skip
+        environment |= dict(zip(node.output, translate_node(inner), strict=False))
+    results = [environment.get(name) for name in body.output[: max(1, sum(context.wanted))]]
+    return tuple(result for result in results if result is not None)
+
+
+def _body(context: OpContext) -> FunctionProto:
+    schema = onnx.defs.get_schema(context.op, context.opset, "")
+    version = function_opset(schema, context.opset)
+    if not version:
+        raise Unsupported("no translation")
+    body = FunctionProto()
+    if version in schema.function_opset_versions:
+        data = schema.get_function_with_opset_version(version)
+        body.CopyFrom(data) if isinstance(data, FunctionProto) else body.ParseFromString(data)
+        return body
+    node, types = _as_node(context)
+    data = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+    body.ParseFromString(data)
+    if not body.node:
+        raise Unsupported("no translation")
+    return body
+
+
+def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
+    """The node and its operands' types, as ONNX wants them to build a body."""
+    operands = ["" if value is None else f"x{position}" for position, value in enumerate(context.operands)]
+    results = [f"y{position}" if wanted else "" for position, wanted in enumerate(context.wanted)]
+    attributes = {name: value for name, value in context.attributes.items() if not isinstance(value, ConstantSource)}
+    node = helper.make_node(context.op, operands, results, **attributes)
+    types: list[bytes] = []
+    for value in context.operands:
+        type_ = TypeProto()
+        if value is not None:
+            tensor = context.type_of(value)
+            shape = [dim if isinstance(dim, int) else str(dim) for dim in tensor.shape]
+            type_ = helper.make_tensor_type_proto(onnx_number(tensor.dtype), shape)
+        types.append(type_.SerializeToString())
+    return node, types
+
+
+def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dict[str, ImportedAttribute]:
+    """Attributes of a node of the body; references take the op's own value, or the body's default."""
+    defaults = {attribute.name: attribute for attribute in body.attribute_proto}
+    schema_defaults = {
+        name: formal.default_value
+        for name, formal in onnx.defs.get_schema(context.op, context.opset, "").attributes.items()
+        if formal.default_value.type != AttributeProto.UNDEFINED
+    }
+    values: dict[str, ImportedAttribute] = {}
+    for attribute in node.attribute:
+        reference = attribute.ref_attr_name
+        if not reference:
+            values[attribute.name] = _value(context, attribute)
+        elif reference in context.attributes:
+            values[attribute.name] = context.attributes[reference]
+        elif reference in defaults or reference in schema_defaults:
+            values[attribute.name] = _value(context, defaults.get(reference) or schema_defaults[reference])
+    return values
+
+
+def _value(context: OpContext, attribute: AttributeProto) -> ImportedAttribute:
+    try:
+        return attribute_value(attribute, lambda tensor: _store(context, tensor))
+    except UnsupportedDtype as error:
+        raise Unsupported(f"its function body uses {error.name}") from None
+    except UnsupportedAttribute as error:
+        raise Unsupported(f"its function body: {error.reason}") from None
+
+
+def _store(context: OpContext, tensor: TensorProto) -> ConstantSource:
+    type_, data = tensor_bytes(tensor, None, _no_external, f"node #{context.source[0]}")
+    digest = hashlib.sha256(data).hexdigest()
+    context.translation.local[digest] = data
+    return ConstantSource(digest, type_)
+
+
+def _no_external(location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
+    raise OpTypeError("a function body without external data", location)

@@ -1,0 +1,77 @@
+"""Reads the files beside a model, and nothing else: a model must not lead out of its folder.
+
+In: the model's folder and a location from the model file. Out: a checked path, or the bytes as a read-only mapping.
+Not done here: which tensors there are (``import_model``).
+
+Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything but a regular file. Hard
+links are not refused: package managers make them, and who can make one can read the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from pathlib import Path
+
+from ingot_compiler.ir.errors import ModelError
+
+
+def safe_external_path(folder: Path, location: str) -> Path:
+    """The path of ``location`` below ``folder``; ModelError when it leaves the folder or is no regular file."""
+    parts = location.split("/")
+    if (
+        not location
+        or location.startswith("/")
+        or ".." in parts
+        or "\\" in location
+        or "\0" in location
+        or ":" in parts[0]
+    ):
+        raise _outside(location, "expected a relative path below the model's folder")
+    path = folder
+    for part in parts:
+        if part in ("", "."):
+            continue
+        path = path / part
+        _check_component(path, location)
+    if path == folder or not stat.S_ISREG(os.lstat(path).st_mode):
+        raise ModelError("external data is not a file", f"location {location!r}", "expected a regular file", _DO)
+    return path
+
+
+def _check_component(path: Path, location: str) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError as error:
+        why = f"{error.strerror or error}"
+        raise ModelError("external data is missing", f"location {location!r}", why, _DO) from None
+    if stat.S_ISLNK(mode):
+        raise _outside(location, f"{path.name!r} is a symbolic link")
+
+
+def read_external_file(folder: Path, location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
+    """Map ``size_bytes`` (None: to the end) at ``offset_bytes`` of a file beside the model, read-only; ModelError when too short."""
+    path = safe_external_path(folder, location)
+    # O_NOFOLLOW: a link put in place after the check is refused too.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    try:
+        file_size_bytes = os.fstat(descriptor).st_size
+        size = file_size_bytes - offset_bytes if size_bytes is None else size_bytes
+        if offset_bytes < 0 or size < 0 or offset_bytes + size > file_size_bytes:
+            why = f"expected {size} bytes at offset {offset_bytes}, got a file of {file_size_bytes} bytes"
+            raise ModelError("external data is too short", f"location {location!r}", why, _DO)
+        if size == 0:
+            return memoryview(b"")
+        view = memoryview(mmap.mmap(descriptor, file_size_bytes, prot=mmap.PROT_READ))
+        return view[offset_bytes : offset_bytes + size]
+    finally:
+        os.close(descriptor)
+
+
+def _outside(location: str, why: str) -> ModelError:
+    do = "put the file itself beside the model and export again"
+    return ModelError("external data lies outside the model's folder", f"location {location!r}", why, do)
+
+
+_DO = "copy the data file beside the model, complete"

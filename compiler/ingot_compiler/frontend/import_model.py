@@ -1,0 +1,193 @@
+"""Rule ``import_model``: a model file becomes an ``ImportedModel``, weights are stored by digest, names go beside.
+
+In: the file's bytes, a reader of files beside it, a store, the user's sizes and placements. Out: ``ImportedModel`` and
+``Names``. Not done here: types of intermediate tensors (``infer_types``), which files may be read (``external_data``).
+
+Memory: the file's bytes (best a mapping) plus kilobytes; large weights go from the file to the store as views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+
+import onnx.inliner
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
+from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
+from ingot_compiler.frontend.detach_tensors import detach_tensors
+from ingot_compiler.frontend.findings import Finding, raise_unsupported
+from ingot_compiler.frontend.imported import ABSENT, DeclaredType, ImportedAttribute, ImportedModel, ImportedNode
+from ingot_compiler.frontend.input_types import Shapes, input_types
+from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.place_marks import place_marks
+from ingot_compiler.frontend.sort_nodes import describe_node, node_name, sort_nodes
+from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
+from ingot_compiler.ir.constants import ConstantWriter
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import ConstantSource, Names
+
+
+def import_model(
+    source: bytes | memoryview,
+    read_external: ExternalReader,
+    store: ConstantWriter,
+    shapes: Shapes,
+    place: Sequence[tuple[str, str]],
+) -> tuple[ImportedModel, Names]:
+    """Read a model file.
+
+    ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name) pairs, the last match wins.
+    ModelError for a wrong file, UnsupportedError that lists everything unsupported, UserError for a wrong option.
+    """
+    model, detached = _parse(source)
+    return _Importer(model, detached, read_external, store).run(shapes, place)
+
+
+def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview]]:
+    """The model without its large tensors, and those by name."""
+    parts = detach_tensors(source)
+    model = ModelProto()
+    try:
+        model.ParseFromString(parts.model)
+    except DecodeError as error:
+        do = "give the path of an .onnx file"
+        raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
+    detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
+    return _inlined(model), detached
+
+
+def _inlined(model: ModelProto) -> ModelProto:
+    """Replace calls of the model's own functions by their bodies."""
+    if not model.functions:
+        return model
+    try:
+        return onnx.inliner.inline_local_functions(model, convert_version=_mixes_opsets(model))
+    except (RuntimeError, onnx.checker.ValidationError) as error:
+        raise ModelError("the model's own functions cannot be expanded", "model file", str(error), "") from None
+
+
+def _mixes_opsets(model: ModelProto) -> bool:
+    own = {canonical_domain(entry.domain): entry.version for entry in model.opset_import}
+    return any(
+        own.get(canonical_domain(entry.domain), entry.version) != entry.version
+        for function in model.functions
+        for entry in function.opset_import
+    )
+
+
+class _Importer:
+    """One import: the file's tables, what is unsupported so far, ordinals given so far."""
+
+    def __init__(
+        self, model: ModelProto, detached: dict[str, memoryview], read_external: ExternalReader, store: ConstantWriter
+    ) -> None:
+        self.graph: GraphProto = model.graph
+        self.opsets = {canonical_domain(entry.domain): entry.version for entry in model.opset_import} or {"": 1}
+        self.detached = detached
+        self.read_external = read_external
+        self.store = store
+        self.findings: list[Finding] = []
+        self.ordinals: dict[str, int] = {"": ABSENT}
+        self.dtypes = {value.name: _elem_type(value) for value in (*model.graph.value_info, *model.graph.input)}
+        self.dtypes |= {tensor.name: onnx_dtype_name(tensor.data_type) for tensor in model.graph.initializer}
+
+    def run(self, shapes: Shapes, place: Sequence[tuple[str, str]]) -> tuple[ImportedModel, Names]:
+        """The whole import, in the order in which ordinals are given."""
+        graph = self.graph
+        nodes = sort_nodes(graph)
+        constants = {tensor.name for tensor in graph.initializer}
+        inputs = [value for value in graph.input if value.name not in constants]
+        types, symbols = input_types(inputs, shapes, self.findings)
+        self._check(nodes)
+        self._name(value.name for value in inputs)
+        initializers = self._initializers(nodes)
+        names = tuple(map(node_name, nodes))
+        marks = place_marks(names, place)
+        imported = tuple(self._node(node, mark) for node, mark in zip(nodes, marks, strict=True))
+        raise_unsupported(self.findings, graph.name)
+        used = {node.domain for node in imported} | {""}
+        model = ImportedModel(
+            types, initializers, imported,
+            tuple(self.ordinals[value.name] for value in graph.output),
+            tuple(map(_declared, graph.output)),
+            tuple(sorted((domain, version) for domain, version in self.opsets.items() if domain in used)),
+        )  # fmt: skip
+        pairs = tuple((name, node.op_type) for name, node in zip(names, nodes, strict=True))
+        outputs = tuple(value.name for value in graph.output)
+        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, symbols)
+
+    def _name(self, names: Iterable[str]) -> None:
+        """Give the next ordinals."""
+        for name in names:
+            self.ordinals[name] = len(self.ordinals) - 1
+
+    def _check(self, nodes: Sequence[NodeProto]) -> None:
+        """Collect everything unsupported that can be seen without a tensor's bytes."""
+        for node in nodes:
+            dtype = self.dtypes.get(node.input[0], "") if node.input else ""
+            finding = check_node(node, self.opsets, dtype)
+            self.findings += [finding] if finding else []
+        for sparse in self.graph.sparse_initializer:
+            name = f"initializer {sparse.values.name!r}"
+            self.findings.append(Finding(name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor"))
+
+    def _initializers(self, nodes: Sequence[NodeProto]) -> tuple[ConstantSource, ...]:
+        """Store the initializers that are used, in the file's order."""
+        used = {name for node in nodes for name in node.input} | {value.name for value in self.graph.output}
+        stored: list[ConstantSource] = []
+        for tensor in self.graph.initializer:
+            if tensor.name not in used:
+                continue
+            try:
+                stored.append(self._store(tensor, f"initializer {tensor.name!r}", self.detached.get(tensor.name)))
+            except UnsupportedDtype as error:
+                reason = "an element type that Ingot has not"
+                self.findings.append(Finding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason))
+            self._name([tensor.name])
+        return tuple(stored)
+
+    def _store(self, tensor: TensorProto, where: str, raw: memoryview | None = None) -> ConstantSource:
+        type_, data = tensor_bytes(tensor, raw, self.read_external, where)
+        return ConstantSource(self.store(data), type_)
+
+    def _node(self, node: NodeProto, mark: str) -> ImportedNode:
+        pairs = [(attribute.name, self._attribute(node, attribute)) for attribute in node.attribute]
+        operands = tuple(self.ordinals[name] for name in node.input)
+        self._name(name for name in node.output if name)
+        results = tuple(self.ordinals[name] for name in node.output)
+        return ImportedNode(
+            node.op_type,
+            canonical_domain(node.domain),
+            tuple(sorted(pairs, key=itemgetter(0))),
+            operands,
+            results,
+            mark,
+        )
+
+    def _attribute(self, node: NodeProto, attribute: AttributeProto) -> ImportedAttribute:
+        where = f"{describe_node(node)}, attribute {attribute.name!r}"
+        try:
+            return attribute_value(attribute, lambda tensor: self._store(tensor, where))
+        except (UnsupportedDtype, UnsupportedAttribute) as error:
+            dtype = error.name if isinstance(error, UnsupportedDtype) else ""
+            reason = error.reason if isinstance(error, UnsupportedAttribute) else "an element type that Ingot has not"
+            domain = canonical_domain(node.domain)
+            name = f"node {node_name(node)!r}"
+            if not any(finding.node == name for finding in self.findings):
+                self.findings.append(Finding(name, node.op_type, domain, self.opsets[domain], dtype, reason))
+            return 0  # never seen: a finding ends the import
+
+
+def _elem_type(value: ValueInfoProto) -> str:
+    return onnx_dtype_name(value.type.tensor_type.elem_type) if value.type.HasField("tensor_type") else ""
+
+
+def _declared(value: ValueInfoProto) -> DeclaredType:
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return DeclaredType(dtype_of(tensor.elem_type), None)
+    dims = (dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None for dim in tensor.shape.dim)
+    return DeclaredType(dtype_of(tensor.elem_type), tuple(dims))

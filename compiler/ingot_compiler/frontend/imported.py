@@ -1,0 +1,101 @@
+"""Stage 2, ``ImportedModel``: the model file's operations with ordinals for names and digests for weights.
+
+In: what ``import_model`` read. Out: the frozen stage and its text view. Not done here: reading files, types (``infer_types``).
+
+Tensor ordinals: graph inputs, then initializers, then node results in topological order; -1 is an absent optional tensor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, format_dim
+from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.types import DType, TensorType
+
+ABSENT = -1
+
+ImportedAttribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | ConstantSource
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedNode:
+    """One node as in the file; its ordinal is its position. ``domain`` is "" for the ONNX domain."""
+
+    op: str
+    domain: str
+    attributes: tuple[tuple[str, ImportedAttribute], ...]  # sorted by name
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredType:
+    """What the file says of an output; None: says nothing (of the element type, the rank, a dimension)."""
+
+    dtype: DType | None
+    shape: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedModel:
+    """Every op is recognised, every operand is defined before its use; names are beside it (``ir.graph.Names``)."""
+
+    inputs: tuple[TensorType, ...]
+    initializers: tuple[ConstantSource, ...]
+    nodes: tuple[ImportedNode, ...]
+    outputs: tuple[int, ...]
+    declared: tuple[DeclaredType, ...]  # one per output
+    opsets: tuple[tuple[str, int], ...]  # sorted by domain
+
+    def opset(self, domain: str) -> int:
+        """The opset version of a domain that some node uses."""
+        return dict(self.opsets)[domain]
+
+
+def print_imported(model: ImportedModel) -> str:
+    """Text view of the stage (``--to imported``); one tensor or node a line, deterministic."""
+    return "\n".join(_lines(model)) + "\n"
+
+
+def _lines(model: ImportedModel) -> Iterator[str]:
+    opsets = ", ".join(f"{domain or 'ai.onnx'} {version}" for domain, version in model.opsets)
+    yield f"imported(opset {opsets}) {{"
+    for ordinal, tensor in enumerate(model.inputs):
+        yield f"  input %{ordinal}: {tensor}"
+    for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
+        yield f"  initializer %{ordinal}: {_attribute(constant)}"
+    for ordinal, node in enumerate(model.nodes):
+        yield f"  {_node(node)} #{ordinal}" + (f" on {json.dumps(node.mark)}" if node.mark else "")
+    for ordinal, declared in zip(model.outputs, model.declared, strict=True):
+        yield f"  output %{ordinal}: {_declared(declared)}"
+    yield "}"
+
+
+def _node(node: ImportedNode) -> str:
+    results = ", ".join(map(_tensor, node.results))
+    attributes = ", ".join(f"{name}={_attribute(value)}" for name, value in node.attributes)
+    op = f"{node.domain}.{node.op}" if node.domain else node.op
+    return f"{results} = {op}({', '.join(map(_tensor, node.operands))})" + (f" {{{attributes}}}" if attributes else "")
+
+
+def _tensor(ordinal: int) -> str:
+    return "_" if ordinal == ABSENT else f"%{ordinal}"
+
+
+def _attribute(value: ImportedAttribute) -> str:
+    if isinstance(value, ConstantSource):
+        return f"{value.type} sha256:{value.digest}"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_attribute, value))}]"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _declared(declared: DeclaredType) -> str:
+    if declared.shape is None:
+        return f"{declared.dtype or '?'}[..]"
+    dims: tuple[Dim | None, ...] = declared.shape
+    return f"{declared.dtype or '?'}[{', '.join('?' if dim is None else format_dim(dim) for dim in dims)}]"

@@ -1,0 +1,139 @@
+"""Rule ``infer_types``: an ``ImportedModel`` becomes a ``Graph`` of core ops with types.
+
+In: the model and a reader of its constants (small ones become literals). Out: ``Graph``; ModelError for types that
+contradict, UnsupportedError that lists all nodes without a translation. Nodes are named ``node #ordinal``: the caller joins
+the names (``name_nodes``). Not done here: any simplification beyond what is known of shapes (``passes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext, Translation, Unsupported
+from ingot_compiler.frontend.findings import Finding, raise_unsupported
+from ingot_compiler.frontend.imported import ABSENT, DeclaredType, ImportedModel, ImportedNode
+from ingot_compiler.frontend.translate_node import translate_node
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.types import TensorType
+
+
+def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
+    """Translate every node in order. ``read`` gives the bytes of a constant by its digest."""
+    translation = Translation(GraphBuilder(model.inputs), read)
+    values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
+    _add_constants(model, translation, values)
+    findings: list[Finding] = []
+    used = {operand for node in model.nodes for operand in node.operands} | set(model.outputs)
+    for ordinal, node in enumerate(model.nodes):
+        if any(operand not in values for operand in node.operands if operand != ABSENT):
+            missing = _missing_result(model, node, values, findings)
+            findings += [missing] if missing else []
+            continue
+        context = _context(model, translation, ordinal, values, used)
+        try:
+            results = _checked(context)
+        except Unsupported as error:
+            findings.append(_finding(context, error.reason))
+            continue
+        values |= dict(zip(node.results, results, strict=False))
+    _check_outputs(model, values, findings)
+    raise_unsupported(findings, "")
+    outputs = [values[ordinal] for ordinal in model.outputs]
+    _check_declared(model, [translation.builder.types[output] for output in outputs])
+    return translation.builder.finish(outputs)
+
+
+def _add_constants(model: ImportedModel, translation: Translation, values: dict[int, int]) -> None:
+    """Initializers; each names the nodes that read it as its source, and takes their mark when it is one."""
+    users: dict[int, list[int]] = {}
+    for ordinal, node in enumerate(model.nodes):
+        for operand in dict.fromkeys(node.operands):
+            users.setdefault(operand, []).append(ordinal)
+    for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
+        readers = users.get(ordinal, [])
+        marks = {model.nodes[reader].mark for reader in readers}
+        mark = marks.pop() if len(marks) == 1 else ""
+        context = OpContext(translation, "Constant", "", 0, {}, (), (True,), tuple(readers), mark)
+        values[ordinal] = context.constant(constant)
+
+
+def _context(
+    model: ImportedModel, translation: Translation, ordinal: int, values: dict[int, int], used: set[int]
+) -> OpContext:
+    node = model.nodes[ordinal]
+    operands = tuple(None if operand == ABSENT else values[operand] for operand in node.operands)
+    wanted = tuple(result != ABSENT and result in used for result in node.results)
+    opset = model.opset(node.domain)
+    return OpContext(
+        translation, node.op, node.domain, opset, dict(node.attributes), operands, wanted, (ordinal,), node.mark
+    )
+
+
+def _checked(context: OpContext) -> Sequence[int]:
+    where = f"node #{context.source[0]}"
+    try:
+        return translate_node(context)
+    except OpTypeError as error:
+        operands = ", ".join("none" if value is None else str(context.type_of(value)) for value in context.operands)
+        why = f"{context.op}({operands}): expected {error.expected}, got {error.got}"
+        raise ModelError(
+            "a node's operands or attributes contradict its op", where, why, "correct the model, or --shape"
+        ) from None
+
+
+def _finding(context: OpContext, reason: str) -> Finding:
+    dtype = "" if not context.given() else context.dtype_of(context.given()[0])
+    return Finding(f"node #{context.source[0]}", context.op, context.domain, context.opset, dtype, reason)
+
+
+def _missing_result(
+    model: ImportedModel, node: ImportedNode, values: dict[int, int], findings: Sequence[Finding]
+) -> Finding | None:
+    """A finding when a node that was translated lacks the result that ``node`` reads; None below a node that was not."""
+    refused = {finding.node for finding in findings}
+    for maker, other in enumerate(model.nodes):
+        lacking = [
+            position
+            for position, result in enumerate(other.results)
+            if result in node.operands and result not in values
+        ]
+        translated = other.results[0] in values
+        if lacking and translated and f"node #{maker}" not in refused:
+            reason = f"its optional result {lacking[0]} has no translation"
+            return Finding(f"node #{maker}", other.op, other.domain, model.opset(other.domain), "", reason)
+    return None
+
+
+def _check_outputs(model: ImportedModel, values: dict[int, int], findings: list[Finding]) -> None:
+    if not findings:
+        lost = ImportedNode("", "", (), tuple(output for output in model.outputs if output not in values), ())
+        missing = _missing_result(model, lost, values, findings) if lost.operands else None
+        findings += [missing] if missing else []
+
+
+def _check_declared(model: ImportedModel, types: Sequence[TensorType]) -> None:
+    """What the file says of its outputs must not contradict what its nodes compute."""
+    makers = {result: ordinal for ordinal, node in enumerate(model.nodes) for result in node.results}
+    for position, (ordinal, declared, type_) in enumerate(zip(model.outputs, model.declared, types, strict=True)):
+        if _contradicts(declared, type_):
+            where = f"output #{position}" + (f" of node #{makers[ordinal]}" if ordinal in makers else "")
+            shape = (
+                "any shape" if declared.shape is None else str(["?" if dim is None else dim for dim in declared.shape])
+            )
+            why = f"expected {declared.dtype or 'any type'} {shape} as the model declares, got {type_}"
+            raise ModelError("an output contradicts its declared type", where, why, "export the model again")
+
+
+def _contradicts(declared: DeclaredType, type_: TensorType) -> bool:
+    if declared.dtype not in (None, type_.dtype):
+        return True
+    if declared.shape is None:
+        return False
+    if len(declared.shape) != type_.rank:
+        return True
+    pairs = zip(declared.shape, type_.shape, strict=True)
+    return any(isinstance(size, int) and isinstance(got, int) and size != got for size, got in pairs)

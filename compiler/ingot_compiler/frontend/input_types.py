@@ -1,0 +1,107 @@
+"""Types of graph inputs: the file's dimensions, the user's sizes (``--shape``), canonical symbols.
+
+In: ``ValueInfoProto`` of each input and the sizes the user gave. Out: ``TensorType`` with symbols s0, s1, .. by first
+appearance, and what the user calls each. Not done here: other tensors' shapes (``infer_types``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from onnx import TensorShapeProto, ValueInfoProto
+
+from ingot_compiler.frontend.findings import Finding
+from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.ir.dims import Dim, symbol
+from ingot_compiler.ir.errors import ModelError, UserError
+from ingot_compiler.ir.types import TensorType
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def input_types(
+    inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[Finding]
+) -> tuple[tuple[TensorType, ...], tuple[tuple[str, str], ...]]:
+    """Types of all inputs, and (canonical symbol, user's name) pairs; unsupported inputs go to ``findings``."""
+    _check_names(inputs, shapes)
+    sizes = _given_sizes(inputs, shapes)
+    symbols: dict[str, str] = {}
+    types: list[TensorType] = []
+    for value in inputs:
+        tensor = value.type.tensor_type
+        dtype = dtype_of(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else None
+        if dtype is None:
+            findings.append(
+                Finding(f"input {value.name!r}", "", "", 0, _type_name(value), "an input type that Ingot has not")
+            )
+            continue
+        if not tensor.HasField("shape") and value.name not in shapes:
+            reason = "its number of dimensions is not given; give --shape"
+            findings.append(Finding(f"input {value.name!r}", "", "", 0, dtype, reason))
+            continue
+        types.append(TensorType(dtype, _shape(value, shapes.get(value.name), sizes, symbols)))
+    return tuple(types), tuple((canonical, user) for user, canonical in symbols.items())
+
+
+def _type_name(value: ValueInfoProto) -> str:
+    kind = value.type.WhichOneof("value") or "no type"
+    return onnx_dtype_name(value.type.tensor_type.elem_type) if kind == "tensor_type" else kind.removesuffix("_type")
+
+
+def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
+    names = [value.name for value in inputs]
+    for name in sorted(set(shapes) - set(names)):
+        close = get_close_matches(name, names, 1, 0.5)
+        do = f"did you mean {close[0]!r}?" if close else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
+        raise UserError(f"the model has no input {name!r}", f"--shape {name}", "", do)
+
+
+def _dims(value: ValueInfoProto) -> Sequence[TensorShapeProto.Dimension]:
+    return value.type.tensor_type.shape.dim
+
+
+def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, int]:
+    """User's dimension name -> size, from all ``--shape`` options together."""
+    sizes: dict[str, int] = {}
+    for value in inputs:
+        given = shapes.get(value.name)
+        if given is None or not value.type.tensor_type.HasField("shape"):
+            continue
+        where, dims = f"--shape {value.name}={'x'.join(map(str, given))}", _dims(value)
+        if len(given) != len(dims):
+            raise UserError(
+                "a shape contradicts the model", where, f"expected {len(dims)} sizes, got {len(given)}", _DO
+            )
+        for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
+            expected = sizes.setdefault(dim.dim_param, size) if dim.dim_param else _fixed(dim)
+            if size < 0 or expected not in (None, size):
+                why = f"expected {'a size >= 0' if size < 0 else expected} for dimension {axis}, got {size}"
+                raise UserError("a shape contradicts the model", where, why, _DO)
+    return sizes
+
+
+def _fixed(dim: TensorShapeProto.Dimension) -> int | None:
+    """The size that the file gives; a negative one is what some exporters write for an unknown one."""
+    return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+
+
+def _shape(
+    value: ValueInfoProto, given: tuple[int, ...] | None, sizes: Mapping[str, int], symbols: dict[str, str]
+) -> tuple[Dim, ...]:
+    if given is not None:
+        return given
+    shape: list[Dim] = []
+    for axis, dim in enumerate(_dims(value)):
+        fixed = _fixed(dim) if not dim.dim_param else sizes.get(dim.dim_param)
+        name = dim.dim_param or f"{value.name}.{axis}"
+        shape.append(fixed if fixed is not None else symbol(symbols.setdefault(name, f"s{len(symbols)}")))
+    if len(shape) > RANK_MAX:
+        raise ModelError(
+            "an input has too many dimensions", f"input {value.name!r}", f"at most {RANK_MAX}, got {len(shape)}"
+        )
+    return tuple(shape)
+
+
+RANK_MAX = 16
+_DO = "give the sizes that the model allows (see `ingot inspect`)"

@@ -1,0 +1,32 @@
+"""What an ONNX op is to the frontend: a name and a translation into core ops.
+
+In: nothing. Out: ``OnnxOp``. Not done here: the list of ops (``ops/__init__.py``), types of core ops (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.frontend.context import OpContext
+
+Translate = Callable[[OpContext], Sequence[int]]
+"""Builds core ops for one node; returns value ids of its results (trailing optional ones may be left out)."""
+
+
+def _always(context: OpContext) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxOp:
+    """One ONNX op. ``translate`` covers every opset version of the op from ``since`` on (7 is the oldest that is read).
+
+    Where ``applies`` says no, ONNX's own function body is translated in place of the op.
+    """
+
+    name: str
+    translate: Translate
+    since: int = 1
+    domain: str = ""
+    applies: Callable[[OpContext], bool] = _always

@@ -1,0 +1,45 @@
+"""Element types of ONNX and of Ingot.
+
+In: an ONNX ``TensorProto.DataType`` number. Out: a ``DType``, or None where Ingot has none (strings, complex, 4- and 8-bit
+floats, 2- and 4-bit integers). Not done here: bytes (``tensor_data``).
+"""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from ingot_compiler.ir.types import DType
+
+_NUMBERS: tuple[tuple[int, DType], ...] = (
+    (TensorProto.FLOAT, "f32"),
+    (TensorProto.DOUBLE, "f64"),
+    (TensorProto.FLOAT16, "f16"),
+    (TensorProto.BFLOAT16, "bf16"),
+    (TensorProto.INT8, "i8"),
+    (TensorProto.INT16, "i16"),
+    (TensorProto.INT32, "i32"),
+    (TensorProto.INT64, "i64"),
+    (TensorProto.UINT8, "u8"),
+    (TensorProto.UINT16, "u16"),
+    (TensorProto.UINT32, "u32"),
+    (TensorProto.UINT64, "u64"),
+    (TensorProto.BOOL, "bool"),
+)
+_DTYPES: dict[int, DType] = dict(_NUMBERS)
+_ONNX_NUMBERS: dict[DType, int] = {dtype: number for number, dtype in _NUMBERS}
+
+
+def dtype_of(number: int) -> DType | None:
+    """The element type of ``TensorProto.DataType`` ``number``, None when Ingot has none."""
+    return _DTYPES.get(number)
+
+
+def onnx_number(dtype: DType) -> int:
+    """The ``TensorProto.DataType`` of an element type."""
+    return _ONNX_NUMBERS[dtype]
+
+
+def onnx_dtype_name(number: int) -> str:
+    """ONNX's own name of a data type, for messages; the number itself when ONNX has none."""
+    names = {value: name for name, value in TensorProto.DataType.items()}
+    return names.get(number, f"data type {number}").lower()

@@ -1,0 +1,9 @@
+"""ONNX Acosh: inverse hyperbolic cosine, elementwise.
+
+In: the node's operands. Out: core ``acosh``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Acosh", direct("acosh"))

@@ -1,0 +1,11 @@
+"""ONNX ArgMax: index of the greatest element along an axis.
+
+In: a tensor. Out: core ``argmax``. Not done here: bool tensors (ONNX has none here).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.reductions import arg_extreme
+
+OP = OnnxOp("ArgMax", arg_extreme("argmax"))

@@ -1,0 +1,9 @@
+"""ONNX Atan: arc tangent, elementwise.
+
+In: the node's operands. Out: core ``atan``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Atan", direct("atan"))

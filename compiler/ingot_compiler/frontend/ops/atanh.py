@@ -1,0 +1,9 @@
+"""ONNX Atanh: inverse hyperbolic tangent, elementwise.
+
+In: the node's operands. Out: core ``atanh``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Atanh", direct("atanh"))

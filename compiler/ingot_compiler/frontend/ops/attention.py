@@ -1,0 +1,64 @@
+"""ONNX Attention (opset 23): the core op where it is plain, else ONNX's own function body.
+
+In: Q, K, V in three or four dimensions, perhaps a mask. Out: core ``attention`` for 4-D, else the translated body. Not done
+here: attention that exporters write as several nodes (``passes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+from ingot_compiler.frontend.compose import reshape, transpose
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    q, k, v = (context.operand(position) for position in range(3))
+    three = context.rank_of(q) == 3
+    if three:
+        heads, groups = context.int_attribute("q_num_heads", 0), context.int_attribute("kv_num_heads", 0)
+        q, k, v = _heads(context, q, heads), _heads(context, k, groups), _heads(context, v, groups)
+    size = context.shape_of(q)[3]
+    assert isinstance(size, int)
+    scale = context.float_attribute("scale", 1 / sqrt(size) if size else 1.0)
+    mask = context.optional(3)
+    operands = (q, k, v) if mask is None else (q, k, v, mask)
+    causal = bool(context.int_attribute("is_causal", 0))
+    result = context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=False)
+    if not three:
+        return (result,)
+    batch, heads_size, rows, depth = context.shape_of(result)
+    merged = transpose(context, result, (0, 2, 1, 3))
+    return (reshape(context, merged, (batch, rows, dim_mul(heads_size, depth))),)
+
+
+def _heads(context: OpContext, x: int, heads: int) -> int:
+    """[B, S, heads * D] as [B, heads, S, D]."""
+    batch, rows, size = context.shape_of(x)
+    if heads < 1 or not isinstance(size, int) or size % heads:
+        raise OpTypeError(f"a last dimension that {heads} heads divide", str(context.type_of(x)))
+    return transpose(context, reshape(context, x, (batch, rows, heads, size // heads)), (0, 2, 1, 3))
+
+
+def _is_plain(context: OpContext) -> bool:
+    """No cache, no cap, no further results; one softmax precision; sizes of heads known; causal only without a mask."""
+    q, mask = context.operand(0), context.optional(3)
+    plain_operands = all(context.optional(position) is None for position in (4, 5, 6))
+    plain_results = not any(context.wants(position) for position in (1, 2, 3))
+    plain = not context.attributes.get("softcap") and "softmax_precision" not in context.attributes
+    dtypes = {context.dtype_of(context.operand(position)) for position in range(3)}
+    fits = mask is None or context.dtype_of(mask) in ("bool", context.dtype_of(q))
+    size = context.shape_of(q)[-1] if context.rank_of(q) in (3, 4) else None
+    causal = bool(context.int_attribute("is_causal", 0))
+    ranks = {context.rank_of(context.operand(position)) for position in range(3)}
+    return (
+        plain_operands and plain_results and plain and fits and len(dtypes) == 1 and isinstance(size, int) and len(ranks) == 1
+        and not (causal and mask is not None)
+    )  # fmt: skip
+
+
+OP = OnnxOp("Attention", _translate, applies=_is_plain)

@@ -1,0 +1,19 @@
+"""ONNX BitShift: bits moved left or right.
+
+In: two integer tensors. Out: core ``shift_left`` or ``shift_right``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    direction = context.string_attribute("direction", "", ("LEFT", "RIGHT"))
+    return (context.add(f"shift_{direction.lower()}", context.operand(0), context.operand(1)),)
+
+
+OP = OnnxOp("BitShift", _translate)

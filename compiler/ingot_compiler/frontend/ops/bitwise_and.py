@@ -1,0 +1,9 @@
+"""ONNX BitwiseAnd: bitwise and, elementwise with broadcasting.
+
+In: the node's operands. Out: core ``bitwise_and``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("BitwiseAnd", direct("bitwise_and"))

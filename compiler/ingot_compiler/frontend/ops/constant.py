@@ -1,0 +1,31 @@
+"""ONNX Constant: a tensor that is written in the node.
+
+In: an attribute. Out: core ``literal`` or ``constant``. Not done here: strings, sparse tensors (reported as unsupported).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.contents import as_contents
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.graph import ConstantSource
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    name, value = next(iter(sorted(context.attributes.items())), ("", None))
+    if isinstance(value, ConstantSource):
+        return (context.constant(value),)
+    if isinstance(value, float):
+        return (context.scalar("f32", value),)
+    if isinstance(value, int):
+        return (context.known("i64", as_contents([value], ())),)
+    if name == "value_ints":
+        return (context.integers(context.ints_attribute(name) or ()),)
+    if name == "value_floats" and isinstance(value, tuple):
+        return (context.float_vector("f32", [float(item) for item in value]),)
+    raise Unsupported("a constant of strings")
+
+
+OP = OnnxOp("Constant", _translate)

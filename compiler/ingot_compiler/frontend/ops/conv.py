@@ -1,0 +1,50 @@
+"""ONNX Conv: convolution over any number of spatial axes.
+
+In: x[N, C, spatial..], w[O, C/group, kernel..], perhaps bias[O]. Out: core ``conv``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import slice_axis
+from ingot_compiler.frontend.contents import at_least, minimum
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.windows import resolve_pads, span_of, spatial, spatial_count
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, w = context.operand(0), context.operand(1)
+    count = spatial_count(context, x)
+    strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
+    kernel = context.shape_of(w)[2:]
+    if len(kernel) != count:
+        raise OpTypeError(f"w of rank {count + 2}", str(context.type_of(w)))
+    if context.ints_attribute("kernel_shape", [k for k in kernel if isinstance(k, int)]) != kernel:
+        raise OpTypeError(f"kernel_shape {list(kernel)} as w has", str(context.ints_attribute("kernel_shape")))
+    if min((*strides, *dilations)) < 1:
+        raise OpTypeError("strides and dilations >= 1", str((strides, dilations)))
+    spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
+    before, after = resolve_pads(context, context.shape_of(x)[2:], spans, strides)
+    cropped = _crop(context, x, before, after)
+    return (
+        context.add(
+            "conv", cropped, *context.given()[1:], strides=strides, dilations=dilations,
+            pads_before=tuple(at_least(pad, 0) for pad in before), pads_after=tuple(at_least(pad, 0) for pad in after),
+            groups=context.int_attribute("group", 1),
+        ),
+    )  # fmt: skip
+
+
+def _crop(context: OpContext, x: int, before: Sequence[Dim], after: Sequence[Dim]) -> int:
+    """Negative pads take elements away."""
+    for axis, (low, high) in enumerate(zip(before, after, strict=True), 2):
+        first, last = minimum(low, 0), minimum(high, 0)
+        x = slice_axis(context, x, axis, dim_mul(first, -1), dim_add(context.shape_of(x)[axis], dim_add(first, last)))
+    return x
+
+
+OP = OnnxOp("Conv", _translate)

@@ -1,0 +1,68 @@
+"""ONNX ConvTranspose: the transpose of a convolution; ``output_shape`` and ``auto_pad`` resolved into pads.
+
+In: x[N, C, spatial..], w[C, O/group, kernel..], perhaps bias[O]. Out: core ``conv_transpose``. Not done here: types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.contents import at_least
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.windows import span_of, spatial, spatial_count
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.op import OpTypeError
+
+_AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, w = context.operand(0), context.operand(1)
+    count = spatial_count(context, x)
+    strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
+    extra: tuple[Dim, ...] = spatial(context, "output_padding", count, 0)
+    kernel = context.shape_of(w)[2:]
+    if len(kernel) != count:
+        raise OpTypeError(f"w of rank {count + 2}", str(context.type_of(w)))
+    sizes = context.shape_of(x)[2:]
+    full = [
+        dim_add(dim_mul(dim_add(size, -1), stride), dim_add(span_of(k, dilation), more))
+        for size, stride, k, dilation, more in zip(sizes, strides, kernel, dilations, extra, strict=True)
+    ]
+    before, after = _pads(context, sizes, full, strides)
+    # Pads below 0 would add to the result: that is what output_padding does.
+    extra = tuple(dim_add(more, at_least(dim_mul(pad, -1), 0)) for more, pad in zip(extra, after, strict=True))
+    if any(isinstance(pad, int) and pad < 0 for pad in before):
+        raise Unsupported("negative pads before an axis")
+    return (
+        context.add(
+            "conv_transpose", *context.given(), strides=strides, dilations=dilations, pads_before=before,
+            pads_after=tuple(at_least(pad, 0) for pad in after), output_padding=extra,
+            groups=context.int_attribute("group", 1),
+        ),
+    )  # fmt: skip
+
+
+def _pads(
+    context: OpContext, sizes: Sequence[Dim], full: Sequence[Dim], strides: Sequence[int]
+) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    """What is cut off before and after; ``full`` are the sizes without any cut (ONNX ConvTranspose-22, output_shape)."""
+    auto_pad = context.string_attribute("auto_pad", "NOTSET", _AUTO_PADS)
+    wanted: tuple[Dim, ...] | None = context.ints_attribute("output_shape")
+    if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = tuple(dim_mul(size, stride) for size, stride in zip(sizes, strides, strict=True))
+    if wanted is None:
+        pads = context.ints_attribute("pads", [0] * 2 * len(sizes)) if auto_pad == "NOTSET" else (0,) * 2 * len(sizes)
+        if pads is None or len(pads) != 2 * len(sizes):
+            raise OpTypeError(f"{2 * len(sizes)} pads", str(pads))
+        return pads[: len(sizes)], pads[len(sizes) :]
+    totals = [dim_add(size, dim_mul(target, -1)) for size, target in zip(full, wanted[-len(sizes) :], strict=True)]
+    halves = tuple(dim_floordiv(at_least(total, 0), 2) for total in totals)
+    others = tuple(dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, halves, strict=True))
+    if auto_pad == "SAME_UPPER" or any(isinstance(total, int) and total < 0 for total in totals):
+        return halves, others
+    return others, halves
+
+
+OP = OnnxOp("ConvTranspose", _translate)

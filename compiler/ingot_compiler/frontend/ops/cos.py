@@ -1,0 +1,9 @@
+"""ONNX Cos: cosine, elementwise.
+
+In: the node's operands. Out: core ``cos``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Cos", direct("cos"))

@@ -1,0 +1,113 @@
+"""ONNX Einsum: sums of products over named axes.
+
+In: an equation and its operands. Out: core ``transpose``, ``reshape``, ``reduce``, ``matmul``. Not done here: types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import broadcast_dim, broadcast_to, product, range_mask, reshape, transpose
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    equation = context.string_attribute("equation", "").replace(" ", "")
+    terms, result = _parse(equation, [context.rank_of(value) for value in context.given()])
+    sizes: dict[str, Dim] = {}
+    for value, term in zip(context.given(), terms, strict=True):
+        for label, size in zip(term, context.shape_of(value), strict=True):
+            sizes[label] = broadcast_dim(sizes.get(label, 1), size)
+    values = [_diagonal(context, *pair) for pair in zip(context.given(), terms, strict=True)]
+    value, term = values[0]
+    for position, (other, labels) in enumerate(values[1:], 1):
+        needed = set(result).union(*(rest for _, rest in values[position + 1 :]))
+        value, term = _contract(context, (value, term), (other, labels), needed, sizes)
+    value, term = _summed(context, value, term, set(result))
+    missing = [label for label in result if label not in term]
+    if missing:
+        raise OpTypeError("output labels that some operand has", ", ".join(missing))
+    return (transpose(context, value, [term.index(label) for label in result]),)
+
+
+def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
+    """Labels per operand and of the result; the axes of an ellipsis get labels 0, 1, .. counted from its end."""
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise OpTypeError(f"an equation of {len(ranks)} operands", equation)
+    hidden = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
+    if any(count < 0 or count and "..." not in term for term, count in zip(terms, hidden, strict=True)):
+        raise OpTypeError("as many labels as dimensions", f"{equation} for ranks {list(ranks)}")
+    names = [_ellipsis(count if "..." in term else 0) for term, count in zip(terms, hidden, strict=True)]
+    labels = [term.replace("...", name) for term, name in zip(terms, names, strict=True)]
+    widest_name = max(names, key=len)
+    if arrow:
+        return labels, right.replace("...", widest_name)
+    # Implicit result: the ellipsis, then labels that appear once, sorted.
+    everything = "".join(term.replace("...", "") for term in terms)
+    return labels, widest_name + "".join(sorted(label for label in set(everything) if everything.count(label) == 1))
+
+
+def _ellipsis(count: int) -> str:
+    return "".join(chr(0x2460 + index) for index in reversed(range(count)))
+
+
+def _diagonal(context: OpContext, x: int, term: str) -> tuple[int, str]:
+    """A label that one operand has twice: only the diagonal counts."""
+    for label in sorted(set(term)):
+        while term.count(label) > 1:
+            first, second = term.index(label), term.rindex(label)
+            shape = context.shape_of(x)
+            masks = [
+                range_mask(context, [size if other == axis else 1 for other, size in enumerate(shape)], axis)
+                for axis in (first, second)
+            ]
+            zero = context.scalar(context.dtype_of(x), 0)
+            x = context.add("select", context.add("equal", *masks), x, zero)
+            x = context.add("reduce", x, function="sum", axes=(second,), keepdims=False)
+            term = term[:second] + term[second + 1 :]
+    return x, term
+
+
+def _summed(context: OpContext, x: int, term: str, needed: set[str]) -> tuple[int, str]:
+    """Labels that nobody needs any more are summed over."""
+    axes = tuple(axis for axis, label in enumerate(term) if label not in needed)
+    if not axes:
+        return x, term
+    kept = "".join(label for label in term if label in needed)
+    return context.add("reduce", x, function="sum", axes=axes, keepdims=False), kept
+
+
+def _contract(
+    context: OpContext, left: tuple[int, str], right: tuple[int, str], needed: set[str], sizes: dict[str, Dim]
+) -> tuple[int, str]:
+    """One product of two operands as a batch of matrix products; labels not in ``needed`` are summed."""
+    a, term_a = _summed(context, *left, needed | set(right[1]))
+    b, term_b = _summed(context, *right, needed | set(left[1]))
+    shared = [label for label in term_a if label in term_b]
+    batch = [label for label in shared if label in needed]
+    inner = [label for label in shared if label not in needed]
+    rows = [label for label in term_a if label not in term_b]
+    columns = [label for label in term_b if label not in term_a]
+    matrix_a = _matrices(context, a, term_a, (batch, rows, inner), sizes)
+    matrix_b = _matrices(context, b, term_b, (batch, inner, columns), sizes)
+    product_ = context.add("matmul", matrix_a, matrix_b)
+    labels = [*batch, *rows, *columns]
+    return reshape(context, product_, [sizes[label] for label in labels]), "".join(labels)
+
+
+def _matrices(
+    context: OpContext, x: int, term: str, groups: tuple[list[str], list[str], list[str]], sizes: dict[str, Dim]
+) -> int:
+    """``x`` as [batch, rows, columns], each the product of its labels."""
+    order = [label for group in groups for label in group]
+    x = transpose(context, x, [term.index(label) for label in order])
+    x = broadcast_to(context, x, [sizes[label] for label in order])
+    return reshape(context, x, [product([sizes[label] for label in group]) for group in groups])
+
+
+OP = OnnxOp("Einsum", _translate)

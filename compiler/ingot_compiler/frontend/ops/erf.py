@@ -1,0 +1,9 @@
+"""ONNX Erf: the error function, elementwise.
+
+In: the node's operands. Out: core ``erf``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Erf", direct("erf"))

@@ -1,0 +1,9 @@
+"""ONNX Exp: e^x, elementwise.
+
+In: the node's operands. Out: core ``exp``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Exp", direct("exp"))

@@ -1,0 +1,24 @@
+"""ONNX Flatten: a matrix, the axes before ``axis`` against the others.
+
+In: a tensor. Out: core ``reshape``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import product, reshape
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, rank = context.operand(0), context.rank_of(context.operand(0))
+    axis = context.int_attribute("axis", 1)
+    # rank itself is allowed: everything is a row.
+    axis = rank if axis == rank else 0 if rank == 0 else context.axis(axis, rank)
+    shape = context.shape_of(x)
+    return (reshape(context, x, (product(shape[:axis]), product(shape[axis:]))),)
+
+
+OP = OnnxOp("Flatten", _translate)

@@ -1,0 +1,20 @@
+"""ONNX GatherElements: elements along an axis, picked by indices of the result's shape.
+
+In: a tensor and integer indices. Out: core ``gather_elements``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, indices = context.operand(0), context.operand(1)
+    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+    return (context.add("gather_elements", x, indices, axis=axis),)
+
+
+OP = OnnxOp("GatherElements", _translate)

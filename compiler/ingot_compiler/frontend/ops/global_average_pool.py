@@ -1,0 +1,20 @@
+"""ONNX GlobalAveragePool: the mean over all spatial axes.
+
+In: x[N, C, spatial..]. Out: core ``reduce``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    axes = tuple(range(2, context.rank_of(x)))
+    return (context.add("reduce", x, function="mean", axes=axes, keepdims=True),)
+
+
+OP = OnnxOp("GlobalAveragePool", _translate)

@@ -1,0 +1,24 @@
+"""ONNX GlobalLpPool: the p-norm over all spatial axes.
+
+In: x[N, C, spatial..]. Out: core ``abs``, ``pow``, ``reduce``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import binary_scalar
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, p = context.operand(0), context.int_attribute("p", 2)
+    powers = binary_scalar(context, "pow", context.add("abs", x), p)
+    axes = tuple(range(2, context.rank_of(x)))
+    return (
+        binary_scalar(context, "pow", context.add("reduce", powers, function="sum", axes=axes, keepdims=True), 1 / p),
+    )
+
+
+OP = OnnxOp("GlobalLpPool", _translate, since=2)

@@ -1,0 +1,18 @@
+"""ONNX Identity: the operand itself.
+
+In: a tensor. Out: the same value, no core op. Not done here: sequences and optionals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    return (context.operand(0),)
+
+
+OP = OnnxOp("Identity", _translate)

@@ -1,0 +1,9 @@
+"""ONNX IsNaN: whether x is NaN, elementwise.
+
+In: the node's operands. Out: core ``isnan``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("IsNaN", direct("isnan"))

@@ -1,0 +1,9 @@
+"""ONNX Less: a < b, elementwise with broadcasting.
+
+In: the node's operands. Out: core ``less``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Less", direct("less"))

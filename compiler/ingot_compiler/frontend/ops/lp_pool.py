@@ -1,0 +1,29 @@
+"""ONNX LpPool: the p-norm per window.
+
+In: x[N, C, spatial..] of floats. Out: core ``abs``, ``pow``, ``average_pool``, ``mul``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from ingot_compiler.frontend.compose import binary_scalar
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.windows import pool_attributes
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, p = context.operand(0), context.int_attribute("p", 2)
+    attributes, _ = pool_attributes(context, x)
+    kernel, after = attributes["kernel"], attributes["pads_after"]
+    assert isinstance(kernel, tuple)
+    # A sum is the mean over every element of the window, padding counted as 0, times their number.
+    powers = binary_scalar(context, "pow", context.add("abs", x), p)
+    means = context.add("average_pool", powers, **attributes, count_include_pad=True, pads_counted_after=after)
+    sums = binary_scalar(context, "mul", means, prod(size for size in kernel if isinstance(size, int)))
+    return (binary_scalar(context, "pow", sums, 1 / p),)
+
+
+OP = OnnxOp("LpPool", _translate, since=2)

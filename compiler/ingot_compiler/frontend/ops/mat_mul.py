@@ -1,0 +1,32 @@
+"""ONNX MatMul: matrix products as numpy has them; vectors on either side.
+
+In: two tensors. Out: core ``matmul``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import reshape, unsqueeze
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    a, b = context.operand(0), context.operand(1)
+    rank_a, rank_b = context.rank_of(a), context.rank_of(b)
+    if not rank_a or not rank_b:
+        raise OpTypeError("rank >= 1", f"{context.type_of(a)} and {context.type_of(b)}")
+    left = unsqueeze(context, a, (0,)) if rank_a == 1 else a
+    right = unsqueeze(context, b, (1,)) if rank_b == 1 else b
+    result = context.add("matmul", left, right)
+    shape = list(context.shape_of(result))
+    if rank_b == 1:
+        del shape[-1]
+    if rank_a == 1:
+        del shape[-1 if rank_b == 1 else -2]
+    return (reshape(context, result, shape),)
+
+
+OP = OnnxOp("MatMul", _translate)

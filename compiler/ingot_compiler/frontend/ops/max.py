@@ -1,0 +1,9 @@
+"""ONNX Max: the greatest of all operands, elementwise with broadcasting; NaN propagates.
+
+In: the node's operands. Out: a chain of core ``max``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import chained
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Max", chained("max"))

@@ -1,0 +1,9 @@
+"""ONNX Min: the least of all operands, elementwise with broadcasting; NaN propagates.
+
+In: the node's operands. Out: a chain of core ``min``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import chained
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Min", chained("min"))

@@ -1,0 +1,19 @@
+"""ONNX Mod: remainder with the sign of the divisor, or of the dividend with ``fmod``.
+
+In: two tensors of numbers. Out: core ``mod`` or ``fmod``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    op = "fmod" if context.int_attribute("fmod", 0) else "mod"
+    return (context.add(op, context.operand(0), context.operand(1)),)
+
+
+OP = OnnxOp("Mod", _translate)

@@ -1,0 +1,9 @@
+"""ONNX Mul: a * b, elementwise with broadcasting.
+
+In: the node's operands. Out: core ``mul``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Mul", direct("mul"))

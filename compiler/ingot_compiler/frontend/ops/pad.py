@@ -1,0 +1,68 @@
+"""ONNX Pad: elements added around (or, for negative pads, removed); pads are an attribute before opset 11, then an operand.
+
+In: a tensor, pads, perhaps a value and axes, known or computed at run time. Out: core ``slice``, ``pad``. Not done here:
+types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import as_vector, binary_scalar, cast, concat, reshape, slice_axis
+from ingot_compiler.frontend.contents import at_least
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.run_time_shapes import per_axis
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    rank, dtype = context.rank_of(x), context.dtype_of(x)
+    mode = context.string_attribute("mode", "constant", ("constant", "edge", "reflect", "wrap"))
+    if context.opset < 11:
+        pads = context.integers(context.ints_attribute("pads", [0] * 2 * rank) or ())
+        value = context.scalar(dtype, context.float_attribute("value", 0.0))
+    else:
+        given = context.optional(2)
+        pads = _full_pads(context, context.operand(1), context.optional(3), rank)
+        value = context.scalar(dtype, 0) if given is None else reshape(context, given, ())
+    if context.count_of(pads) != 2 * rank:
+        raise OpTypeError(f"{2 * rank} pads", str(context.count_of(pads)))
+    added, removed = _signs(context, pads)
+    if any(dim != 0 for dim in removed):
+        x = _cropped(context, x, removed)
+    if all(dim == 0 for dim in added):
+        return (x,)
+    return (context.add("pad", x, value, before=added[:rank], after=added[rank:], mode=mode),)
+
+
+def _full_pads(context: OpContext, pads: int, axes: int | None, rank: int) -> int:
+    """Pads of all axes, from those of ``axes``."""
+    if axes is None:
+        return pads
+    count = context.count_of(axes)
+    parts = [slice_axis(context, as_vector(context, pads), 0, start, count) for start in (0, count)]
+    return concat(context, [per_axis(context, axes, part, [0] * rank) for part in parts], 0)
+
+
+def _signs(context: OpContext, pads: int) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
+    """What is added and what is removed, both >= 0."""
+    dims = context.dims(pads)
+    if dims is not None:
+        return tuple(at_least(dim, 0) for dim in dims), tuple(at_least(dim_mul(dim, -1), 0) for dim in dims)
+    vector = cast(context, as_vector(context, pads), "i64")
+    added = context.read_dims(binary_scalar(context, "max", vector, 0))
+    return added, context.read_dims(binary_scalar(context, "max", context.add("neg", vector), 0))
+
+
+def _cropped(context: OpContext, x: int, removed: Sequence[Dim]) -> int:
+    rank = context.rank_of(x)
+    for axis, size in enumerate(context.shape_of(x)):
+        gone = dim_add(removed[axis], removed[axis + rank])
+        x = slice_axis(context, x, axis, removed[axis], dim_add(size, dim_mul(gone, -1)))
+    return x
+
+
+OP = OnnxOp("Pad", _translate, since=2)

@@ -1,0 +1,56 @@
+"""ONNX Range: start, start + delta, .. before limit.
+
+In: three rank-0 tensors, known or computed at run time. Out: core ``iota``, ``mul``, ``add``. Not done here: types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import binary_scalar, cast, reshape
+from ingot_compiler.frontend.contents import at_least
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.types import FLOATS
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    start, limit, delta = (reshape(context, context.operand(position), ()) for position in range(3))
+    dtype = context.dtype_of(start)
+    if dtype in ("f16", "bf16") and context.int_attribute("stash_type", 1) == 1:
+        start, limit, delta = (cast(context, value, "f32") for value in (start, limit, delta))
+    length = _known_length(context, start, limit, delta)
+    if length is None:
+        length = _read_length(context, start, limit, delta)
+    iota = context.add("iota", dtype="i64", length=length)
+    steps = context.add("mul", cast(context, iota, context.dtype_of(start)), delta)
+    return (cast(context, context.add("add", steps, start), dtype),)
+
+
+def _known_length(context: OpContext, start: int, limit: int, delta: int) -> Dim | None:
+    """ceil((limit - start) / delta), at least 0, when all three are known and delta is a number."""
+    bounds, steps = (context.dims(start), context.dims(limit)), context.known_ints(delta)
+    if bounds[0] is None or bounds[1] is None or steps is None:
+        return None
+    step, span = steps[0], dim_add(bounds[1][0], dim_mul(bounds[0][0], -1))
+    if step == 0:
+        raise OpTypeError("a delta other than 0", "0")
+    if step < 0:
+        step, span = -step, dim_mul(span, -1)
+    return at_least(dim_floordiv(dim_add(span, step - 1), step), 0)
+
+
+def _read_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
+    span = context.add("sub", limit, start)
+    if context.dtype_of(span) in FLOATS:
+        count = cast(context, context.add("ceil", context.add("div", span, delta)), "i64")
+    else:
+        # div truncates: adding delta - sign(delta) first rounds away from 0.
+        away = context.add("sub", delta, context.add("sign", delta))
+        count = cast(context, context.add("div", context.add("add", span, away), delta), "i64")
+    return context.read_dims(binary_scalar(context, "max", count, 0))[0]
+
+
+OP = OnnxOp("Range", _translate)

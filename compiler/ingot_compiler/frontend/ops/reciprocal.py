@@ -1,0 +1,9 @@
+"""ONNX Reciprocal: 1 / x, elementwise.
+
+In: the node's operands. Out: core ``reciprocal``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Reciprocal", direct("reciprocal"))

@@ -1,0 +1,11 @@
+"""ONNX ReduceMax: greatest element along axes (an operand since opset 18).
+
+In: a tensor, perhaps axes. Out: core ``reduce``. Not done here: axes that come at run time (``reductions``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.reductions import reduction
+
+OP = OnnxOp("ReduceMax", reduction("max", 18))

@@ -1,0 +1,9 @@
+"""ONNX Relu: max(x, 0), elementwise.
+
+In: the node's operands. Out: core ``relu``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Relu", direct("relu"))

@@ -1,0 +1,46 @@
+"""ONNX Reshape: another shape; 0 copies a size (unless ``allowzero``), -1 takes what is left over.
+
+In: a tensor and a shape that is known or computed at run time. Out: core ``reshape``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import product, reshape
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.run_time_shapes import reshape_dims
+from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, shape = context.operand(0), context.operand(1)
+    dims, copies = context.dims(shape), not context.int_attribute("allowzero", 0)
+    if dims is None:
+        target = reshape_dims(context, x, shape, zero_copies=copies)
+    else:
+        target = _resolve(context.shape_of(x), dims, copies)
+    return (reshape(context, x, target),)
+
+
+def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[Dim, ...]:
+    if wanted.count(-1) > 1:
+        raise OpTypeError("at most one -1 in the shape", str(list(wanted)))
+    copied = [copies and dim == 0 for dim in wanted]
+    if any(copied[len(own) :]):
+        raise OpTypeError(f"0 only at the {len(own)} axes of the operand", str(list(wanted)))
+    target = [own[index] if copied[index] else dim for index, dim in enumerate(wanted)]
+    if -1 not in wanted:
+        return tuple(target)
+    # Copied sizes stand on both sides: without them, an empty axis does not leave -1 undecided.
+    left = product([dim for index, dim in enumerate(own) if not (index < len(copied) and copied[index])])
+    others = product([dim for index, dim in enumerate(target) if not copied[index] and dim != -1])
+    if isinstance(left, int) and isinstance(others, int) and (left % others if others else left):
+        raise OpTypeError(f"a shape of {left} elements", str(list(wanted)))
+    target[wanted.index(-1)] = dim_floordiv(left, others)
+    return tuple(target)
+
+
+OP = OnnxOp("Reshape", _translate, since=5)

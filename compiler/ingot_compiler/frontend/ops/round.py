@@ -1,0 +1,9 @@
+"""ONNX Round: rounds to the nearest, half to even, elementwise.
+
+In: the node's operands. Out: core ``round``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Round", direct("round"))

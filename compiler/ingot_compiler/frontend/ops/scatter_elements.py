@@ -1,0 +1,20 @@
+"""ONNX ScatterElements: a copy of a tensor with elements replaced or combined.
+
+In: a tensor, indices and updates of one shape. Out: core ``scatter_elements``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(context.operand(0)))
+    combine = context.string_attribute("reduction", "none", ("none", "add", "mul", "min", "max"))
+    return (context.add("scatter_elements", *context.given(), axis=axis, reduction=combine),)
+
+
+OP = OnnxOp("ScatterElements", _translate)

@@ -1,0 +1,19 @@
+"""ONNX ScatterND: a copy of a tensor with slices replaced or combined.
+
+In: a tensor, index vectors and updates. Out: core ``scatter_nd``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    combine = context.string_attribute("reduction", "none", ("none", "add", "mul", "min", "max"))
+    return (context.add("scatter_nd", *context.given(), reduction=combine),)
+
+
+OP = OnnxOp("ScatterND", _translate)

@@ -1,0 +1,28 @@
+"""ONNX Shrink: x + bias below -lambd, x - bias above lambd, 0 between.
+
+In: a tensor of numbers. Out: core elementwise ops. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import as_float, binary_scalar, cast, less_scalar
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, lambd, bias = context.operand(0), context.float_attribute("lambd", 0.5), context.float_attribute("bias", 0.0)
+    dtype = context.dtype_of(x)
+    # Integers are compared and shifted as floats, as the attributes are.
+    wide = as_float(context, x)
+    above = context.add("less", context.scalar(context.dtype_of(wide), lambd), wide)
+    high = context.add(
+        "select", above, binary_scalar(context, "sub", wide, bias), context.scalar(context.dtype_of(wide), 0)
+    )
+    low = binary_scalar(context, "add", wide, bias)
+    return (cast(context, context.add("select", less_scalar(context, wide, -lambd), low, high), dtype),)
+
+
+OP = OnnxOp("Shrink", _translate)

@@ -1,0 +1,9 @@
+"""ONNX Sinh: hyperbolic sine, elementwise.
+
+In: the node's operands. Out: core ``sinh``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Sinh", direct("sinh"))

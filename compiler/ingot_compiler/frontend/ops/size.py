@@ -1,0 +1,19 @@
+"""ONNX Size: the number of elements of a tensor.
+
+In: a tensor. Out: core ``literal`` or ``dim_values``, i64 of rank 0. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.contents import as_contents
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    return (context.known("i64", as_contents([context.type_of(context.operand(0)).element_count], ())),)
+
+
+OP = OnnxOp("Size", _translate)

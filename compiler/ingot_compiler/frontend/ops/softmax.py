@@ -1,0 +1,17 @@
+"""ONNX Softmax: e^x / sum of e^x along an axis.
+
+In: a float tensor. Out: core ``softmax``. Not done here: the matrix form before opset 13 (``softmaxes``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.softmaxes import row_op
+
+
+def _rows(context: OpContext, x: int, axis: int) -> int:
+    return context.add("softmax", x, axis=axis)
+
+
+OP = OnnxOp("Softmax", row_op(_rows))

@@ -1,0 +1,9 @@
+"""ONNX Tan: tangent, elementwise.
+
+In: the node's operands. Out: core ``tan``. Not done here: types (``ir/ops``).
+"""
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Tan", direct("tan"))

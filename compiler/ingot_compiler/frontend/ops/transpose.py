@@ -1,0 +1,26 @@
+"""ONNX Transpose: axes in another order, reversed when ``perm`` is absent.
+
+In: a tensor. Out: core ``transpose``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import transpose
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    rank = context.rank_of(x)
+    permutation = context.ints_attribute("perm", range(rank)[::-1])
+    assert permutation is not None
+    if sorted(permutation) != list(range(rank)):
+        raise OpTypeError(f"a permutation of {rank} axes", str(list(permutation)))
+    return (transpose(context, x, permutation),)
+
+
+OP = OnnxOp("Transpose", _translate)

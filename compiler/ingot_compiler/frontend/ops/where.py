@@ -1,0 +1,11 @@
+"""ONNX Where: x where the condition holds, else y.
+
+In: a bool tensor and two tensors. Out: core ``select``. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.frontend.direct import direct
+from ingot_compiler.frontend.onnx_op import OnnxOp
+
+OP = OnnxOp("Where", direct("select"))

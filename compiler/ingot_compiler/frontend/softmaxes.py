@@ -1,0 +1,29 @@
+"""Softmax and its relatives: before opset 13 they see a matrix, from then on one axis.
+
+In: a context. Out: the result of a row op. Not done here: the rows themselves (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ingot_compiler.frontend.compose import product, reshape
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import Translate
+
+
+def row_op(rows: Callable[[OpContext, int, int], int]) -> Translate:
+    """``rows(context, x, axis)`` along one axis; opset < 13: along all axes from ``axis`` on, as one (ONNX Softmax-11)."""
+
+    def translate(context: OpContext) -> Sequence[int]:
+        x = context.operand(0)
+        shape = context.shape_of(x)
+        axis = context.axis(context.int_attribute("axis", -1 if context.opset >= 13 else 1), max(1, len(shape)))
+        if not shape:
+            return (reshape(context, rows(context, reshape(context, x, (1,)), 0), ()),)
+        if context.opset >= 13 or axis == len(shape) - 1:
+            return (rows(context, x, axis),)
+        matrix = reshape(context, x, (product(shape[:axis]), product(shape[axis:])))
+        return (reshape(context, rows(context, matrix, 1), shape),)
+
+    return translate

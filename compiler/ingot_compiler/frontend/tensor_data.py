@@ -1,0 +1,130 @@
+"""The dense little-endian bytes of an ONNX tensor.
+
+In: a ``TensorProto``, its detached bytes if any, a reader of external data. Out: type and bytes, checked against each
+other before anything of their size is allocated. Not done here: storing (``import_model``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+
+import numpy as np
+from onnx import TensorProto
+
+from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
+
+ExternalReader = Callable[[str, int, int | None], memoryview]
+"""(location, offset in bytes, size in bytes or None for the rest) -> those bytes of a file beside the model."""
+
+_FIELDS: dict[str, tuple[str, str]] = {
+    # element type: (typed field of TensorProto, numpy type of its elements' bit patterns)
+    "f32": ("float_data", "<f4"),
+    "f64": ("double_data", "<f8"),
+    "f16": ("int32_data", "<u2"),
+    "bf16": ("int32_data", "<u2"),
+    "i8": ("int32_data", "<i1"),
+    "i16": ("int32_data", "<i2"),
+    "i32": ("int32_data", "<i4"),
+    "i64": ("int64_data", "<i8"),
+    "u8": ("int32_data", "<u1"),
+    "u16": ("int32_data", "<u2"),
+    "u32": ("uint64_data", "<u4"),
+    "u64": ("uint64_data", "<u8"),
+    "bool": ("int32_data", "|b1"),
+}
+
+_FIELD_TYPES = {
+    "float_data": "<f4",
+    "double_data": "<f8",
+    "int32_data": "<i8",
+    "int64_data": "<i8",
+    "uint64_data": "<u8",
+}
+
+
+class UnsupportedDtype(Exception):
+    """A tensor of an element type that Ingot has not; ``name`` is ONNX's."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def tensor_type(tensor: TensorProto, where: str) -> TensorType:
+    """The type of a tensor; UnsupportedDtype, or ModelError for a negative dimension."""
+    dtype = dtype_of(tensor.data_type)
+    if dtype is None:
+        raise UnsupportedDtype(onnx_dtype_name(tensor.data_type))
+    shape = tuple(tensor.dims)
+    if any(dim < 0 for dim in shape):
+        raise ModelError("a tensor has a negative dimension", where, f"expected sizes >= 0, got {list(shape)}", _DO)
+    return TensorType(dtype, shape)
+
+
+def tensor_bytes(
+    tensor: TensorProto, raw: memoryview | None, read_external: ExternalReader, where: str
+) -> tuple[TensorType, memoryview]:
+    """Type and bytes of ``tensor``; ModelError when the bytes contradict the shape."""
+    type_ = tensor_type(tensor, where)
+    count = prod(int(dim) for dim in tensor.dims)
+    size_bytes = count * dtype_size_bytes(type_.dtype)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return type_, _clean(_external(tensor, size_bytes, read_external, where), type_.dtype)
+    if raw is None and tensor.HasField("raw_data"):
+        raw = memoryview(tensor.raw_data)
+    if raw is not None:
+        _check_size(size_bytes, len(raw), type_, where)
+        return type_, _clean(raw, type_.dtype)
+    return type_, _typed_field(tensor, type_, count, where)
+
+
+def _check_size(expected_bytes: int, got_bytes: int, type_: TensorType, where: str) -> None:
+    if expected_bytes != got_bytes:
+        what = "a tensor has too few bytes" if got_bytes < expected_bytes else "a tensor has too many bytes"
+        raise ModelError(what, where, f"expected {expected_bytes} bytes for {type_}, got {got_bytes}", _DO)
+
+
+def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: str) -> memoryview:
+    name, pattern = _FIELDS[type_.dtype]
+    values = getattr(tensor, name)
+    if len(values) != count:
+        what = "a tensor has too few elements" if len(values) < count else "a tensor has too many elements"
+        raise ModelError(what, where, f"expected {count} elements for {type_}, got {len(values)}", _DO)
+    # Through the field's own type: bit patterns and negative numbers wrap into the narrow one.
+    return memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
+
+
+def _external(tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: str) -> memoryview:
+    entries: Mapping[str, str] = {entry.key: entry.value for entry in tensor.external_data}
+    try:
+        offset, length = int(entries.get("offset", "0")), int(entries.get("length", size_bytes))
+    except ValueError:
+        raise ModelError(
+            "external data has a bad offset or length", where, f"expected integers, got {dict(entries)}", _DO
+        ) from None
+    if offset < 0 or length < 0:
+        raise ModelError(
+            "external data has a bad offset or length", where, f"expected integers >= 0, got {offset}, {length}", _DO
+        )
+    location = entries.get("location", "")
+    if length != size_bytes:
+        why = f"expected {size_bytes} bytes, got a length of {length} in location {location!r}"
+        raise ModelError("external data contradicts the tensor's shape", where, why, _DO)
+    data = read_external(location, offset, size_bytes)
+    if len(data) != size_bytes:
+        why = f"expected {size_bytes} bytes, got {len(data)} in location {location!r}"
+        raise ModelError("external data is too short", where, why, _DO)
+    return data
+
+
+def _clean(data: memoryview, dtype: DType) -> memoryview:
+    """Bools as 0 and 1: code relies on it, files do not always hold it."""
+    if dtype == "bool" and len(data) and np.frombuffer(data, np.uint8).max() > 1:
+        return memoryview((np.frombuffer(data, np.uint8) != 0).tobytes())
+    return data
+
+
+_DO = "export the model again; the file was damaged or written wrongly"

@@ -1,0 +1,20 @@
+"""One node, by its translation, or by the function body that ONNX gives for it.
+
+In: a context. Out: value ids of its results. Not done here: the loop over nodes (``infer_types``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.expand_function import expand_function
+from ingot_compiler.frontend.ops import OPS_BY_NAME
+
+
+def translate_node(context: OpContext) -> Sequence[int]:
+    """Translate a node; what ``Translate`` functions raise, and Unsupported when ONNX gives no body either."""
+    op = OPS_BY_NAME.get((context.domain, context.op))
+    if op is None or not op.applies(context):
+        return expand_function(context, translate_node)
+    return op.translate(context)

@@ -1,0 +1,287 @@
+"""Integer expressions over symbols: sizes of dynamic dimensions, strides, buffer indices.
+
+In: integers and symbols. Out: ``Dim`` values in one canonical form (a sum of products), so that equal expressions
+are equal objects. Not done here: ranges and proofs beyond what the canonical form shows, binding of symbols.
+
+Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infinity; a divisor of 0 gives 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Symbol:
+    """A named integer, bound at run time."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``function(left, right)`` that has no polynomial form; functions: ``floordiv mod min max``."""
+
+    function: str
+    left: Dim
+    right: Dim
+
+
+Atom = Symbol | Call
+Monomial = tuple[Atom, ...]  # sorted, with repetition; () is the constant term
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Canonical polynomial: ``terms`` maps sorted monomials to non-zero coefficients, sorted, never a bare constant."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __add__(self, other: Dim) -> Dim:
+        return dim_add(self, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Dim) -> Dim:
+        return dim_add(self, dim_mul(other, -1))
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return dim_add(other, dim_mul(self, -1))
+
+    def __mul__(self, other: Dim) -> Dim:
+        return dim_mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        return dim_floordiv(self, other)
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return dim_floordiv(other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return dim_mod(self, other)
+
+    def __rmod__(self, other: Dim) -> Dim:
+        return dim_mod(other, self)
+
+    def __neg__(self) -> Dim:
+        return dim_mul(self, -1)
+
+    def __str__(self) -> str:
+        return format_dim(self)
+
+
+Dim = int | Sum
+
+
+def symbol(name: str) -> Sum:
+    """The expression that is just the symbol ``name``."""
+    return Sum((((Symbol(name),), 1),))
+
+
+def _atom_key(atom: Atom) -> str:
+    if isinstance(atom, Symbol):
+        return atom.name
+    return f"~{atom.function}({format_dim(atom.left)},{format_dim(atom.right)})"
+
+
+def _monomial_key(monomial: Monomial) -> tuple[int, tuple[str, ...]]:
+    return -len(monomial), tuple(_atom_key(atom) for atom in monomial)
+
+
+def terms_of(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
+    """The terms of any expression; an integer is one constant term, 0 has none."""
+    if isinstance(dim, Sum):
+        return dim.terms
+    return (((), dim),) if dim else ()
+
+
+def from_terms(terms: Mapping[Monomial, int]) -> Dim:
+    """Build the canonical expression of a term table."""
+    kept = {monomial: factor for monomial, factor in terms.items() if factor}
+    if not kept:
+        return 0
+    if len(kept) == 1 and () in kept:
+        return kept[()]
+    return Sum(tuple(sorted(kept.items(), key=lambda term: _monomial_key(term[0]))))
+
+
+def dim_add(left: Dim, right: Dim) -> Dim:
+    """left + right."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    table = dict(terms_of(left))
+    for monomial, factor in terms_of(right):
+        table[monomial] = table.get(monomial, 0) + factor
+    return from_terms(table)
+
+
+def dim_mul(left: Dim, right: Dim) -> Dim:
+    """left * right."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
+    table: dict[Monomial, int] = {}
+    for monomial_left, factor_left in terms_of(left):
+        for monomial_right, factor_right in terms_of(right):
+            monomial = tuple(sorted(monomial_left + monomial_right, key=_atom_key))
+            table[monomial] = table.get(monomial, 0) + factor_left * factor_right
+    return from_terms(table)
+
+
+def _call(function: str, left: Dim, right: Dim) -> Dim:
+    return Sum((((Call(function, left, right),), 1),))
+
+
+def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
+    """Write ``dim = quotient * divisor + rest`` by moving every term that the divisor's single term divides."""
+    divisor_terms = terms_of(divisor)
+    if len(divisor_terms) != 1:
+        return (1, 0) if dim == divisor else (0, dim)
+    (monomial_divisor, factor_divisor) = divisor_terms[0]
+    quotient: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, factor in terms_of(dim):
+        left_over = list(monomial)
+        divides = factor % factor_divisor == 0
+        for atom in monomial_divisor:
+            if divides and atom in left_over:
+                left_over.remove(atom)
+            else:
+                divides = False
+        if divides:
+            quotient[tuple(left_over)] = quotient.get(tuple(left_over), 0) + factor // factor_divisor
+        else:
+            rest[monomial] = factor
+    return from_terms(quotient), from_terms(rest)
+
+
+def dim_floordiv(left: Dim, right: Dim) -> Dim:
+    """left // right, rounding to -infinity; 0 for a divisor of 0."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left // right if right else 0
+    if right == 1 or left == 0:
+        return left
+    quotient, rest = _split_multiple(left, right)
+    if isinstance(right, int) and isinstance(rest, int):
+        return dim_add(quotient, rest // right if right else 0)
+    if rest == 0:
+        # x*d // d is x except for d = 0, where both sides stand for an empty range.
+        return quotient
+    return dim_add(quotient, _call("floordiv", rest, right))
+
+
+def dim_mod(left: Dim, right: Dim) -> Dim:
+    """left % right with the sign of the divisor; 0 for a divisor of 0."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left % right if right else 0
+    if right == 1 or left == 0:
+        return 0
+    _, rest = _split_multiple(left, right)
+    if isinstance(right, int) and isinstance(rest, int):
+        return rest % right if right else 0
+    return 0 if rest == 0 else _call("mod", rest, right)
+
+
+def dim_min(left: Dim, right: Dim) -> Dim:
+    """The smaller of two."""
+    difference = dim_add(left, dim_mul(right, -1))
+    if isinstance(difference, int):
+        return left if difference <= 0 else right
+    return _call("min", *sorted((left, right), key=format_dim))
+
+
+def dim_max(left: Dim, right: Dim) -> Dim:
+    """The larger of two."""
+    difference = dim_add(left, dim_mul(right, -1))
+    if isinstance(difference, int):
+        return left if difference >= 0 else right
+    return _call("max", *sorted((left, right), key=format_dim))
+
+
+FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "floordiv": dim_floordiv,
+    "mod": dim_mod,
+    "min": dim_min,
+    "max": dim_max,
+}
+
+
+def dim_product(dims: tuple[Dim, ...]) -> Dim:
+    """The number of elements of a shape; 1 for rank 0."""
+    total: Dim = 1
+    for dim in dims:
+        total = dim_mul(total, dim)
+    return total
+
+
+def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
+    """Replace symbols by expressions or integers; unbound symbols stay."""
+    if isinstance(dim, int):
+        return dim
+    total: Dim = 0
+    for monomial, factor in dim.terms:
+        product: Dim = factor
+        for atom in monomial:
+            product = dim_mul(product, _substitute_atom(atom, bindings))
+        total = dim_add(total, product)
+    return total
+
+
+def _substitute_atom(atom: Atom, bindings: Mapping[str, Dim]) -> Dim:
+    if isinstance(atom, Symbol):
+        return bindings.get(atom.name, Sum((((atom,), 1),)))
+    left, right = substitute(atom.left, bindings), substitute(atom.right, bindings)
+    return FUNCTIONS[atom.function](left, right)
+
+
+def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
+    """The integer value under ``bindings``; KeyError names an unbound symbol."""
+    value = substitute(dim, bindings)
+    if isinstance(value, int):
+        return value
+    raise KeyError(next(symbols_of(value)))
+
+
+def symbols_of(dim: Dim) -> Iterator[str]:
+    """Names of the symbols in ``dim``, with repetition."""
+    for monomial, _ in terms_of(dim):
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                yield atom.name
+            else:
+                yield from symbols_of(atom.left)
+                yield from symbols_of(atom.right)
+
+
+def coefficient(dim: Dim, name: str) -> Dim | None:
+    """The factor of symbol ``name`` when ``dim`` is linear in it (0 when absent), else None."""
+    factor: Dim = 0
+    for monomial, scale in terms_of(dim):
+        count = sum(1 for atom in monomial if atom == Symbol(name))
+        if count > 1 or any(isinstance(atom, Call) and name in (*symbols_of(atom.left), *symbols_of(atom.right)) for atom in monomial):
+            return None
+        if count == 1:
+            rest = tuple(atom for atom in monomial if atom != Symbol(name))
+            factor = dim_add(factor, from_terms({rest: scale}))
+    return factor
+
+
+def _format_atom(atom: Atom) -> str:
+    if isinstance(atom, Symbol):
+        return atom.name
+    return f"{atom.function}({format_dim(atom.left)}, {format_dim(atom.right)})"
+
+
+def format_dim(dim: Dim) -> str:
+    """Text form, read back by the IR parser: ``2*batch*seq + floordiv(h, 2) - 1``."""
+    if isinstance(dim, int):
+        return str(dim)
+    text = ""
+    for monomial, factor in dim.terms:
+        atoms = "*".join(_format_atom(atom) for atom in monomial)
+        size = abs(factor)
+        body = str(size) if not atoms else atoms if size == 1 else f"{size}*{atoms}"
+        text += (f" - {body}" if factor < 0 else f" + {body}") if text else (f"-{body}" if factor < 0 else body)
+    return text

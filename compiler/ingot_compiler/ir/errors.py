@@ -1,0 +1,69 @@
+"""Errors that name the blame: what failed, where, why (expected and got), what to do.
+
+In: nothing. Out: one exception class per kind of blame, each with its exit code. Not done here: printing.
+"""
+
+
+class IngotError(Exception):
+    """Base of every error that Ingot raises on purpose; ``str()`` is the four-part message without a prefix."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, where: str = "", why: str = "", do: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.why = why
+        self.do = do
+
+    def __str__(self) -> str:
+        parts = [self.what]
+        parts += [f"  {label}: {text}" for label, text in self._labelled() if text]
+        return "\n".join(parts)
+
+    def _labelled(self) -> tuple[tuple[str, str], ...]:
+        return ("where", self.where), ("why", self.why), ("do", self.do)
+
+    def __reduce__(self) -> tuple[type["IngotError"], tuple[str, str, str, str]]:
+        # Crosses process borders (parallel code generation) with its four parts.
+        return type(self), (self.what, self.where, self.why, self.do)
+
+
+class UserError(IngotError):
+    """The command or an argument is wrong."""
+
+    exit_code = 1
+
+
+class ModelError(UserError):
+    """The model file is wrong."""
+
+
+class BuildError(IngotError):
+    """The machine got in the way: disk, permission, missing tool."""
+
+    exit_code = 2
+
+
+class UnsupportedError(IngotError):
+    """The request is valid, and Ingot does not do it yet."""
+
+    exit_code = 3
+
+
+class VerificationError(IngotError):
+    """A digest or a check against the reference failed."""
+
+    exit_code = 4
+
+
+class IncompatibleTargetError(IngotError):
+    """The target cannot run, or be compiled for, here."""
+
+    exit_code = 5
+
+
+class InternalError(IngotError):
+    """Our bug: the message says where to report it."""
+
+    exit_code = 2

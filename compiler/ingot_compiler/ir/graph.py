@@ -1,0 +1,126 @@
+"""The graph: functional SSA over typed tensors, with regions for control flow and ordinals that lead to the source.
+
+In: nodes in an order where every operand is defined before its use. Out: ``Graph`` and the stage types around it.
+Not done here: checking (``verify``), text (``print_graph``, ``parse_graph``), execution (``interpret``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import TensorType
+
+# Attribute values. Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
+Scalar = bool | float | str | Dim
+Attribute = Scalar | tuple["Attribute", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation.
+
+    ``results`` are value ids, ascending and unused before. ``source`` are ordinals of the imported nodes it came
+    from (sorted; join with the ``names`` artifact for the user's names). ``regions`` are sub-graphs of control-flow ops;
+    they see the values of the enclosing graph. ``mark`` is the user's placement mark (a virtual device's name) or "".
+    """
+
+    op: str
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    attributes: tuple[tuple[str, Attribute], ...] = ()  # sorted by name
+    regions: tuple[Graph, ...] = ()
+    source: tuple[int, ...] = ()
+    mark: str = ""
+
+    def attribute(self, name: str) -> Attribute:
+        """The value of attribute ``name``; KeyError when absent."""
+        for key, value in self.attributes:
+            if key == name:
+                return value
+        raise KeyError(f"{self.op} has no attribute {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph (or region): value ids are dense, ``types[i]`` is the type of value ``i``.
+
+    Inputs come first (0 .. len(inputs)-1 in the outermost graph); a region's ids continue after those of the values
+    it can see, and its ``types`` repeat the visible ones. ``outputs`` may repeat a value or name an input.
+    ``symbols`` are the free symbols that input shapes bind, in order of first appearance.
+    """
+
+    inputs: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[int, ...]
+    types: tuple[TensorType, ...]
+
+    def users(self) -> dict[int, list[int]]:
+        """value id -> indices of the nodes that read it (regions included), ascending; graph outputs are not users."""
+        table: dict[int, list[int]] = {}
+        for index, node in enumerate(self.nodes):
+            for operand in sorted({*node.operands, *captured(node)}):
+                table.setdefault(operand, []).append(index)
+        return table
+
+    def producers(self) -> dict[int, int]:
+        """value id -> index of the node that makes it; inputs are absent."""
+        return {result: index for index, node in enumerate(self.nodes) for result in node.results}
+
+
+def captured(node: Node) -> set[int]:
+    """Values of the enclosing graph that the node's regions read."""
+    found: set[int] = set()
+    for region in node.regions:
+        own = set(region.inputs) | {result for inner in region.nodes for result in inner.results}
+        reads = {operand for inner in region.nodes for operand in (*inner.operands, *captured(inner))}
+        found |= (reads | set(region.outputs)) - own
+    return found
+
+
+def make_attributes(attributes: Mapping[str, Attribute]) -> tuple[tuple[str, Attribute], ...]:
+    """Sort attributes into the canonical order."""
+    return tuple(sorted(attributes.items()))
+
+
+def attribute_ints(node: Node, name: str) -> tuple[int, ...]:
+    """Attribute ``name`` as a tuple of integers."""
+    value = node.attribute(name)
+    assert isinstance(value, tuple)
+    assert all(isinstance(item, int) for item in value)
+    return tuple(item for item in value if isinstance(item, int))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the user called things; beside the graph, never inside it.
+
+    ``nodes``: ordinal of an imported node -> (name, op type); ``inputs``/``outputs``: tensor names by position;
+    ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name; ``model``: the graph's name.
+    """
+
+    model: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[tuple[str, str], ...]
+    symbols: tuple[tuple[str, str], ...]
+
+    def describe(self, source: Sequence[int]) -> str:
+        """The user's node names of some ordinals, for errors and reports."""
+        return ", ".join(f"{self.nodes[ordinal][0]} ({self.nodes[ordinal][1]})" for ordinal in source)
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedGraph:
+    """A graph that the whole pipeline has seen: canonical, folded, patterns recognised; no device, no layout."""
+
+    graph: Graph
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantSource:
+    """Where a constant's bytes come from: ``(digest, dtype, shape)``; bytes are dense little-endian row-major."""
+
+    digest: str
+    type: TensorType

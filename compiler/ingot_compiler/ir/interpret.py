@@ -1,0 +1,145 @@
+"""Runs a graph with the numpy references of its ops: the oracle that compiled code is compared with.
+
+In: a ``Graph``, arrays for its inputs, a reader of constants. Out: arrays. bf16 tensors are uint16 arrays of bit patterns;
+references see them as float32. Not done here: speed; bytes that end in a bundle (numpy's differ between machines).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.dims import Sum, evaluate, format_dim, substitute, symbol, symbols_of
+from ingot_compiler.ir.errors import InternalError, ModelError, UnsupportedError, UserError
+from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.op import Array, Attributes, bf16_to_f32
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
+from ingot_compiler.ir.types import TensorType
+
+
+def interpret(graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> tuple[Array, ...]:
+    """The outputs for ``inputs``; UserError when an input's element type or shape contradicts the graph."""
+    values: dict[int, Array] = {}
+    for _ in _steps(graph, inputs, read, values):
+        pass
+    return tuple(values[output] for output in graph.outputs)
+
+
+def interpret_values(
+    graph: Graph, inputs: Sequence[Array], read: ConstantReader
+) -> Iterator[tuple[int, tuple[Array, ...]]]:
+    """Yield (node index, results) for every node in order; a value is let go after its last use."""
+    return _steps(graph, inputs, read, {})
+
+
+def _steps(
+    graph: Graph, inputs: Sequence[Array], read: ConstantReader, values: dict[int, Array]
+) -> Iterator[tuple[int, tuple[Array, ...]]]:
+    """Run node by node, with the live values in ``values``."""
+    bindings = bind_symbols(graph, inputs)
+    dying = _dying(graph)
+    values.update(zip(graph.inputs, inputs, strict=True))
+    for index, node in enumerate(graph.nodes):
+        operands = [values[operand] for operand in node.operands]
+        results = _run(graph, index, operands, bindings, read)
+        for result, array in zip(node.results, results, strict=True):
+            _check(index, node, graph.types[result], array, bindings)
+            values[result] = array
+        for value in dying.get(index, ()):
+            del values[value]
+        yield index, results
+
+
+def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
+    """The symbols' values from the shapes of the inputs; UserError names the input, expected and got."""
+    if len(inputs) != len(graph.inputs):
+        raise UserError("wrong number of inputs", why=f"expected {len(graph.inputs)}, got {len(inputs)}")
+    bindings: dict[str, int] = {}
+    for value, array in zip(graph.inputs, inputs, strict=True):
+        for dim, size in zip(graph.types[value].shape, array.shape, strict=False):
+            for name in () if isinstance(dim, int) else symbols_of(dim):
+                if dim == symbol(name):
+                    bindings.setdefault(name, size)
+    for value, array in zip(graph.inputs, inputs, strict=True):
+        type_ = graph.types[value]
+        shape = tuple(substitute(dim, dict(bindings)) for dim in type_.shape)
+        if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
+            expected = f"{type_} = {STORAGE_DTYPES[type_.dtype]}[{', '.join(map(format_dim, shape))}]"
+            raise UserError(
+                "an input does not fit", f"input {value}", f"expected {expected}, got {array.dtype}{list(array.shape)}"
+            )
+    return bindings
+
+
+def _dying(graph: Graph) -> dict[int, list[int]]:
+    """Map the index of a node to the values that nothing reads after it; outputs live to the end."""
+    table: dict[int, list[int]] = {}
+    producers, users = graph.producers(), graph.users()
+    for value in sorted({*graph.inputs, *producers} - set(graph.outputs)):
+        if value in users or value in producers:
+            table.setdefault(users[value][-1] if value in users else producers[value], []).append(value)
+    return table
+
+
+def _run(
+    graph: Graph, index: int, operands: Sequence[Array], bindings: dict[str, int], read: ConstantReader
+) -> tuple[Array, ...]:
+    node = graph.nodes[index]
+    if node.regions:
+        raise UnsupportedError("the interpreter does not run regions", f"node {index} ({node.op})")
+    attributes = {name: _bound(value, bindings) for name, value in node.attributes}
+    if node.op == "constant":
+        return (_constant(graph.types[node.results[0]], attributes, read),)
+    if node.op == "read_dim":
+        _read_dim(operands[0], attributes, bindings)
+    types = [graph.types[operand] for operand in node.operands]
+    widened = [_from_storage(array, type_) for array, type_ in zip(operands, types, strict=True)]
+    try:
+        results = OPS_BY_NAME[node.op].reference(widened, attributes)
+    except (ValueError, IndexError) as error:
+        # numpy's own refusal: an index out of range, or sizes that the types left open and that differ.
+        raise ModelError("a node cannot run on these values", f"node {index} ({node.op})", str(error)) from error
+    return tuple(_to_storage(array, graph.types[result]) for array, result in zip(results, node.results, strict=True))
+
+
+def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
+    """An attribute with its symbols replaced by integers."""
+    if isinstance(value, tuple):
+        return tuple(_bound(item, bindings) for item in value)
+    return evaluate(value, bindings) if isinstance(value, Sum) else value
+
+
+def _constant(type_: TensorType, attributes: Attributes, read: ConstantReader) -> Array:
+    shape = attributes["shape"]
+    assert isinstance(shape, tuple)
+    flat = np.frombuffer(read(str(attributes["digest"])), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
+    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape([int(str(size)) for size in shape])
+
+
+def _read_dim(operand: Array, attributes: Attributes, bindings: dict[str, int]) -> None:
+    name, index = str(attributes["symbol"]), int(str(attributes["index"]))
+    size = int(operand.reshape(-1)[index])
+    if size < 0:
+        raise ModelError("a size computed at run time is negative", f"read_dim of {name}", f"expected >= 0, got {size}")
+    bindings[name] = size
+
+
+def _from_storage(array: Array, type_: TensorType) -> Array:
+    return bf16_to_f32(array) if type_.dtype == "bf16" else array
+
+
+def _to_storage(array: Array, type_: TensorType) -> Array:
+    return f32_to_bf16(array) if type_.dtype == "bf16" else array
+
+
+def _check(index: int, node: Node, type_: TensorType, array: Array, bindings: Mapping[str, int]) -> None:
+    shape = tuple(evaluate(dim, bindings) for dim in type_.shape)
+    if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
+        raise InternalError(
+            "a reference contradicts its type rule, or sizes that must be equal differ",
+            f"node {index} ({node.op})",
+            f"expected {STORAGE_DTYPES[type_.dtype]}{list(shape)}, got {array.dtype}{list(array.shape)}",
+        )

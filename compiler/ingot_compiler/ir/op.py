@@ -1,0 +1,50 @@
+"""What a core op is: a name, a type rule and a numpy reference; its lowering lives in ``lowering/ops``.
+
+In: nothing. Out: ``CoreOp``. Not done here: the list of ops (``ops/__init__.py``), lowering, code generation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.types import TensorType
+
+Array = npt.NDArray[Any]
+Attributes = Mapping[str, Attribute]
+TypeRule = Callable[[Sequence[TensorType], Attributes], tuple[TensorType, ...]]
+Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CoreOp:
+    """One core op.
+
+    ``infer(operand types, attributes)`` returns the result types or raises ``OpTypeError`` (expected, got).
+    ``reference(operands, attributes)`` is the oracle: numpy in, numpy out; symbolic attributes arrive as integers.
+    ``elementwise``: result[i] depends on operand[i] alone, operands broadcast as in numpy.
+    """
+
+    name: str
+    infer: TypeRule
+    reference: Reference
+    elementwise: bool = False
+
+
+class OpTypeError(Exception):
+    """Operand types or attributes contradict an op's rule; the frontend adds the node's name."""
+
+    def __init__(self, expected: str, got: str) -> None:
+        super().__init__(f"expected {expected}, got {got}")
+        self.expected = expected
+        self.got = got
+
+
+def bf16_to_f32(bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
+    """Widen bf16 bit patterns (uint16, any shape) exactly."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)

@@ -1,0 +1,14 @@
+"""``abs``: absolute value; the least signed integer stays itself (ONNX Abs-13).
+
+In: a number tensor. Out: same type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.typing_rules import NUMBERS, unary
+
+OP = CoreOp("abs", unary(NUMBERS), directly(np.absolute), elementwise=True)

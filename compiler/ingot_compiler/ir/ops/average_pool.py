@@ -1,0 +1,66 @@
+"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad, pads_counted_after}``: mean per
+window (ONNX AveragePool-22).
+
+In: x[N, C, spatial..] of floats. Out: [N, C, positions..]: the sum of the window's elements over their count; padding
+counts only with ``count_include_pad``, and then only the first ``pads_counted_after`` elements of pads_after (the rest
+comes from ``ceil_mode``, which the frontend resolved). A window without counted elements gives NaN.
+Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints, narrow, widen
+from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_bool,
+    attribute_dims,
+    require,
+    require_attributes,
+    require_dtype,
+    require_sizes,
+)
+from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    names = ("dilations", "kernel", "pads_after", "pads_before", "strides")
+    require_attributes(attributes, *names, "count_include_pad", "pads_counted_after")
+    results = infer_pool(types, attributes)
+    require_dtype(types[0], FLOATS)
+    attribute_bool(attributes, "count_include_pad")
+    counted, after = attribute_dims(attributes, "pads_counted_after"), attribute_dims(attributes, "pads_after")
+    require(len(counted) == len(after), f"{len(after)} pads_counted_after", counted)
+    require_sizes(counted, "pads_counted_after")
+    pairs = zip(counted, after, strict=True)
+    bounded = all(not (isinstance(c, int) and isinstance(a, int)) or c <= a for c, a in pairs)
+    require(bounded, f"pads_counted_after <= {after}", counted)
+    return results
+
+
+def _counted(spatial: Sequence[int], attributes: Attributes) -> Array:
+    """1 for every element of the padded spatial shape that counts, else 0."""
+    include = bool(attributes["count_include_pad"])
+    mask = np.ones((1, 1, *spatial))
+    after, counted = ints(attributes["pads_after"]), ints(attributes["pads_counted_after"])
+    if not include:
+        return pad_spatial(mask, attributes, 0)
+    inner = [(0, 0), (0, 0), *zip(ints(attributes["pads_before"]), counted, strict=True)]
+    outer = [(0, 0), (0, 0), *((0, a - c) for a, c in zip(after, counted, strict=True))]
+    return np.pad(np.pad(mask, inner, constant_values=1), outer)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, kernel = operands[0], ints(attributes["kernel"])
+    axes = tuple(range(x.ndim, 2 * x.ndim - 2))
+    sums = window_view(pad_spatial(widen(x), attributes, 0), kernel, attributes).sum(axes)
+    counts = window_view(_counted(x.shape[2:], attributes), kernel, attributes).sum(axes)
+    with np.errstate(all="ignore"):
+        return (narrow(sums / counts, x),)
+
+
+OP = CoreOp("average_pool", _infer, _reference)

@@ -1,0 +1,42 @@
+"""``batch_norm(x, scale, bias, mean, variance){epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias with given
+statistics per channel (ONNX BatchNormalization-15, inference).
+
+In: x[N, C, ..] floats; four vectors [C] of its element type. Out: x's type. Not done here: training mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64, real
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_float,
+    require_attributes,
+    require_channel_vectors,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "epsilon")
+    require_operands(types, 5)
+    attribute_float(attributes, "epsilon")
+    require_channel_vectors(types[0], types[1:])
+    return (types[0],)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    epsilon = real(attributes["epsilon"])
+
+    def compute(x: Array, *vectors: Array) -> Array:
+        scale, bias, mean, variance = (vector.reshape(-1, *[1] * (x.ndim - 2)) for vector in vectors)
+        return np.asarray((x - mean) / np.sqrt(variance + epsilon) * scale + bias)
+
+    return in_f64(compute)(operands, attributes)
+
+
+OP = CoreOp("batch_norm", _infer, _reference)

@@ -1,0 +1,37 @@
+"""``broadcast_to{shape}``: x repeated along new axes and axes of size 1 (ONNX Expand-13, resolved).
+
+In: any tensor. Out: its element type, ``shape``. Not done here: ONNX's two-sided rule (the frontend resolves it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_dims,
+    require_attributes,
+    require_broadcasts_to,
+    require_operands,
+    require_sizes,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "shape")
+    require_operands(types, 1)
+    shape = attribute_dims(attributes, "shape")
+    require_sizes(shape, "shape")
+    require_broadcasts_to(types[0].shape, shape)
+    return (TensorType(types[0].dtype, shape),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    return (np.broadcast_to(operands[0], ints(attributes["shape"])),)
+
+
+OP = CoreOp("broadcast_to", _infer, _reference)

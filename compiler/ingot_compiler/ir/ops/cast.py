@@ -1,0 +1,32 @@
+"""``cast{dtype}``: change of element type (ONNX Cast-24 without float8).
+
+In: any tensor. Out: the same shape in ``dtype``. Not done here: lowering; saturation (the frontend adds min and max).
+
+float -> integer truncates towards 0 (outside of the target's range the result is undefined); integer -> integer wraps;
+anything -> bool is ``x != 0`` (NaN is true); float64 -> bf16 rounds through float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import attribute_dtype, require_attributes, require_operands
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "dtype")
+    require_operands(types, 1)
+    return (TensorType(attribute_dtype(attributes), types[0].shape),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    with np.errstate(all="ignore"):
+        return (operands[0].astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
+
+
+OP = CoreOp("cast", _infer, _reference, elementwise=True)

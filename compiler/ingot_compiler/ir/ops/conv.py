@@ -1,0 +1,67 @@
+"""``conv(x, w[, bias]){strides, pads_before, pads_after, dilations, groups}``: convolution (ONNX Conv-22, pads resolved).
+
+In: x[N, C, spatial..], w[O, C/groups, kernel..], bias[O] of one element type. Out: [N, O, positions..]; integers wrap.
+Not done here: ``auto_pad``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import integer, narrow, widen
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    attribute_int,
+    require,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+    unify,
+    unify_shapes,
+)
+from ingot_compiler.ir.window_rules import pad_spatial, window_count, window_of, window_view
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "dilations", "groups", "pads_after", "pads_before", "strides")
+    require_operands(types, 2, 3)
+    require_same_dtype(types)
+    x, w = types[:2]
+    require_dtype(x, NUMBERS)
+    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", f"{x} and {w}")
+    groups, outputs = attribute_int(attributes, "groups"), w.shape[0]
+    divides = groups >= 1 and (not isinstance(outputs, int) or outputs % groups == 0)
+    require(divides, f"groups that divide {outputs} output channels", groups)
+    unify(x.shape[1], dim_mul(w.shape[1], groups), "input channels")
+    for bias in types[2:]:
+        unify_shapes((outputs,), bias.shape, "shapes of output channels and bias")
+    positions = window_count(x.shape[2:], window_of(attributes, w.shape[2:]))
+    return (TensorType(x.dtype, (x.shape[0], outputs, *positions)),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, w = map(widen, operands[:2])
+    groups = integer(attributes["groups"])
+    view = window_view(pad_spatial(x, attributes, 0), w.shape[2:], attributes)
+    spatial = x.ndim - 2
+    positions = view.shape[2 : 2 + spatial]
+    count, inner = int(np.prod(positions, dtype=np.int64)), int(np.prod(w.shape[1:], dtype=np.int64))
+    matrices = w.reshape(groups, w.shape[0] // groups, inner)
+    result = np.empty((x.shape[0], w.shape[0], *positions), x.dtype)
+    for sample, windows in zip(result, view, strict=True):
+        # [C, positions.., kernel..] -> [groups, C/groups * kernel, positions]: one matrix product per group.
+        columns = np.moveaxis(windows, range(1 + spatial, 1 + 2 * spatial), range(1, 1 + spatial))
+        sample[...] = np.matmul(matrices, columns.reshape(groups, inner, count)).reshape(sample.shape)
+    for bias in operands[2:]:
+        result += bias.reshape(-1, *[1] * spatial)
+    with np.errstate(over="ignore"):
+        return (narrow(result, operands[0]),)
+
+
+OP = CoreOp("conv", _infer, _reference)

@@ -1,0 +1,97 @@
+"""``conv_transpose(x, w[, bias]){strides, pads_before, pads_after, dilations, groups, output_padding}``: the transpose of a
+convolution (ONNX ConvTranspose-22, pads resolved).
+
+In: x[N, C, spatial..], w[C, O/groups, kernel..], bias[O] of one element type. Out: [N, O, sizes..] with size =
+(d - 1) * stride + (k - 1) * dilation + 1 + output_padding - pads. Not done here: ``auto_pad``, ``output_shape``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import integer, ints, narrow, widen
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    attribute_dims,
+    attribute_int,
+    require,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+    require_sizes,
+    unify,
+    unify_shapes,
+)
+from ingot_compiler.ir.window_rules import dilated, window_of
+
+
+def _sizes(spatial: Sequence[Dim], kernel: Sequence[Dim], attributes: Attributes) -> tuple[Dim, ...]:
+    window, extra = window_of(attributes, kernel), attribute_dims(attributes, "output_padding")
+    require(len(extra) == len(spatial), f"{len(spatial)} output_padding", extra)
+    require_sizes(extra, "output_padding")
+    sizes: list[Dim] = []
+    for axis, size in enumerate(spatial):
+        full = dim_add(dim_mul(dim_add(size, -1), window.strides[axis]), dilated(kernel[axis], window.dilations[axis]))
+        pads = dim_add(window.pads_before[axis], window.pads_after[axis])
+        sizes.append(dim_add(dim_add(full, extra[axis]), dim_mul(pads, -1)))
+    require_sizes(sizes, "result sizes")
+    return tuple(sizes)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    names = ("dilations", "groups", "output_padding", "pads_after", "pads_before", "strides")
+    require_attributes(attributes, *names)
+    require_operands(types, 2, 3)
+    require_same_dtype(types)
+    x, w = types[:2]
+    require_dtype(x, NUMBERS)
+    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", f"{x} and {w}")
+    groups, channels = attribute_int(attributes, "groups"), unify(x.shape[1], w.shape[0], "input channels")
+    divides = groups >= 1 and (not isinstance(channels, int) or channels % groups == 0)
+    require(divides, f"groups that divide {channels} input channels", groups)
+    outputs = dim_mul(w.shape[1], groups)
+    for bias in types[2:]:
+        unify_shapes((outputs,), bias.shape, "shapes of output channels and bias")
+    return (TensorType(x.dtype, (x.shape[0], outputs, *_sizes(x.shape[2:], w.shape[2:], attributes))),)
+
+
+def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Attributes) -> None:
+    """Add products[O, kernel.., positions..] into full[O, spatial..], each tap at its offset."""
+    strides, dilations = ints(attributes["strides"]), ints(attributes["dilations"])
+    positions = products.shape[1 + len(kernel) :]
+    for tap in np.ndindex(*kernel):
+        axes = zip(tap, strides, dilations, positions, strict=True)
+        places = tuple(slice(k * d, k * d + (count - 1) * s + 1, s) for k, s, d, count in axes)
+        full[(slice(None), *places)] += products[(slice(None), *tap)]
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, w = map(widen, operands[:2])
+    groups, spatial, kernel = integer(attributes["groups"]), x.shape[2:], w.shape[2:]
+    outputs = w.shape[1] * groups
+    before = ints(attributes["pads_before"])
+    sizes = ints(_sizes(spatial, kernel, attributes))
+    uncropped = [
+        low + size + high for low, size, high in zip(before, sizes, ints(attributes["pads_after"]), strict=True)
+    ]
+    full = np.zeros((x.shape[0], outputs, *uncropped), x.dtype)
+    matrices = w.reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)
+    for sample, target in zip(x, full, strict=True):
+        if sample.size and w.size:
+            products = np.matmul(matrices, sample.reshape(groups, w.shape[0] // groups, -1))
+            _spread(products.reshape(outputs, *kernel, *spatial), target, kernel, attributes)
+    crop = tuple(slice(low, low + size) for low, size in zip(before, sizes, strict=True))
+    result = full[(slice(None), slice(None), *crop)]
+    for bias in operands[2:]:
+        result = result + widen(bias).reshape(-1, *[1] * len(spatial))
+    with np.errstate(over="ignore"):
+        return (narrow(result, operands[0]),)
+
+
+OP = CoreOp("conv_transpose", _infer, _reference)

@@ -1,0 +1,46 @@
+"""``cumsum{axis, exclusive, reverse}``: running sums along an axis (ONNX CumSum-14).
+
+In: a tensor of numbers. Out: same type; element i is the sum of x[0..i], without x[i] when exclusive, from the end when
+reverse. Integers wrap. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import integer, narrow, widen
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    attribute_axis,
+    attribute_bool,
+    require_attributes,
+    require_dtype,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "axis", "exclusive", "reverse")
+    require_operands(types, 1)
+    require_dtype(types[0], NUMBERS)
+    attribute_axis(attributes, types[0].rank)
+    attribute_bool(attributes, "exclusive")
+    attribute_bool(attributes, "reverse")
+    return (types[0],)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    rows = np.moveaxis(widen(operands[0]), integer(attributes["axis"]), -1)
+    rows = rows[..., ::-1] if attributes["reverse"] else rows
+    if attributes["exclusive"]:
+        rows = np.concatenate((np.zeros_like(rows[..., :1]), rows[..., :-1]), -1)
+    sums = np.cumsum(rows, -1, dtype=rows.dtype)
+    sums = sums[..., ::-1] if attributes["reverse"] else sums
+    return (narrow(np.moveaxis(sums, -1, integer(attributes["axis"])), operands[0]),)
+
+
+OP = CoreOp("cumsum", _infer, _reference)

@@ -1,0 +1,28 @@
+"""``dim_values{values}``: sizes as an integer tensor (ONNX Shape-25 of a symbolic shape).
+
+In: nothing. Out: i64[number of values]. Not done here: the way back, from a tensor to a symbol (``read_dim``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import attribute_dims, require_attributes, require_operands
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "values")
+    require_operands(types, 0)
+    return (TensorType("i64", (len(attribute_dims(attributes, "values")),)),)
+
+
+def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    return (np.array(ints(attributes["values"]), np.int64),)
+
+
+OP = CoreOp("dim_values", _infer, _reference)

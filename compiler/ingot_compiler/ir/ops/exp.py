@@ -1,0 +1,15 @@
+"""``exp``: e to the power of x (ONNX Exp-13).
+
+In: a float tensor. Out: same type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.typing_rules import unary
+
+OP = CoreOp("exp", unary(FLOATS), in_f64(np.exp), elementwise=True)

@@ -1,0 +1,15 @@
+"""``floor``: greatest integer <= x (ONNX Floor-13).
+
+In: a float tensor. Out: same type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.typing_rules import unary
+
+OP = CoreOp("floor", unary(FLOATS), directly(np.floor), elementwise=True)

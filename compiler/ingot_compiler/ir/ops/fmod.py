@@ -1,0 +1,14 @@
+"""``fmod``: C remainder, with the sign of the dividend; an integer divisor of 0 gives 0 (ONNX Mod-13, fmod=1).
+
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.typing_rules import NUMBERS, binary
+
+OP = CoreOp("fmod", binary(NUMBERS), directly(np.fmod), elementwise=True)

@@ -1,0 +1,39 @@
+"""``gather(x, indices){axis}``: slices of x along an axis, picked by indices (ONNX Gather-13).
+
+In: any tensor and integers in [-d, d), d the size of the axis (negative ones count from the end). Out: x's element type,
+shape x[:axis] + indices + x[axis+1:]. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import integer
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    INTEGERS,
+    attribute_axis,
+    require_attributes,
+    require_dtype,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "axis")
+    require_operands(types, 2)
+    x, indices = types
+    require_dtype(indices, INTEGERS)
+    axis = attribute_axis(attributes, x.rank)
+    return (TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, indices = operands
+    return (np.asarray(np.take(x, indices.astype(np.int64), integer(attributes["axis"]))),)
+
+
+OP = CoreOp("gather", _infer, _reference)

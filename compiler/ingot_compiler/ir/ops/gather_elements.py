@@ -1,0 +1,35 @@
+"""``gather_elements(x, indices){axis}``: result[.., i, ..] = x[.., indices[.., i, ..], ..] (ONNX GatherElements-13).
+
+In: any tensor and integers of the same rank, in [-d, d); beside the axis, indices may be smaller than x. Out: x's element
+type, indices' shape. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import element_index, integer
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_axis,
+    require_attributes,
+    require_element_indices,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "axis")
+    require_operands(types, 2)
+    x, indices = types
+    require_element_indices(x, indices, attribute_axis(attributes, x.rank))
+    return (TensorType(x.dtype, indices.shape),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, indices = operands
+    return (x[element_index(indices, integer(attributes["axis"]))],)
+
+
+OP = CoreOp("gather_elements", _infer, _reference)

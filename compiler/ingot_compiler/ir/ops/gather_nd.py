@@ -1,0 +1,51 @@
+"""``gather_nd(x, indices){batch_dims}``: slices of x, each picked by a vector of indices (ONNX GatherND-13).
+
+In: x[b.., d..] and integers [b.., i.., k], b.. the ``batch_dims`` leading axes, k >= 1 a fixed integer. Out: x's element type,
+shape b.. + i.. + d[k:]. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp, OpTypeError
+from ingot_compiler.ir.reference_rules import integer, open_grid
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    INTEGERS,
+    attribute_int,
+    require,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    unify_shapes,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "batch_dims")
+    require_operands(types, 2)
+    x, indices = types
+    require_dtype(indices, INTEGERS)
+    count = attribute_int(attributes, "batch_dims")
+    require(0 <= count < min(x.rank, indices.rank), f"batch_dims in [0, {min(x.rank, indices.rank)})", count)
+    depth = indices.shape[-1]
+    if not isinstance(depth, int) or not 1 <= depth <= x.rank - count:
+        raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", str(indices))
+    batch = unify_shapes(x.shape[:count], indices.shape[:count], "batch sizes")
+    return (TensorType(x.dtype, (*batch, *indices.shape[count:-1], *x.shape[count + depth :])),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, indices = operands
+    count = integer(attributes["batch_dims"])
+    # One open grid per batch axis, then one index array per gathered axis; all broadcast over indices[.., :].
+    outer = indices.shape[:-1]
+    grids = open_grid(outer)[:count]
+    picked = tuple(indices[..., column].astype(np.int64) for column in range(indices.shape[-1]))
+    return (x[(*grids, *picked)],)
+
+
+OP = CoreOp("gather_nd", _infer, _reference)

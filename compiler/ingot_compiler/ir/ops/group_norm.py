@@ -1,0 +1,50 @@
+"""``group_norm(x, scale, bias){groups, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance
+per sample and group of channels (ONNX GroupNormalization-21; instance normalisation with groups = C).
+
+In: x[N, C, ..] floats, groups divides C; scale and bias [C] of its element type. Out: x's type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_float,
+    attribute_int,
+    require,
+    require_attributes,
+    require_channel_vectors,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "epsilon", "groups")
+    require_operands(types, 3)
+    attribute_float(attributes, "epsilon")
+    require_channel_vectors(types[0], types[1:])
+    groups, channels = attribute_int(attributes, "groups"), types[0].shape[1]
+    divides = groups > 0 and (not isinstance(channels, int) or channels % groups == 0)
+    require(divides, f"groups that divide {channels} channels", groups)
+    return (types[0],)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    epsilon, groups = real(attributes["epsilon"]), integer(attributes["groups"])
+
+    def compute(x: Array, scale: Array, bias: Array) -> Array:
+        rows = x.reshape(x.shape[0], groups, int(np.prod(x.shape[1:], dtype=np.int64)) // groups)
+        centred = rows - mean(rows, (2,))
+        normal = (centred / np.sqrt(mean(np.square(centred), (2,)) + epsilon)).reshape(x.shape)
+        per_channel = (-1, *[1] * (x.ndim - 2))
+        return np.asarray(normal * scale.reshape(per_channel) + bias.reshape(per_channel))
+
+    return in_f64(compute)(operands, attributes)
+
+
+OP = CoreOp("group_norm", _infer, _reference)

@@ -1,0 +1,39 @@
+"""``iota{dtype, length}``: 0, 1, .. length - 1 (ONNX Range-11 after scaling).
+
+In: nothing. Out: dtype[length]. Not done here: start and step (``mul``, ``add``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, integer
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    attribute_dim,
+    attribute_dtype,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    require_sizes,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "dtype", "length")
+    require_operands(types, 0)
+    result = TensorType(attribute_dtype(attributes), (attribute_dim(attributes, "length"),))
+    require_dtype(result, NUMBERS)
+    require_sizes(result.shape, "length")
+    return (result,)
+
+
+def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    return (np.arange(integer(attributes["length"])).astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
+
+
+OP = CoreOp("iota", _infer, _reference)

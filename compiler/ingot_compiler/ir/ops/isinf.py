@@ -1,0 +1,32 @@
+"""``isinf{positive, negative}``: whether x is an infinity of a wanted sign (ONNX IsInf-20).
+
+In: a float tensor. Out: bool, same shape. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.ir.typing_rules import attribute_bool, unary
+
+_UNARY = unary(FLOATS, "bool", ("negative", "positive"))
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    results = _UNARY(types, attributes)
+    attribute_bool(attributes, "positive")
+    attribute_bool(attributes, "negative")
+    return results
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x = operands[0]
+    wanted = (bool(attributes["positive"]) & (x > 0)) | (bool(attributes["negative"]) & (x < 0))
+    return (np.asarray(np.isinf(x) & wanted),)
+
+
+OP = CoreOp("isinf", _infer, _reference, elementwise=True)

@@ -1,0 +1,15 @@
+"""``isnan``: whether x is NaN (ONNX IsNaN-20).
+
+In: a float tensor. Out: bool, same shape. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.typing_rules import unary
+
+OP = CoreOp("isnan", unary(FLOATS, "bool"), directly(np.isnan), elementwise=True)

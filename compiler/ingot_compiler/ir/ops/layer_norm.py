@@ -1,0 +1,34 @@
+"""``layer_norm(x, scale, bias){axis, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance
+over axes ``axis`` .. rank - 1 (ONNX LayerNormalization-17).
+
+In: a float tensor; scale and bias of its element type and shape x.shape[axis:]. Out: x's type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import infer_norm_over_tail
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    return infer_norm_over_tail(types, attributes, 3)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    epsilon, axes = real(attributes["epsilon"]), tuple(range(integer(attributes["axis"]), operands[0].ndim))
+
+    def compute(x: Array, scale: Array, bias: Array) -> Array:
+        centred = x - mean(x, axes)
+        variance = mean(np.square(centred), axes)
+        return np.asarray(centred / np.sqrt(variance + epsilon) * scale + bias)
+
+    return in_f64(compute)(operands, attributes)
+
+
+OP = CoreOp("layer_norm", _infer, _reference)

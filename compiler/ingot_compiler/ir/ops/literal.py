@@ -1,0 +1,61 @@
+"""``literal{dtype, shape, value}``: a small constant that is part of the graph's text and digest.
+
+In: nothing. Out: rank 0 of any element type, or integers and bools of at most 1,024 elements, row-major in ``value``.
+Not done here: weights (``constant``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, ints
+from ingot_compiler.ir.types import FLOATS, DType, TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_dtype,
+    attribute_ints,
+    require,
+    require_attributes,
+    require_operands,
+    require_sizes,
+)
+
+ELEMENT_COUNT_MAX = 1024
+
+
+def _fits(value: Attribute, dtype: DType) -> bool:
+    if dtype == "bool":
+        return isinstance(value, bool)
+    if dtype in FLOATS:
+        return isinstance(value, float)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    limits = np.iinfo(COMPUTE_DTYPES[dtype].name)
+    return int(limits.min) <= value <= int(limits.max)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "dtype", "shape", "value")
+    require_operands(types, 0)
+    dtype, shape, value = attribute_dtype(attributes), attribute_ints(attributes, "shape"), attributes["value"]
+    require_sizes(shape, "shape")
+    require(shape == () or dtype not in FLOATS, "rank 0 for a float literal", f"rank {len(shape)}")
+    count = int(np.prod(shape, dtype=np.int64))
+    require(count <= ELEMENT_COUNT_MAX, f"at most {ELEMENT_COUNT_MAX} elements", count)
+    require(isinstance(value, tuple) and len(value) == count, f"a tuple of {count} values", repr(value))
+    assert isinstance(value, tuple)
+    require(all(_fits(item, dtype) for item in value), f"values of type {dtype}", repr(value))
+    return (TensorType(dtype, shape),)
+
+
+def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    value = attributes["value"]
+    assert isinstance(value, tuple)
+    with np.errstate(over="ignore"):
+        return (np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(ints(attributes["shape"])),)
+
+
+OP = CoreOp("literal", _infer, _reference)

@@ -1,0 +1,37 @@
+"""``log_softmax{axis}``: logarithm of softmax along an axis (ONNX LogSoftmax-13), computed after subtraction of the largest element.
+
+In: a float tensor. Out: same type; a row that is -inf throughout gives NaN. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64, integer
+from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.ir.typing_rules import attribute_axis, unary
+
+_UNARY = unary(FLOATS, names=("axis",))
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    results = _UNARY(types, attributes)
+    attribute_axis(attributes, types[0].rank)
+    return results
+
+
+def _log_softmax(x: Array, axis: int) -> Array:
+    shifted = x - np.max(x, axis, keepdims=True, initial=-np.inf)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis, keepdims=True)))
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    axis = integer(attributes["axis"])
+    return in_f64(partial(_log_softmax, axis=axis))(operands, attributes)
+
+
+OP = CoreOp("log_softmax", _infer, _reference)

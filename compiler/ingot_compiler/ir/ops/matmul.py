@@ -1,0 +1,40 @@
+"""``matmul(a, b)``: matrix products over the last two axes (ONNX MatMul-13, numpy's rule).
+
+In: a[.., M, K] and b[.., K, N] of one element type, ranks >= 2; leading axes broadcast. Out: [.., M, N]; integers wrap.
+Not done here: vectors (the frontend reshapes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    broadcast_shapes,
+    require,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+    unify,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes)
+    require_operands(types, 2)
+    require_same_dtype(types)
+    a, b = types
+    require_dtype(a, NUMBERS)
+    require(a.rank >= 2 and b.rank >= 2, "ranks >= 2", f"{a} and {b}")
+    unify(a.shape[-1], b.shape[-2], "inner sizes")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return (TensorType(a.dtype, (*batch, a.shape[-2], b.shape[-1])),)
+
+
+OP = CoreOp("matmul", _infer, in_f64(np.matmul))

@@ -1,0 +1,14 @@
+"""``min``: the smaller; NaN if either is NaN (ONNX Min-13).
+
+In: two tensors of one element type (any element type). Out: that type, the broadcast shape. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.typing_rules import ANY, binary
+
+OP = CoreOp("min", binary(ANY), directly(np.minimum), elementwise=True)

@@ -1,0 +1,14 @@
+"""``mod``: remainder with the sign of the divisor; an integer divisor of 0 gives 0 (ONNX Mod-13, fmod=0).
+
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.typing_rules import NUMBERS, binary
+
+OP = CoreOp("mod", binary(NUMBERS), directly(np.mod), elementwise=True)

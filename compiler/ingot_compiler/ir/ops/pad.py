@@ -1,0 +1,59 @@
+"""``pad(x, value){before, after, mode}``: elements added around x (ONNX Pad-25; negative pads become a slice before).
+
+In: a tensor and a rank-0 value of its element type; before and after per axis, >= 0. Modes: "constant" (value), "edge",
+"reflect" (mirrored without the edge), "wrap"; only "constant" reads value. Out: the padded tensor. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.dims import dim_add
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_dims,
+    attribute_str,
+    require,
+    require_attributes,
+    require_operands,
+    require_rank,
+    require_same_dtype,
+    require_sizes,
+)
+
+MODES = ("constant", "edge", "reflect", "wrap")
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "after", "before", "mode")
+    require_operands(types, 2)
+    require_same_dtype(types)
+    require_rank(types[1], 0)
+    before, after = attribute_dims(attributes, "before"), attribute_dims(attributes, "after")
+    rank = types[0].rank
+    require((len(before), len(after)) == (rank, rank), f"{rank} pads before and after", (len(before), len(after)))
+    require_sizes((*before, *after), "pads")
+    mode = attribute_str(attributes, "mode", MODES)
+    sizes = zip(before, types[0].shape, after, strict=True)
+    shape = tuple(dim_add(dim_add(low, dim), high) for low, dim, high in sizes)
+    grows_from_nothing = any(dim == 0 and out != 0 for dim, out in zip(types[0].shape, shape, strict=True))
+    require(mode == "constant" or not grows_from_nothing, f"elements to {mode}", types[0])
+    return (TensorType(types[0].dtype, shape),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, value = operands
+    widths = list(zip(ints(attributes["before"]), ints(attributes["after"]), strict=True))
+    mode = attribute_str(attributes, "mode", MODES)
+    if not widths:
+        return (x,)
+    if mode == "constant":
+        return (np.pad(x, widths, "constant", constant_values=value.item()),)
+    return (np.pad(x, widths, "edge" if mode == "edge" else "reflect" if mode == "reflect" else "wrap"),)
+
+
+OP = CoreOp("pad", _infer, _reference)

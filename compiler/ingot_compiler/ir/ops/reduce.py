@@ -1,0 +1,66 @@
+"""``reduce{function, axes, keepdims}``: one value per group of elements along ``axes`` (ONNX Reduce*-18).
+
+In: a tensor; bool only for "max" and "min". Out: its element type, the axes gone or of size 1. Functions: sum, product,
+max, min (NaN propagates), mean (integers truncate towards 0). Integers wrap. An empty group gives 0, 1, the least value,
+the greatest value (infinities for floats), NaN (0 for integers). Not done here: ``axes = []`` means no axis, not all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import greatest, ints, least, mean, narrow, widen
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    ANY,
+    NUMBERS,
+    attribute_axes,
+    attribute_bool,
+    attribute_str,
+    reduced_shape,
+    require_attributes,
+    require_dtype,
+    require_operands,
+)
+
+FUNCTIONS = ("sum", "product", "max", "min", "mean")
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "axes", "function", "keepdims")
+    require_operands(types, 1)
+    x = types[0]
+    require_dtype(x, ANY if attribute_str(attributes, "function", FUNCTIONS) in ("max", "min") else NUMBERS)
+    axes = attribute_axes(attributes, x.rank)
+    return (TensorType(x.dtype, reduced_shape(x.shape, axes, attribute_bool(attributes, "keepdims"))),)
+
+
+def _mean(x: Array, axes: tuple[int, ...]) -> Array:
+    if x.dtype.kind == "f":
+        return mean(widen(x), axes)
+    total = x.sum(axes, dtype=np.uint64 if x.dtype.kind == "u" else np.int64, keepdims=True)
+    count = math.prod(x.shape[axis] for axis in axes)
+    return np.asarray(np.sign(total) * (np.abs(total) // max(count, 1)))
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, axes, keepdims = operands[0], ints(attributes["axes"]), bool(attributes["keepdims"])
+    function = attributes["function"]
+    with np.errstate(all="ignore"):
+        if function == "max":
+            return (np.asarray(x.max(axes, keepdims=keepdims, initial=least(x.dtype))),)
+        if function == "min":
+            return (np.asarray(x.min(axes, keepdims=keepdims, initial=greatest(x.dtype))),)
+        if function == "mean":
+            shape = reduced_shape(x.shape, axes, keepdims)
+            return (narrow(_mean(x, axes), x).reshape(ints(shape)),)
+        wide = widen(x)
+        combine = wide.sum if function == "sum" else wide.prod
+        return (narrow(combine(axis=axes, dtype=wide.dtype, keepdims=keepdims), x),)
+
+
+OP = CoreOp("reduce", _infer, _reference)

@@ -1,0 +1,36 @@
+"""``reshape{shape}``: the same elements in row-major order under another shape (ONNX Reshape-25, sizes resolved).
+
+In: any tensor. Out: its element type, ``shape``. Not done here: 0 and -1 entries (the frontend resolves them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import dim_product
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_dims,
+    require_attributes,
+    require_operands,
+    require_sizes,
+    unify,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "shape")
+    require_operands(types, 1)
+    shape = attribute_dims(attributes, "shape")
+    require_sizes(shape, "shape")
+    unify(types[0].element_count, dim_product(shape), "element counts")
+    return (TensorType(types[0].dtype, shape),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    return (operands[0].reshape(ints(attributes["shape"])),)
+
+
+OP = CoreOp("reshape", _infer, _reference)

@@ -1,0 +1,32 @@
+"""``rms_norm(x, scale){axis, epsilon}``: x / sqrt(mean of x^2 + epsilon) * scale, the mean over axes ``axis`` .. rank - 1
+(ONNX RMSNormalization-23).
+
+In: a float tensor; scale of its element type and shape x.shape[axis:]. Out: x's type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import infer_norm_over_tail
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    return infer_norm_over_tail(types, attributes, 2)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    epsilon, axes = real(attributes["epsilon"]), tuple(range(integer(attributes["axis"]), operands[0].ndim))
+
+    def compute(x: Array, scale: Array) -> Array:
+        return np.asarray(x / np.sqrt(mean(np.square(x), axes) + epsilon) * scale)
+
+    return in_f64(compute)(operands, attributes)
+
+
+OP = CoreOp("rms_norm", _infer, _reference)

@@ -1,0 +1,56 @@
+"""``scatter_nd(x, indices, updates){reduction}``: x with slices replaced or combined (ONNX ScatterND-18).
+
+In: x[d..], integers [i.., k] (k a fixed integer in [1, rank]), updates[i.., d[k:]] of x's element type. Out: x's type.
+With "none" the last update in row-major order wins. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp, OpTypeError
+from ingot_compiler.ir.reference_rules import open_grid, scatter
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    INTEGERS,
+    SCATTER_REDUCTIONS,
+    attribute_str,
+    require,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+    unify_shapes,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "reduction")
+    require_operands(types, 3)
+    x, indices, updates = types
+    require_dtype(indices, INTEGERS)
+    require_same_dtype((x, updates))
+    require(indices.rank >= 1, "indices of rank >= 1", indices)
+    depth = indices.shape[-1]
+    if not isinstance(depth, int) or not 1 <= depth <= x.rank:
+        raise OpTypeError(f"index vectors of 1 to {x.rank} elements", str(indices))
+    unify_shapes((*indices.shape[:-1], *x.shape[depth:]), updates.shape, "shapes of the picked slices and updates")
+    attribute_str(attributes, "reduction", SCATTER_REDUCTIONS)
+    return (x,)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, indices, updates = operands
+    depth = indices.shape[-1]
+    inner = x.shape[depth:]
+    # Index every element of the picked slices, so that repeated indices combine in row-major order.
+    picked = [
+        indices[..., column].astype(np.int64).reshape(*indices.shape[:-1], *[1] * len(inner)) for column in range(depth)
+    ]
+    index = tuple(np.broadcast_to(part, updates.shape) for part in (*picked, *open_grid(inner)))
+    return (scatter(x, index, updates, str(attributes["reduction"])),)
+
+
+OP = CoreOp("scatter_nd", _infer, _reference)

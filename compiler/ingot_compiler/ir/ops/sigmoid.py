@@ -1,0 +1,13 @@
+"""``sigmoid``: 1 / (1 + e^-x) (ONNX Sigmoid-13).
+
+In: a float tensor. Out: same type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import in_f64, sigmoid
+from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.typing_rules import unary
+
+OP = CoreOp("sigmoid", unary(FLOATS), in_f64(sigmoid), elementwise=True)

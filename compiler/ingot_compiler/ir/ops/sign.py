@@ -1,0 +1,14 @@
+"""``sign``: -1, 0 or 1; NaN stays NaN (ONNX Sign-13).
+
+In: a number tensor. Out: same type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.typing_rules import NUMBERS, unary
+
+OP = CoreOp("sign", unary(NUMBERS), directly(np.sign), elementwise=True)

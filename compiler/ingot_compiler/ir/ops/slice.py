@@ -1,0 +1,58 @@
+"""``slice{starts, sizes, steps}``: element i of the result is x[starts + i * steps], per axis (ONNX Slice-13, resolved).
+
+In: any tensor; one entry per axis, steps are non-zero integers. Out: its element type, shape ``sizes``.
+Not done here: clamping and negative starts (the frontend resolves them); every access must be in bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_dims,
+    attribute_ints,
+    require,
+    require_attributes,
+    require_operands,
+    require_sizes,
+)
+
+
+def _check_axis(dim: Dim, start: Dim, size: Dim, step: int) -> None:
+    require(step != 0, "a step other than 0", step)
+    if not isinstance(start, int) or not isinstance(size, int) or size == 0:
+        return
+    ends = sorted((start, start + (size - 1) * step))
+    in_bounds = ends[0] >= 0 and (not isinstance(dim, int) or ends[1] < dim)
+    require(in_bounds, f"indices in [0, {dim})", f"{ends[0]} .. {ends[1]}")
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "sizes", "starts", "steps")
+    require_operands(types, 1)
+    starts, sizes = attribute_dims(attributes, "starts"), attribute_dims(attributes, "sizes")
+    steps = attribute_ints(attributes, "steps")
+    lengths = (len(starts), len(sizes), len(steps))
+    require(lengths == (types[0].rank,) * 3, f"{types[0].rank} starts, sizes and steps", lengths)
+    require_sizes(sizes, "sizes")
+    for entry in zip(types[0].shape, starts, sizes, steps, strict=True):
+        _check_axis(*entry)
+    return (TensorType(types[0].dtype, sizes),)
+
+
+def _python_slice(start: int, size: int, step: int) -> slice:
+    stop = start + size * step
+    # A stop below 0 would count from the end.
+    return slice(start, stop if stop >= 0 else None, step) if size else slice(0, 0)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    entries = zip(*(ints(attributes[name]) for name in ("starts", "sizes", "steps")), strict=True)
+    return (operands[0][tuple(_python_slice(*entry) for entry in entries)],)
+
+
+OP = CoreOp("slice", _infer, _reference)

@@ -1,0 +1,20 @@
+"""``softplus``: ln(1 + e^x) (ONNX Softplus-22).
+
+In: a float tensor. Out: same type. Not done here: lowering.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.types import FLOATS
+from ingot_compiler.ir.typing_rules import unary
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(x, 0.0)
+
+
+OP = CoreOp("softplus", unary(FLOATS), in_f64(_softplus), elementwise=True)

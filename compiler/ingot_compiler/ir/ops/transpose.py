@@ -1,0 +1,28 @@
+"""``transpose{permutation}``: axis i of the result is axis permutation[i] of x (ONNX Transpose-25).
+
+In: any tensor. Out: its element type, permuted shape. Not done here: a default permutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import attribute_ints, require, require_attributes, require_operands
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "permutation")
+    require_operands(types, 1)
+    permutation = attribute_ints(attributes, "permutation")
+    require(sorted(permutation) == list(range(types[0].rank)), f"a permutation of {types[0].rank} axes", permutation)
+    return (TensorType(types[0].dtype, tuple(types[0].shape[axis] for axis in permutation)),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    return (operands[0].transpose(ints(attributes["permutation"])),)
+
+
+OP = CoreOp("transpose", _infer, _reference)

@@ -1,0 +1,49 @@
+"""Tensor types: element type and shape; devices are decided by ``placement``.
+
+In: dtype names and dimensions. Out: ``TensorType``. Not done here: inference (``ops``), layouts (``lowering``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, format_dim
+from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_SIZES_BYTES
+
+DType = Literal["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"]
+DTYPES: tuple[DType, ...] = get_args(DType)
+FLOATS: frozenset[DType] = frozenset(("f32", "f64", "f16", "bf16"))
+SIGNED: frozenset[DType] = frozenset(("i8", "i16", "i32", "i64"))
+UNSIGNED: frozenset[DType] = frozenset(("u8", "u16", "u32", "u64"))
+
+
+def dtype_size_bytes(dtype: DType) -> int:
+    """Bytes of one element in memory (bool takes one)."""
+    return DTYPE_SIZES_BYTES[DTYPE_CODES[dtype]]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A dense tensor; ``shape`` holds integers or symbolic expressions, ``()`` is a scalar."""
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def element_count(self) -> Dim:
+        """Product of the dimensions."""
+        return dim_product(self.shape)
+
+    @property
+    def size_bytes(self) -> Dim:
+        """Bytes of a dense copy."""
+        return dim_mul(self.element_count, dtype_size_bytes(self.dtype))
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(format_dim, self.shape))}]"

@@ -1,0 +1,106 @@
+"""Sliding windows over spatial axes, shared by convolutions and pools: sizes for the type rules, views for references.
+
+In: shapes x[N, C, spatial..] and window attributes, one entry per spatial axis. Out: result sizes; padded arrays and
+window views. Not done here: ``auto_pad`` and ``ceil_mode`` (the frontend resolves them into pads).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.op import Array, Attributes
+from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    attribute_dims,
+    attribute_ints,
+    require,
+    require_dtype,
+    require_operands,
+    require_sizes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One entry per spatial axis; an output position p covers inputs p*stride - pad_before + k*dilation, k < kernel."""
+
+    kernel: tuple[Dim, ...]
+    strides: tuple[int, ...]
+    pads_before: tuple[Dim, ...]
+    pads_after: tuple[Dim, ...]
+    dilations: tuple[int, ...]
+
+
+def window_of(attributes: Attributes, kernel: Sequence[Dim]) -> Window:
+    """Read and check the window attributes for a kernel size."""
+    window = Window(
+        tuple(kernel),
+        attribute_ints(attributes, "strides"),
+        attribute_dims(attributes, "pads_before"),
+        attribute_dims(attributes, "pads_after"),
+        attribute_ints(attributes, "dilations"),
+    )
+    entries = (window.strides, window.pads_before, window.pads_after, window.dilations)
+    rank = len(window.kernel)
+    require(all(len(entry) == rank for entry in entries), f"{rank} strides, pads and dilations", entries)
+    positive = all(entry >= 1 for entry in (*window.strides, *window.dilations))
+    require(positive, "strides and dilations >= 1", (window.strides, window.dilations))
+    require(
+        all(not isinstance(size, int) or size >= 1 for size in window.kernel), "a kernel of sizes >= 1", window.kernel
+    )
+    require_sizes((*window.pads_before, *window.pads_after), "pads")
+    return window
+
+
+def dilated(size: Dim, dilation: int) -> Dim:
+    """Elements that a kernel of ``size`` spans: (size - 1) * dilation + 1."""
+    return dim_add(dim_mul(dim_add(size, -1), dilation), 1)
+
+
+def window_count(spatial: Sequence[Dim], window: Window) -> tuple[Dim, ...]:
+    """Output positions per axis: floor((size + pads - span) / stride) + 1 (ONNX Conv-22)."""
+    counts: list[Dim] = []
+    for axis, size in enumerate(spatial):
+        padded = dim_add(dim_add(size, window.pads_before[axis]), window.pads_after[axis])
+        room = dim_add(padded, dim_mul(dilated(window.kernel[axis], window.dilations[axis]), -1))
+        counts.append(dim_add(dim_floordiv(room, window.strides[axis]), 1))
+    require_sizes(counts, "room for one window")
+    return tuple(counts)
+
+
+def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    """Rule of the pools: x[N, C, spatial..] of numbers -> the window count per spatial axis."""
+    require_operands(types, 1)
+    x = types[0]
+    require_dtype(x, NUMBERS)
+    require(x.rank >= 3, "rank >= 3", x)
+    kernel = attribute_ints(attributes, "kernel")
+    require(len(kernel) == x.rank - 2, f"{x.rank - 2} kernel sizes", kernel)
+    return (TensorType(x.dtype, (*x.shape[:2], *window_count(x.shape[2:], window_of(attributes, kernel)))),)
+
+
+def pad_spatial(x: Array, attributes: Attributes, value: Any) -> Array:
+    """``x`` with ``value`` added before and after every spatial axis."""
+    pads = zip(ints(attributes["pads_before"]), ints(attributes["pads_after"]), strict=True)
+    return np.pad(x, [(0, 0), (0, 0), *pads], constant_values=value)
+
+
+def window_view(padded: Array, kernel: Sequence[int], attributes: Attributes) -> Array:
+    """View of ``padded`` [N, C, spatial..] as [N, C, positions.., kernel..]."""
+    strides, dilations = ints(attributes["strides"]), ints(attributes["dilations"])
+    spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True))
+    axes = tuple(range(2, padded.ndim))
+    if any(span > padded.shape[axis] for span, axis in zip(spans, axes, strict=True)):
+        counts = [max(0, (padded.shape[a] - s) // t + 1) for s, t, a in zip(spans, strides, axes, strict=True)]
+        return np.zeros((*padded.shape[:2], *counts, *kernel), padded.dtype)
+    view = np.lib.stride_tricks.sliding_window_view(padded, spans, axes)
+    positions = tuple(slice(None, None, stride) for stride in strides)
+    taps = tuple(slice(None, None, dilation) for dilation in dilations)
+    return view[(slice(None), slice(None), *positions, *taps)]

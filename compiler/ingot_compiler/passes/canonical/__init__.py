@@ -1,0 +1,1 @@
+"""Rules of ``canonicalise``, one table per family of ops."""

@@ -1,0 +1,164 @@
+"""Canonical forms of movement ops: those that move nothing, and two in a row that one can do.
+
+In: a rewriter and a node. Out: the value that stands for its result, or None. Not done here: elementwise ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, dim_product
+from ingot_compiler.ir.graph import Node, attribute_ints
+from ingot_compiler.passes.match import scalar
+from ingot_compiler.passes.rewrite import Rewriter
+
+MovementRule = Callable[[Rewriter, Node], int | None]
+
+
+def nothing_moves(state: Rewriter, node: Node) -> int | None:
+    """A movement op that provably gives its operand back."""
+    operand = node.operands[0]
+    same_type = state.type_of(operand) == state.type_of(node.results[0])
+    return operand if same_type and _keeps_order(state, node) else None
+
+
+def _keeps_order(state: Rewriter, node: Node) -> bool:
+    """Whether the elements stay in order, given that the shape stays."""
+    if node.op == "transpose":
+        return _moves_no_axis(state, node, attribute_ints(node, "permutation"))
+    if node.op == "slice":
+        return _is_zero(node, "starts") and all(step == 1 for step in attribute_ints(node, "steps"))
+    if node.op == "pad":
+        return _is_zero(node, "before") and _is_zero(node, "after")
+    return node.op != "concat" or len(node.operands) == 1
+
+
+def _is_zero(node: Node, name: str) -> bool:
+    values = node.attribute(name)
+    assert isinstance(values, tuple)
+    return all(value == 0 for value in values)
+
+
+def _moves_no_axis(state: Rewriter, node: Node, permutation: tuple[int, ...]) -> bool:
+    """Whether the axes longer than 1 stay in order."""
+    shape = state.shape_of(node.operands[0])
+    moved = [axis for axis in permutation if shape[axis] != 1]
+    return moved == sorted(moved)
+
+
+def _dims(node: Node, name: str) -> tuple[Dim, ...]:
+    values = node.attribute(name)
+    assert isinstance(values, tuple)
+    return tuple(value for value in values if isinstance(value, (int, Sum)))
+
+
+def reshape_of_reshape(state: Rewriter, node: Node) -> int | None:
+    """The second reshape alone."""
+    inner = state.made_by(node.operands[0], "reshape")
+    return state.emit("reshape", inner.operands, dict(node.attributes), node.source) if inner else None
+
+
+def reshape_around_transpose(state: Rewriter, node: Node) -> int | None:
+    """``reshape(transpose(reshape(x)))`` that only joins the leading axes for the time of a swap of the last two."""
+    swap = state.made_by(node.operands[0], "transpose")
+    joined = state.made_by(swap.operands[0], "reshape") if swap else None
+    if swap is None or joined is None or attribute_ints(swap, "permutation") != (0, 2, 1):
+        return None
+    shape = state.shape_of(joined.operands[0])
+    *lead, rows, columns = shape if len(shape) > 2 else (0, 0, 0)
+    joined_shape = (dim_product(tuple(lead)), rows, columns)
+    if len(shape) <= 2 or state.shape_of(joined.results[0]) != joined_shape:
+        return None
+    if state.shape_of(node.results[0]) != (*lead, columns, rows):
+        return None
+    permutation = (*range(len(lead)), len(lead) + 1, len(lead))
+    return state.emit("transpose", joined.operands, {"permutation": permutation}, node.source)
+
+
+def transpose_of_transpose(state: Rewriter, node: Node) -> int | None:
+    """One transpose with the composed permutation."""
+    inner = state.made_by(node.operands[0], "transpose")
+    if inner is None:
+        return None
+    first = attribute_ints(inner, "permutation")
+    composed = tuple(first[axis] for axis in attribute_ints(node, "permutation"))
+    return state.emit("transpose", inner.operands, {"permutation": composed}, node.source)
+
+
+def transpose_as_reshape(state: Rewriter, node: Node) -> int | None:
+    """A transpose that only moves axes of length 1 moves no data."""
+    if not _moves_no_axis(state, node, attribute_ints(node, "permutation")):
+        return None
+    return state.emit("reshape", node.operands, {"shape": state.shape_of(node.results[0])}, node.source)
+
+
+def slice_of_slice(state: Rewriter, node: Node) -> int | None:
+    """One slice: starts and steps of the second, counted in elements of the first's operand."""
+    inner = state.made_by(node.operands[0], "slice")
+    if inner is None:
+        return None
+    inner_steps, steps = attribute_ints(inner, "steps"), attribute_ints(node, "steps")
+    starts = tuple(
+        dim_add(first, dim_mul(second, step))
+        for first, second, step in zip(_dims(inner, "starts"), _dims(node, "starts"), inner_steps, strict=True)
+    )
+    composed = tuple(one * two for one, two in zip(inner_steps, steps, strict=True))
+    attributes = {"starts": starts, "sizes": _dims(node, "sizes"), "steps": composed}
+    return state.emit("slice", inner.operands, attributes, node.source)
+
+
+def broadcast_of_broadcast(state: Rewriter, node: Node) -> int | None:
+    """The second broadcast alone."""
+    inner = state.made_by(node.operands[0], "broadcast_to")
+    return state.emit("broadcast_to", inner.operands, dict(node.attributes), node.source) if inner else None
+
+
+def concat_flattened(state: Rewriter, node: Node) -> int | None:
+    """Concats of concats along one axis are one concat; operands without elements fall away."""
+    axis = node.attribute("axis")
+    assert isinstance(axis, int)
+    operands: list[int] = []
+    for operand in node.operands:
+        inner = state.made_by(operand, "concat")
+        operands += inner.operands if inner and inner.attribute("axis") == axis else (operand,)
+    filled = [operand for operand in operands if state.shape_of(operand)[axis] != 0] or operands[:1]
+    if tuple(filled) == node.operands:
+        return None
+    return state.emit("concat", filled, {"axis": axis}, node.source) if len(filled) > 1 else filled[0]
+
+
+def gather_one(state: Rewriter, node: Node) -> int | None:
+    """``gather`` of one literal index out of a fixed length is a slice and a reshape."""
+    operand, index = node.operands
+    axis, number = node.attribute("axis"), scalar(state, index)
+    assert isinstance(axis, int)
+    shape = state.shape_of(operand)
+    length = shape[axis]
+    single = all(dim == 1 for dim in state.shape_of(index))
+    if not single or number is None or not isinstance(length, int) or not -length <= number < length:
+        return None
+    starts = tuple(int(number) % length if position == axis else 0 for position in range(len(shape)))
+    sizes = tuple(1 if position == axis else dim for position, dim in enumerate(shape))
+    attributes = {"starts": starts, "sizes": sizes, "steps": (1,) * len(shape)}
+    one = state.emit("slice", (operand,), attributes, node.source)
+    return state.emit("reshape", (one,), {"shape": state.shape_of(node.results[0])}, node.source)
+
+
+def fixed_dim_values(state: Rewriter, node: Node) -> int | None:
+    """``dim_values`` without symbols is a literal."""
+    values = _dims(node, "values")
+    if not all(isinstance(value, int) for value in values):
+        return None
+    return state.emit("literal", (), {"dtype": "i64", "shape": (len(values),), "value": values}, node.source)
+
+
+RULES: Mapping[str, tuple[MovementRule, ...]] = {
+    "reshape": (nothing_moves, reshape_of_reshape, reshape_around_transpose),
+    "transpose": (nothing_moves, transpose_of_transpose, transpose_as_reshape),
+    "slice": (nothing_moves, slice_of_slice),
+    "broadcast_to": (nothing_moves, broadcast_of_broadcast),
+    "concat": (nothing_moves, concat_flattened),
+    "pad": (nothing_moves,),
+    "gather": (gather_one,),
+    "dim_values": (fixed_dim_values,),
+}

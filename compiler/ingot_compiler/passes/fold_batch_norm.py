@@ -1,0 +1,113 @@
+"""Pass: batch normalisation goes into the weights before it.
+
+In: a graph. Out: a graph whose ``batch_norm`` nodes with constant parameters are gone: after a convolution or matmul
+with constant weights they scale the weights, elsewhere they are a multiplication and an addition per channel.
+Not done here: reading constants; new weights are ops on constants, folded by ``lowering/constant_expression``.
+
+Order of steps, stated because folding must give the same bytes everywhere: ``factor = scale / sqrt(variance +
+epsilon)``, ``shift = bias - mean * factor``, ``weights * factor``, ``old bias * factor + shift``. Source: ONNX
+BatchNormalization-15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.passes.rewrite import Interior, Rewriter, rewrite
+
+_CONVOLUTIONS = ("conv", "conv_transpose")
+
+
+def fold_batch_norm(graph: Graph) -> Graph:
+    """Remove every ``batch_norm`` whose parameters are constants."""
+    return rewrite(graph, _rule)
+
+
+def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    if node.op != "batch_norm" or not all(state.is_constant(value) for value in node.operands[1:]):
+        return None
+    return (_into_convolution(state, node) or _into_matmul(state, node) or _alone(state, node),)
+
+
+def _factor_and_shift(state: Rewriter, node: Node, source: Sequence[int]) -> tuple[int, int]:
+    """Per channel: what the value is multiplied by, and what is added then; both ``[channels]``."""
+    _, scale, bias, mean, variance = node.operands
+    epsilon = node.attribute("epsilon")
+    assert isinstance(epsilon, float)
+    spread = state.emit("sqrt", (state.emit("add", (variance, epsilon), {}, source),), {}, source)
+    factor = state.emit("div", (scale, spread), {}, source)
+    moved = state.emit("mul", (mean, factor), {}, source)
+    return factor, state.emit("sub", (bias, moved), {}, source)
+
+
+def _into_convolution(state: Rewriter, node: Node) -> int | None:
+    conv = state.made_by(node.operands[0], *_CONVOLUTIONS)
+    if conv is None or not all(state.is_constant(value) for value in conv.operands[1:]):
+        return None
+    region = state.interior(node, (*conv.operands, *node.operands[1:]))
+    if region is None:
+        return None
+    factor, shift = _factor_and_shift(state, node, region.source)
+    scaled = _scaled_weights(state, conv, factor, region)
+    bias = _scaled_bias(state, conv.operands[2:], factor, shift, region)
+    return state.emit(conv.op, (conv.operands[0], scaled, bias), dict(conv.attributes), region.source)
+
+
+def _scaled_weights(state: Rewriter, conv: Node, factor: int, region: Interior) -> int:
+    """``[out, in / groups, ...]`` of a convolution, ``[in, out / groups, ...]`` of a transposed one."""
+    weights = conv.operands[1]
+    shape = state.shape_of(weights)
+    if conv.op == "conv":
+        per_channel = _reshaped(state, factor, (-1, *(1,) * (len(shape) - 1)), region)
+        return state.emit("mul", (weights, per_channel), {}, region.source)
+    groups = conv.attribute("groups")
+    assert isinstance(groups, int)
+    rows = shape[0]
+    assert isinstance(rows, int)
+    grouped = _reshaped(state, weights, (groups, rows // groups, *shape[1:]), region)
+    per_channel = _reshaped(state, factor, (groups, 1, shape[1], *(1,) * (len(shape) - 2)), region)
+    scaled = state.emit("mul", (grouped, per_channel), {}, region.source)
+    return _reshaped(state, scaled, shape, region)
+
+
+def _reshaped(state: Rewriter, value: int, shape: Sequence[Dim], region: Interior) -> int:
+    """``value`` in ``shape``; -1 stands for all its elements."""
+    sizes = tuple(state.type_of(value).element_count if dim == -1 else dim for dim in shape)
+    return value if sizes == state.shape_of(value) else state.emit("reshape", (value,), {"shape": sizes}, region.source)
+
+
+def _scaled_bias(state: Rewriter, bias: Sequence[int], factor: int, shift: int, region: Interior) -> int:
+    if not bias:
+        return shift
+    scaled = state.emit("mul", (bias[0], factor), {}, region.source)
+    return state.emit("add", (scaled, shift), {}, region.source)
+
+
+def _into_matmul(state: Rewriter, node: Node) -> int | None:
+    """``batch_norm(x @ w [+ b])`` of rank 2, where the channels are the columns."""
+    value = node.operands[0]
+    bias: tuple[int, ...] = ()
+    added = state.made_by(value, "add")
+    if added and state.is_constant(added.operands[1]) and state.type_of(added.operands[1]).rank <= 1:
+        value, bias = added.operands[0], added.operands[1:]
+    product = state.made_by(value, "matmul")
+    if product is None or state.type_of(value).rank != 2 or not state.is_constant(product.operands[1]):
+        return None
+    region = state.interior(node, (*product.operands, *bias, *node.operands[1:]))
+    if region is None:
+        return None
+    factor, shift = _factor_and_shift(state, node, region.source)
+    weights = state.emit("mul", (product.operands[1], factor), {}, region.source)
+    scaled = state.emit("matmul", (product.operands[0], weights), {}, region.source)
+    return state.emit("add", (scaled, _scaled_bias(state, bias, factor, shift, region)), {}, region.source)
+
+
+def _alone(state: Rewriter, node: Node) -> int:
+    """``x * factor + shift`` with both shaped ``[channels, 1, ...]``."""
+    region = Interior((node,))
+    factor, shift = _factor_and_shift(state, node, node.source)
+    shape = (-1, *(1,) * (state.type_of(node.operands[0]).rank - 2))
+    scaled = state.emit("mul", (node.operands[0], _reshaped(state, factor, shape, region)), {}, node.source)
+    return state.emit("add", (scaled, _reshaped(state, shift, shape, region)), {}, node.source)

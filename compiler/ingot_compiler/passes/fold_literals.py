@@ -1,0 +1,116 @@
+"""Pass: arithmetic on literals happens now; only what is the same on every machine, and small.
+
+In: a graph. Out: a graph where such results are literals. Not done here: ops on weights (``constant_expression``),
+exp, log, sin, pow and other functions whose last bit depends on the machine's numpy.
+
+Integers and booleans up to 1,024 elements, and single floats in f32 and f64 by + - * / sqrt, comparisons and exact
+steps (IEEE 754: one correctly rounded result).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.dims import Sum
+from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.passes.rewrite import Rewriter, rewrite
+
+ELEMENTS_MAX = 1024
+_EXACT = frozenset(
+    (
+        "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sqrt", "reciprocal", "floor", "ceil",
+        "round", "sign", "relu", "cast", "select", "isnan", "isinf", "equal", "less", "less_equal",
+        "logical_and", "logical_or", "logical_xor", "logical_not",
+    )
+)  # fmt: skip
+_INTEGERS = _EXACT | frozenset(
+    (
+        "mod", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right",
+        "reshape", "transpose", "slice", "concat", "broadcast_to", "gather", "gather_elements", "reduce",
+        "cumsum", "iota",
+    )
+)  # fmt: skip
+_DIVISIONS = frozenset(("div", "mod", "fmod"))
+_FOLDED_FLOATS = frozenset(("f32", "f64"))
+
+
+def fold_literals(graph: Graph) -> Graph:
+    """Evaluate nodes whose operands are literals."""
+    return rewrite(graph, _rule)
+
+
+def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    if len(node.results) != 1 or not _may_fold(state, node):
+        return None
+    operands = [literal_array(state, operand) for operand in node.operands]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) != len(operands) or (node.op in _DIVISIONS and _divides_integers_by_zero(known)):
+        return None
+    with np.errstate(all="ignore"):
+        (result,) = OPS_BY_NAME[node.op].reference(known, dict(node.attributes))
+    return (_emit_literal(state, np.asarray(result), state.type_of(node.results[0]), node),)
+
+
+def _may_fold(state: Rewriter, node: Node) -> bool:
+    types = [state.type_of(value) for value in (*node.operands, *node.results)]
+    if any(not isinstance(count, int) or count > ELEMENTS_MAX for count in (item.element_count for item in types)):
+        return False
+    if any(isinstance(leaf, Sum) for _, value in node.attributes for leaf in _leaves(value)):
+        return False
+    floats = [item for item in types if item.dtype in FLOATS]
+    if not floats:
+        return node.op in _INTEGERS
+    single = all(item.element_count == 1 and item.dtype in _FOLDED_FLOATS for item in floats)
+    return single and node.op in _EXACT and (node.op != "cast" or _casts_exactly(state, node))
+
+
+def _casts_exactly(state: Rewriter, node: Node) -> bool:
+    """A float becomes an integer only when that integer type holds it: anything else differs between machines."""
+    source, target = state.type_of(node.operands[0]).dtype, state.type_of(node.results[0]).dtype
+    if source not in FLOATS or target in FLOATS or target == "bool":
+        return True
+    array = literal_array(state, node.operands[0])
+    limits = np.iinfo(COMPUTE_DTYPES[target].name)
+    return array is not None and all(limits.min <= number <= limits.max for number in array.ravel().tolist())
+
+
+def _leaves(value: Attribute) -> list[Attribute]:
+    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
+
+
+def literal_array(state: Rewriter, value: int) -> Array | None:
+    """The contents of a literal, also through a reshape or broadcast to at most 1,024 elements."""
+    node = state.producer(value)
+    if node is None:
+        return None
+    tensor = state.type_of(value)
+    shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
+    if node.op == "literal":
+        return np.array(node.attribute("value"), COMPUTE_DTYPES[tensor.dtype]).reshape(shape)
+    count = tensor.element_count
+    if node.op not in ("reshape", "broadcast_to") or not isinstance(count, int) or count > ELEMENTS_MAX:
+        return None
+    inner = literal_array(state, node.operands[0])
+    if inner is None:
+        return None
+    return inner.reshape(shape) if node.op == "reshape" else np.broadcast_to(inner, shape)
+
+
+def _emit_literal(state: Rewriter, result: Array, tensor: TensorType, node: Node) -> int:
+    """A literal; a single float of higher rank is a literal of rank 0 and a reshape."""
+    numbers = tuple(result.ravel().tolist())
+    if tensor.dtype in FLOATS and tensor.rank > 0:
+        single = state.literal(numbers[0], tensor.dtype, node.source)
+        return state.emit("reshape", (single,), {"shape": tensor.shape}, node.source)
+    attributes = {"dtype": tensor.dtype, "shape": tensor.shape, "value": numbers}
+    return state.emit("literal", (), attributes, node.source)
+
+
+def _divides_integers_by_zero(operands: Sequence[Array]) -> bool:
+    return operands[1].dtype.kind in "iu" and not operands[1].all()

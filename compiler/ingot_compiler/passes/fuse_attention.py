@@ -1,0 +1,153 @@
+"""Pass: scaled dot-product attention that exporters decompose.
+
+In: a graph. Out: a graph with ``attention`` nodes. Not done here: causal masks (they stay masks), projections.
+
+``softmax(scale * q @ transpose(k) + mask) @ v`` with the scale on the scores, on q, on k, or on both; an optional
+guard that turns the NaN of a fully masked row into 0; k and v of grouped queries repeated by broadcast and reshape.
+Source: ONNX Attention-23.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Graph, Node, attribute_ints
+from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.passes.match import is_number, orders, without_factor
+from ingot_compiler.passes.rewrite import Interior, Rewriter, rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """``scale * left @ right [+ mask]``, or a choice by a boolean mask against -inf."""
+
+    left: int
+    right: int
+    scale: float
+    mask: tuple[int, ...]
+
+
+def fuse_attention(graph: Graph) -> Graph:
+    """Recognise attention where scores and probabilities have no other use."""
+    return rewrite(graph, _rule)
+
+
+def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    if node.op != "matmul":
+        return None
+    probabilities, values = node.operands
+    guarded = _unguarded(state, probabilities)
+    softmax = state.made_by(probabilities if guarded is None else guarded, "softmax")
+    if softmax is None or softmax.attribute("axis") != state.type_of(softmax.results[0]).rank - 1:
+        return None
+    scores = _scores(state, softmax.operands[0])
+    if scores is None or not _shapes_agree(state, node, scores):
+        return None
+    region = state.interior(node, (scores.left, scores.right, values, *scores.mask))
+    if region is None:
+        return None
+    try:
+        return (_emit(state, node, scores, guarded is not None, region),)
+    except OpTypeError:
+        return None  # a mask that does not broadcast to the scores
+
+
+def _unguarded(state: Rewriter, value: int) -> int | None:
+    """``p`` of ``select(isnan(p), 0, p)``."""
+    guard = state.made_by(value, "select")
+    if guard is None:
+        return None
+    condition, zero, probabilities = guard.operands
+    test = state.made_by(condition, "isnan")
+    return probabilities if test and test.operands == (probabilities,) and is_number(state, zero, 0.0) else None
+
+
+def _scores(state: Rewriter, value: int) -> _Scores | None:
+    plain = _scaled_product(state, value, ())
+    if plain:
+        return plain
+    added = state.made_by(value, "add")
+    for scores, mask in orders(added) if added else ():
+        found = _scaled_product(state, scores, (mask,))
+        if found:
+            return found
+    choice = state.made_by(value, "select")
+    if choice and is_number(state, choice.operands[2], float("-inf")):
+        return _scaled_product(state, choice.operands[1], choice.operands[:1])
+    return None
+
+
+def _scaled_product(state: Rewriter, value: int, mask: tuple[int, ...]) -> _Scores | None:
+    inner, scale = without_factor(state, value)
+    product = state.made_by(inner, "matmul")
+    if product is None:
+        return None
+    left, left_scale = without_factor(state, product.operands[0])
+    right, right_scale = without_factor(state, product.operands[1])
+    total = scale * left_scale * right_scale
+    return _Scores(left, right, total, mask) if 0 < abs(total) < float("inf") else None
+
+
+def _shapes_agree(state: Rewriter, node: Node, scores: _Scores) -> bool:
+    """Check q ``[B.., S, D]``, transposed k ``[B.., D, T]``, v ``[B.., T, E]`` of rank 3 or 4 with equal leading axes."""
+    left, right = state.shape_of(scores.left), state.shape_of(scores.right)
+    values = state.shape_of(node.operands[1])
+    batch = left[:-2]
+    ranks = len(left) in (3, 4) and len(left) == len(right) == len(values)
+    return ranks and right[:-2] == batch == values[:-2] and right[-2] == left[-1] and right[-1] == values[-2]
+
+
+def _emit(state: Rewriter, node: Node, scores: _Scores, nan_to_zero: bool, region: Interior) -> int:
+    source = region.source
+    query = scores.left
+    key, values = _key(state, scores.right, source), node.operands[1]
+    if state.type_of(query).rank == 3:
+        query, key, values = (_with_batch(state, value, source) for value in (query, key, values))
+    else:
+        key, values = _ungrouped(state, key, values)
+    attributes = {"scale": float(scores.scale), "causal": False, "nan_to_zero": nan_to_zero}
+    result = state.emit("attention", (query, key, values, *scores.mask), attributes, source)
+    shape = state.shape_of(node.results[0])
+    return result if state.shape_of(result) == shape else state.emit("reshape", (result,), {"shape": shape}, source)
+
+
+def _key(state: Rewriter, transposed: int, source: Sequence[int]) -> int:
+    """Return k ``[.., T, D]`` of ``[.., D, T]``: beneath a transpose of the last two axes, else by a transpose."""
+    rank = state.type_of(transposed).rank
+    swap = (*range(rank - 2), rank - 1, rank - 2)
+    node = state.made_by(transposed, "transpose")
+    if node and attribute_ints(node, "permutation") == swap:
+        return node.operands[0]
+    return state.emit("transpose", (transposed,), {"permutation": swap}, source)
+
+
+def _with_batch(state: Rewriter, value: int, source: Sequence[int]) -> int:
+    return state.emit("reshape", (value,), {"shape": (1, *state.shape_of(value))}, source)
+
+
+def _ungrouped(state: Rewriter, key: int, values: int) -> tuple[int, int]:
+    """Return k and v before they were repeated for the query heads that share them; both or neither."""
+    groups = [_repeated(state, value) for value in (key, values)]
+    if groups[0] is None or groups[1] is None or state.shape_of(groups[0])[:2] != state.shape_of(groups[1])[:2]:
+        return key, values
+    return groups[0], groups[1]
+
+
+def _repeated(state: Rewriter, value: int) -> int | None:
+    """``x [B, G, T, D]`` of ``reshape(broadcast_to(reshape(x, [B, G, 1, T, D]), [B, G, r, T, D]), [B, G * r, T, D])``."""
+    joined = state.made_by(value, "reshape")
+    wide = state.made_by(joined.operands[0], "broadcast_to") if joined else None
+    split = state.made_by(wide.operands[0], "reshape") if wide else None
+    if wide is None or split is None:
+        return None
+    shape: tuple[Dim, ...] = state.shape_of(split.operands[0])
+    if len(shape) != 4 or not isinstance(shape[1], int):
+        return None
+    repeats = state.shape_of(wide.results[0])[2:3]
+    expected = (*shape[:2], *repeats, *shape[2:])
+    if state.shape_of(wide.results[0]) != expected or state.shape_of(split.results[0]) != (*shape[:2], 1, *shape[2:]):
+        return None
+    batch, heads, *rest = state.shape_of(value)
+    return split.operands[0] if (batch, *rest) == (shape[0], *shape[2:]) and heads == shape[1] * repeats[0] else None

@@ -1,0 +1,47 @@
+"""The order of the passes: from what the frontend wrote to the graph that gets places and kernels.
+
+In: a graph. Out: ``OptimizedGraph`` with the same meaning. Not done here: devices, layouts, operator fusion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ingot_compiler.ir.graph import Graph, OptimizedGraph
+from ingot_compiler.passes.canonicalise import canonicalise
+from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
+from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
+from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
+from ingot_compiler.passes.fold_literals import fold_literals
+from ingot_compiler.passes.fuse_attention import fuse_attention
+from ingot_compiler.passes.fuse_gelu import fuse_gelu
+from ingot_compiler.passes.fuse_layer_norm import fuse_layer_norm
+from ingot_compiler.passes.fuse_rms_norm import fuse_rms_norm
+from ingot_compiler.passes.fuse_silu import fuse_silu
+
+Pass = Callable[[Graph], Graph]
+
+PASSES: tuple[Pass, ...] = (
+    eliminate_dead_code,
+    canonicalise,
+    fold_literals,
+    eliminate_common_subexpressions,
+    fuse_layer_norm,
+    fuse_rms_norm,
+    fuse_gelu,
+    fuse_silu,
+    fuse_attention,
+    fold_batch_norm,
+)
+_ROUNDS_MAX = 6  # a round makes room for the next: a folded literal shows a pattern, a pattern leaves dead code
+
+
+def optimize(graph: Graph) -> OptimizedGraph:
+    """Run all passes in order until a whole round changes nothing."""
+    for _ in range(_ROUNDS_MAX):
+        before = graph
+        for run in PASSES:
+            graph = run(graph)
+        if graph == before:
+            break
+    return OptimizedGraph(graph)

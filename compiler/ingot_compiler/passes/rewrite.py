@@ -1,0 +1,309 @@
+"""The walk that every pass shares: visit nodes in order, replace values, add nodes, drop what nobody needs.
+
+In: a graph and a rule per node. Out: a new graph with dense ids. Not done here: any particular rewrite (the passes).
+
+Values keep their old ids while a rule runs and new values get ids above them; ``finish`` makes ids dense again. A
+replacement that would change a value's type or its placement mark is refused: the node then stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ingot_compiler.ir.dims import Dim, Sum, symbols_of
+from ingot_compiler.ir.graph import Attribute, Graph, Node, captured, make_attributes
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.types import TensorType
+
+Rule = Callable[["Rewriter", Node], Sequence[int] | None]
+"""(state, node with current operands) -> the values that stand for its results, or None to keep the node."""
+
+SOURCES = frozenset(("constant", "literal", "dim_values", "iota"))
+_GRAPH_OUTPUT = -1  # the "user" of a value that the graph returns
+Operand = int | float
+"""A value's id, or a number that becomes a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interior:
+    """The nodes between a root and some leaves: all may be replaced together."""
+
+    nodes: tuple[Node, ...]
+
+    @property
+    def source(self) -> tuple[int, ...]:
+        """The union of the nodes' source ordinals."""
+        return union(node.source for node in self.nodes)
+
+
+class Rewriter:
+    """The graph being rebuilt; rules read producers and types through it and add nodes by ``emit``."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.types: list[TensorType] = list(graph.types)
+        # New ids stay clear of the ids inside regions, which continue after those that the region sees.
+        self.types += [TensorType("bool", ())] * (first_free_id(graph) - len(graph.types))
+        self.inputs = graph.inputs
+        self.nodes: list[Node] = []
+        self.mark = ""
+        self._outputs = graph.outputs
+        self._producer: dict[int, int] = {}
+        self._replaced: dict[int, int] = {}
+        self._constant: set[int] = set()
+        self._users: dict[int, set[int]] = {value: {_GRAPH_OUTPUT} for value in graph.outputs}
+        for node in graph.nodes:
+            for operand in {*node.operands, *captured(node)}:
+                self._users.setdefault(operand, set()).update(node.results[:1])
+
+    def type_of(self, value: int) -> TensorType:
+        """The type of an old or new value."""
+        return self.types[value]
+
+    def shape_of(self, value: int) -> tuple[Dim, ...]:
+        """The shape of an old or new value."""
+        return self.types[value].shape
+
+    def producer(self, value: int) -> Node | None:
+        """The node that makes ``value``; None for an input."""
+        index = self._producer.get(value)
+        return None if index is None else self.nodes[index]
+
+    def made_by(self, value: int, *ops: str) -> Node | None:
+        """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node being visited."""
+        node = self.producer(value)
+        return node if node and node.op in ops and (node.mark == self.mark or node.op in SOURCES) else None
+
+    def is_constant(self, value: int) -> bool:
+        """Whether ``value`` depends on constants and literals alone and has a fixed size."""
+        return value in self._constant
+
+    def is_used_once(self, value: int) -> bool:
+        """Whether one node alone reads ``value``, and the graph does not return it."""
+        users = self._users.get(value, set())
+        return len(users) == 1 and _GRAPH_OUTPUT not in users
+
+    def emit(
+        self, op: str, operands: Sequence[Operand], attributes: Mapping[str, Attribute] | None, source: Sequence[int]
+    ) -> int:
+        """Add a node with one result and the visited node's mark; OpTypeError when its rule refuses the operands.
+
+        A float operand becomes a literal with the element type of the first operand that is a value.
+        """
+        dtype = next((self.types[item].dtype for item in operands if isinstance(item, int)), "f32")
+        values = [self.literal(item, dtype, source) if isinstance(item, float) else item for item in operands]
+        table = dict(attributes or {})
+        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table)
+        return self._append(Node(op, tuple(values), (), make_attributes(table), (), tuple(source), self.mark), types)[0]
+
+    def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
+        """Add a rank-0 literal; a float is rounded to ``dtype``, so that equal literals are spelled alike."""
+        if dtype == "f32" and isinstance(value, float):
+            value = float(np.float32(value))
+        return self.emit("literal", (), {"dtype": dtype, "shape": (), "value": (value,)}, source)
+
+    def _append(self, node: Node, types: Sequence[TensorType]) -> tuple[int, ...]:
+        results = tuple(range(len(self.types), len(self.types) + len(types)))
+        self.types += types
+        self._add(replace(node, results=results))
+        for operand in node.operands:
+            self._users.setdefault(operand, set()).update(results[:1])
+        return results
+
+    def _add(self, node: Node) -> None:
+        for result in node.results:
+            self._producer[result] = len(self.nodes)
+        if self._computes_constant(node):
+            self._constant.update(node.results)
+        self.nodes.append(node)
+
+    def _computes_constant(self, node: Node) -> bool:
+        fixed = (
+            not node.regions and node.op != "read_dim" and not any(True for _ in _attribute_symbols(node.attributes))
+        )
+        shapes = [self.types[result].shape for result in node.results]
+        static = all(isinstance(dim, int) for shape in shapes for dim in shape)
+        return fixed and static and all(operand in self._constant for operand in node.operands)
+
+    def interior(self, root: Node, leaves: Collection[int]) -> Interior | None:
+        """All nodes from ``root`` back to ``leaves`` (and to sources without operands).
+
+        None when one of them has another mark, when an interior value is used outside, or when a path leaves the
+        pattern (ends in an input that is no leaf).
+        """
+        found: dict[int, Node] = {}
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            if node.mark != self.mark or node.regions:
+                return None
+            found[node.results[0]] = node
+            for operand in node.operands:
+                producer = self.producer(operand)
+                if operand in leaves or operand in found or (producer and producer.op in SOURCES):
+                    continue
+                if producer is None:
+                    return None
+                waiting.append(producer)
+        for key, node in found.items():
+            if node is not root and any(self._users.get(result, set()) - found.keys() for result in node.results):
+                return None
+            assert key == node.results[0]
+        return Interior(tuple(found[key] for key in sorted(found)))
+
+    def merge_source(self, value: int, source: Sequence[int]) -> None:
+        """Let the node that makes ``value`` also stand for ``source``."""
+        index = self._producer.get(value)
+        if index is not None:
+            self.nodes[index] = replace(self.nodes[index], source=union((self.nodes[index].source, source)))
+
+    def visit(self, node: Node, rule: Rule) -> None:
+        """Offer one node of the old graph to the rule; keep or replace it."""
+        node = with_operands(node, self._replaced)
+        self.mark = node.mark
+        results = rule(self, node)
+        if results is None or not self.may_replace(node, results):
+            self._add(node)
+            return
+        for old, new in zip(node.results, results, strict=True):
+            self._replaced[old] = new
+            self._users.setdefault(new, set()).update(self._users.get(old, ()))
+
+    def may_replace(self, node: Node, results: Sequence[int]) -> bool:
+        """Whether ``results`` have the types and the mark of the node's results."""
+        if [self.types[new] for new in results] != [self.types[old] for old in node.results]:
+            return False
+        return all(self._mark_of(new) == node.mark for new in results)
+
+    def _mark_of(self, value: int) -> str:
+        producer = self.producer(value)
+        return producer.mark if producer else ""
+
+    def finish(self) -> Graph:
+        """The new graph: live nodes only, dense ids."""
+        outputs = tuple(self._replaced.get(value, value) for value in self._outputs)
+        return compact(Graph(self.inputs, tuple(self.nodes), outputs, tuple(self.types)))
+
+
+def rewrite(graph: Graph, rule: Rule) -> Graph:
+    """Apply ``rule`` once to every node, in order."""
+    state = Rewriter(graph)
+    for node in graph.nodes:
+        state.visit(node, rule)
+    return state.finish()
+
+
+def rewrite_until_stable(graph: Graph, rule: Rule, rounds_max: int = 8) -> Graph:
+    """Apply ``rule`` to the whole graph until it changes nothing."""
+    for _ in range(rounds_max):
+        found = rewrite(graph, rule)
+        if found == graph:
+            break
+        graph = found
+    return graph
+
+
+def compact(graph: Graph) -> Graph:
+    """Drop nodes whose results nobody needs and make value ids dense; inputs stay."""
+    return renumber(graph)[0]
+
+
+def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
+    """``compact``, and the new id of every value that is left."""
+    live = _live_nodes(graph)
+    renamed = {value: index for index, value in enumerate(graph.inputs)}
+    for node in live:
+        for result in node.results:
+            renamed[result] = len(renamed)
+    types = [graph.types[old] for old in renamed]
+    nodes = tuple(_renumbered(node, renamed, types) for node in live)
+    outputs = tuple(renamed[value] for value in graph.outputs)
+    return Graph(tuple(range(len(graph.inputs))), nodes, outputs, tuple(types)), renamed
+
+
+def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
+    """The node reading other values, its regions included."""
+    return replace(
+        node,
+        operands=tuple(replaced.get(item, item) for item in node.operands),
+        regions=tuple(_map_region(region, replaced) for region in node.regions),
+    )
+
+
+def _live_nodes(graph: Graph) -> list[Node]:
+    """Nodes that the outputs need; ``read_dim`` is needed by those who use the symbol it binds."""
+    needed = set(graph.outputs)
+    symbols = {name for value in graph.outputs for name in _type_symbols(graph.types[value])}
+    live: list[Node] = []
+    for node in reversed(graph.nodes):
+        if not needed.intersection(node.results) and not (
+            node.op == "read_dim" and node.attribute("symbol") in symbols
+        ):
+            continue
+        live.append(node)
+        needed.update(node.operands, captured(node))
+        symbols.update(_attribute_symbols(node.attributes))
+        symbols.update(name for region in node.regions for name in _graph_symbols(region))
+        symbols.update(name for value in node.results for name in _type_symbols(graph.types[value]))
+    return live[::-1]
+
+
+def first_free_id(graph: Graph) -> int:
+    """One more than the largest id in the graph and its regions."""
+    return max([len(graph.types), *(first_free_id(region) for node in graph.nodes for region in node.regions)])
+
+
+def _graph_symbols(graph: Graph) -> Iterable[str]:
+    for node in graph.nodes:
+        yield from _attribute_symbols(node.attributes)
+        for region in node.regions:
+            yield from _graph_symbols(region)
+    for tensor in graph.types:
+        yield from _type_symbols(tensor)
+
+
+def _type_symbols(tensor: TensorType) -> Iterable[str]:
+    for dim in tensor.shape:
+        yield from symbols_of(dim)
+
+
+def _attribute_symbols(attributes: Iterable[tuple[str, Attribute]]) -> Iterable[str]:
+    waiting = [value for _, value in attributes]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, tuple):
+            waiting.extend(value)
+        elif isinstance(value, Sum):
+            yield from symbols_of(value)
+
+
+def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorType]) -> Node:
+    return replace(
+        node,
+        operands=tuple(renamed[item] for item in node.operands),
+        results=tuple(renamed[item] for item in node.results),
+        regions=tuple(_renumbered_region(region, renamed, types) for region in node.regions),
+    )
+
+
+def _renumbered_region(region: Graph, renamed: Mapping[int, int], visible: Sequence[TensorType]) -> Graph:
+    """A region's own ids continue after those of the values it can see, whose types it repeats."""
+    own = [*region.inputs, *(result for node in region.nodes for result in node.results)]
+    table = dict(renamed) | {value: len(visible) + index for index, value in enumerate(own)}
+    types = [*visible, *(region.types[value] for value in own)]
+    nodes = tuple(_renumbered(node, table, types) for node in region.nodes)
+    inputs = tuple(table[value] for value in region.inputs)
+    return Graph(inputs, nodes, tuple(table[value] for value in region.outputs), tuple(types))
+
+
+def _map_region(region: Graph, replaced: Mapping[int, int]) -> Graph:
+    """Let a region read the values that stand for the ones it captured."""
+    nodes = tuple(with_operands(node, replaced) for node in region.nodes)
+    return replace(region, nodes=nodes, outputs=tuple(replaced.get(item, item) for item in region.outputs))
+
+
+def union(sources: Iterable[Sequence[int]]) -> tuple[int, ...]:
+    """All ordinals, sorted, each once."""
+    return tuple(sorted({ordinal for source in sources for ordinal in source}))

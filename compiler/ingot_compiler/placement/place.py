@@ -1,0 +1,170 @@
+"""Placement: every value gets a virtual device, every crossing becomes a visible ``copy`` node.
+
+In: an optimized graph and the declared devices. Out: ``PlacedGraph``. Not done here: layouts and fusion (``fuse``),
+binding to physical devices (the loader), the choice of a device for cost (marks decide).
+
+A node runs where it is marked. An unmarked node runs where its first operand lives that is no constant, a constant
+where it is read first, anything else on the host. Inputs and outputs of the graph live on the host.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
+from ingot_compiler.placement.virtual_device import DeclaredDevice
+
+HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedGraph:
+    """An optimized graph whose values have places.
+
+    ``devices``: the table, the host first. ``device_of[value]``: an index into it. ``reasons[value]``: why, in words.
+    ``copy{destination: name of a device}`` nodes are the only ones whose operand lives on another device.
+    """
+
+    graph: Graph
+    devices: tuple[DeclaredDevice, ...]
+    device_of: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A device's index and the reason in words."""
+
+    device: int
+    reason: str
+
+
+def place(optimized: OptimizedGraph, devices: Sequence[DeclaredDevice]) -> PlacedGraph:
+    """Give every value a device and insert a copy once per value and device that needs it.
+
+    Raises:
+        UserError: a mark names no declared device, a name is declared twice, or the host is missing.
+        UnsupportedError: control flow on a device other than the host.
+    """
+    table = _device_table(devices)
+    graph = optimized.graph
+    names = [device.name for device in table]
+    _check_marks(graph, names)
+    return _Placement(graph, table, names).run()
+
+
+def _device_table(devices: Sequence[DeclaredDevice]) -> tuple[DeclaredDevice, ...]:
+    names = [device.name for device in devices]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(
+            f"device {twice[0]!r} is declared twice", where="devices", why="names must differ", do="rename one"
+        )
+    if HOST not in names:
+        raise UserError("no host device", where="devices", why=f"expected a device named {HOST}", do=f"declare {HOST}")
+    return tuple(sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name))))
+
+
+def _check_marks(graph: Graph, names: Sequence[str]) -> None:
+    for node in graph.nodes:
+        if node.mark and node.mark not in names:
+            close = difflib.get_close_matches(node.mark, names, n=1)
+            raise UserError(
+                f"no device named {node.mark!r}",
+                where=f"placement of {node.op}, imported node {', '.join(map(str, node.source)) or 'unknown'}",
+                why=f"expected one of {', '.join(names)}",
+                do=f"did you mean {close[0]!r}?" if close else f"declare it: --device {node.mark}=KIND",
+            )
+        for region in node.regions:
+            _check_marks(region, names)
+
+
+class _Placement:
+    """The graph being rebuilt with copies; one use. Copies get ids above all others until the end."""
+
+    def __init__(self, graph: Graph, devices: tuple[DeclaredDevice, ...], names: Sequence[str]) -> None:
+        self.graph = graph
+        self.devices = devices
+        self.names = names
+        self.nodes: list[Node] = []
+        free = first_free_id(graph)
+        self.types = [*graph.types, *[TensorType("bool", ())] * (free - len(graph.types))]
+        self.place_of: dict[int, _Place] = dict.fromkeys(graph.inputs, _Place(0, "input of the graph"))
+        self.copies: dict[tuple[int, int], int] = {}
+        self.makers = {result: node.op for node in graph.nodes for result in node.results}
+
+    def run(self) -> PlacedGraph:
+        """Decide, then rebuild with copies."""
+        for node in self.graph.nodes:
+            self._decide(node)
+        self._decide_constants()
+        for node in self.graph.nodes:
+            self._add(node)
+        outputs = tuple(self._on(value, 0, (), "output of the graph") for value in self.graph.outputs)
+        rebuilt = Graph(self.graph.inputs, tuple(self.nodes), outputs, tuple(self.types))
+        graph, renamed = renumber(rebuilt)
+        places = [self.place_of[old] for old in renamed]
+        indices, reasons = tuple(place.device for place in places), tuple(place.reason for place in places)
+        return PlacedGraph(graph, self.devices, indices, reasons)
+
+    def _decide(self, node: Node) -> None:
+        """Place a node by its mark or operands; what is computed from constants alone stays open."""
+        placed = [operand for operand in node.operands if operand in self.place_of]
+        if node.mark:
+            self._refuse_regions(node)
+            place = _Place(self.names.index(node.mark), f"marked {node.mark}")
+        elif node.regions or node.op == "read_dim":
+            place = _Place(0, "control runs on the host")
+        elif placed:
+            maker = self.makers.get(placed[0], "the caller")
+            place = _Place(self.place_of[placed[0]].device, f"follows its operand, made by {maker}")
+        else:
+            return
+        self.place_of.update(dict.fromkeys(node.results, place))
+
+    def _refuse_regions(self, node: Node) -> None:
+        if node.regions and node.mark != HOST:
+            raise UnsupportedError(
+                f"{node.op} on device {node.mark}",
+                where=f"imported node {', '.join(map(str, node.source))}",
+                why="control flow runs on the host",
+                do="mark the nodes inside instead",
+            )
+
+    def _decide_constants(self) -> None:
+        """Constants live where they are read first; readers come later in the graph and are known."""
+        users = self.graph.users()
+        for node in reversed(self.graph.nodes):
+            if not node.results or node.results[0] in self.place_of:
+                continue
+            readers = [self.graph.nodes[index] for result in node.results for index in users.get(result, ())]
+            device = next((self._device_of(reader) for reader in readers), 0)
+            place = _Place(device, "constant, lives where it is read first" if readers else "constant that is returned")
+            self.place_of.update(dict.fromkeys(node.results, place))
+
+    def _device_of(self, node: Node) -> int:
+        return self.place_of[node.results[0]].device if node.results else 0
+
+    def _add(self, node: Node) -> None:
+        device = self._device_of(node)
+        read = sorted({*node.operands, *captured(node)})
+        replaced = {value: self._on(value, device, node.source, f"{node.op} reads it") for value in read}
+        self.nodes.append(with_operands(node, replaced))
+
+    def _on(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
+        """The value on ``device``: itself, or its one copy there."""
+        if self.place_of[value].device == device:
+            return value
+        if (value, device) not in self.copies:
+            copy = len(self.types)
+            self.types.append(self.types[value])
+            self.place_of[copy] = _Place(device, f"copied because {reason}")
+            attributes = make_attributes({"destination": self.devices[device].name})
+            self.nodes.append(Node("copy", (value,), (copy,), attributes, (), source))
+            self.copies[value, device] = copy
+        return self.copies[value, device]
