@@ -14,7 +14,7 @@ from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
 from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ImportedAttribute
+from ingot_compiler.frontend.imported import ABSENT, ImportedAttribute
 from ingot_compiler.frontend.onnx_types import onnx_number
 from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
 from ingot_compiler.ir.graph import ConstantSource
@@ -41,12 +41,14 @@ def expand_function(context: OpContext, translate_node: TranslateNode) -> tuple[
     for node in body.node:
         inner = OpContext(
             context.translation, node.op_type, node.domain, opsets.get(node.domain, context.opset),
-            _attributes(context, node, body), tuple(environment[name] for name in node.input),
+            _attributes(context, node, body), tuple(environment.get(name) for name in node.input),
             tuple(name in wanted_names for name in node.output), context.source, context.mark,
         )  # fmt: skip
-        environment |= dict(zip(node.output, translate_node(inner), strict=False))
-    results = [environment.get(name) for name in body.output[: max(1, sum(context.wanted))]]
-    return tuple(result for result in results if result is not None)
+        made = zip(node.output, translate_node(inner), strict=False)
+        environment |= {name: value for name, value in made if name and value != ABSENT}
+    last = max((position for position, wanted in enumerate(context.wanted) if wanted), default=0)
+    results = [environment.get(name) for name in body.output[: last + 1]]
+    return tuple(ABSENT if result is None else result for result in results)
 
 
 def _body(context: OpContext) -> FunctionProto:

@@ -39,7 +39,8 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
         except Unsupported as error:
             findings.append(_finding(context, error.reason))
             continue
-        values |= dict(zip(node.results, results, strict=False))
+        made = zip(node.results, results, strict=False)
+        values |= {ordinal: value for ordinal, value in made if value != ABSENT}
     _check_outputs(model, values, findings)
     raise_unsupported(findings, "")
     outputs = [values[ordinal] for ordinal in model.outputs]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ingot_compiler.frontend.context import OpContext
 
 Translate = Callable[[OpContext], Sequence[int]]
-"""Builds core ops for one node; returns value ids of its results (trailing optional ones may be left out)."""
+"""Builds core ops for one node; returns value ids of its results; ABSENT, or too few, for optional ones not made."""
 
 
 def _always(context: OpContext) -> bool:

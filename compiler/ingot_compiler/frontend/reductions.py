@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.frontend.compose import element, reshape, slice_axis
+from ingot_compiler.frontend.compose import cast, concat, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import Translate
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
@@ -66,10 +66,11 @@ def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keep
         raise OpTypeError(f"at most {len(shape)} axes", str(count))
     flags = axis_flags(context, axes, len(shape))
     sizes = context.read_dims(context.add("select", flags, context.scalar("i64", 1), context.integers(shape)))
-    for axis, size in enumerate(sizes):
-        reduced = reducer(context, x, (axis,), True)
-        x = context.add("select", element(context, flags, axis), reduced, x)
-        x = slice_axis(context, x, axis, 0, size)
+    starts = context.read_dims(cast(context, context.add("logical_not", flags), "i64"))
+    for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        # The reduced element in front of the others: a slice takes the one or the others, whatever their number.
+        both = concat(context, [reducer(context, x, (axis,), True), x], axis)
+        x = slice_axis(context, both, axis, start, size)
     return x if keepdims else reshape(context, x, kept_sizes(context, flags, shape, count))
 
 

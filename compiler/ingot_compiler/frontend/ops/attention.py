@@ -24,11 +24,12 @@ def _translate(context: OpContext) -> Sequence[int]:
         q, k, v = _heads(context, q, heads), _heads(context, k, groups), _heads(context, v, groups)
     size = context.shape_of(q)[3]
     assert isinstance(size, int)
+    # A row that the mask leaves nothing of gives 0.
     scale = context.float_attribute("scale", 1 / sqrt(size) if size else 1.0)
     mask = context.optional(3)
     operands = (q, k, v) if mask is None else (q, k, v, mask)
     causal = bool(context.int_attribute("is_causal", 0))
-    result = context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=False)
+    result = context.add("attention", *operands, scale=scale, causal=causal, nan_to_zero=True)
     if not three:
         return (result,)
     batch, heads_size, rows, depth = context.shape_of(result)
@@ -44,21 +45,25 @@ def _heads(context: OpContext, x: int, heads: int) -> int:
     return transpose(context, reshape(context, x, (batch, rows, heads, size // heads)), (0, 2, 1, 3))
 
 
+_PLAIN_ATTRIBUTES = frozenset(("scale", "is_causal", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode"))
+
+
 def _is_plain(context: OpContext) -> bool:
-    """No cache, no cap, no further results; one softmax precision; sizes of heads known; causal only without a mask."""
+    """No cache, window, cap, further results; sizes of heads known; causal only without a mask (ONNX aligns them its own way)."""
     q, mask = context.operand(0), context.optional(3)
-    plain_operands = all(context.optional(position) is None for position in (4, 5, 6))
-    plain_results = not any(context.wants(position) for position in (1, 2, 3))
-    plain = not context.attributes.get("softcap") and "softmax_precision" not in context.attributes
-    dtypes = {context.dtype_of(context.operand(position)) for position in range(3)}
-    fits = mask is None or context.dtype_of(mask) in ("bool", context.dtype_of(q))
-    size = context.shape_of(q)[-1] if context.rank_of(q) in (3, 4) else None
+    values = [context.operand(position) for position in range(3)]
     causal = bool(context.int_attribute("is_causal", 0))
-    ranks = {context.rank_of(context.operand(position)) for position in range(3)}
     return (
-        plain_operands and plain_results and plain and fits and len(dtypes) == 1 and isinstance(size, int) and len(ranks) == 1
-        and not (causal and mask is not None)
-    )  # fmt: skip
+        all(context.optional(position) is None for position in (4, 5, 6))
+        and not any(context.wants(position) for position in (1, 2, 3))
+        and not context.attributes.get("softcap")
+        and set(context.attributes) <= _PLAIN_ATTRIBUTES
+        and len({context.dtype_of(value) for value in values}) == 1
+        and len({context.rank_of(value) for value in values}) == 1
+        and context.rank_of(q) in (3, 4)
+        and isinstance(context.shape_of(q)[-1], int)
+        and (mask is None or (not causal and context.dtype_of(mask) in ("bool", context.dtype_of(q))))
+    )
 
 
 OP = OnnxOp("Attention", _translate, applies=_is_plain)

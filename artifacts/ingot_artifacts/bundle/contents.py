@@ -1,0 +1,92 @@
+"""What a bundle is made of, before it is bytes.
+
+In: nothing. Out: ``BundleContents`` and its parts, validated. Not done here: writing (``write``).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingot_artifacts.errors import ArtifactError
+from ingot_runtime.format.dtypes import DTYPE_CODES
+from ingot_runtime.format.interface import symbols_of
+from ingot_runtime.format.limits import NAME_SIZE_BYTES_MAX
+from ingot_runtime.format.plan import DEVICE_KINDS
+
+Chunk = tuple[int, memoryview | Callable[[], memoryview]]
+"""(offset in the weights section, bytes or a function that brings them): read once, in order, then dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An input or output: ``shape`` has sizes and names of symbols; ``dtype`` is a name of ``DTYPE_NAMES``."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPE_CODES:
+            raise ArtifactError(f"unknown dtype {self.dtype!r}", f"tensor {self.name!r}")
+        _check_name(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """A virtual device; ``kind`` is a name of ``DEVICE_KINDS``."""
+
+    name: str
+    kind: str = "host"
+    id: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in DEVICE_KINDS:
+            raise ArtifactError(f"unknown device kind {self.kind!r}", f"device {self.name!r}")
+        _check_name(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class VariantImage:
+    """One host CPU target's part.
+
+    ``image`` is linked code, ``program`` its encoded instruction list, ``weight_ranges`` (offset, bytes) pairs that it
+    reads, sorted and disjoint, ``workspace_bytes`` of the host (0 where it depends on shapes), ``kernels`` the symbols in the image's order.
+    """
+
+    target: str
+    features: tuple[str, ...]
+    rank: int
+    image: bytes
+    program: bytes
+    weight_ranges: tuple[tuple[int, int], ...]
+    workspace_bytes: int
+    kernels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _check_name(self.target)
+        if list(self.features) != sorted(set(self.features)):
+            raise ArtifactError("features are not sorted", f"variant {self.target}")
+
+
+@dataclass(frozen=True, slots=True)
+class BundleContents:
+    """A whole bundle. ``weights`` are chunks in rising order inside ``weights_bytes``; what lies between them is zero."""
+
+    model: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    devices: tuple[DeviceSpec, ...]
+    variants: tuple[VariantImage, ...]
+    weights: Sequence[Chunk] = ()
+    weights_bytes: int = 0
+    lock: Mapping[str, object] = field(default_factory=dict[str, object])
+    debug: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the symbolic dimensions, by index."""
+        return symbols_of(tuple(tensor.shape for tensor in (*self.inputs, *self.outputs)))
+
+
+def _check_name(name: str) -> None:
+    if len(name.encode(errors="surrogatepass")) > NAME_SIZE_BYTES_MAX:
+        raise ArtifactError("a name is too long", name[:64], f"more than {NAME_SIZE_BYTES_MAX} bytes of UTF-8")

@@ -1,0 +1,31 @@
+"""Errors of artifacts: what failed, where, why, what to do.
+
+In: nothing. Out: ``ArtifactError`` and ``OutputError``, each with the command's exit code. Not done here: printing; errors in
+a bundle that is read (``ingot_runtime.errors``).
+"""
+
+
+class ArtifactError(Exception):
+    """An artifact cannot be made; ``str()`` is the four-part message without a prefix."""
+
+    exit_code = 2
+
+    def __init__(self, what: str, where: str = "", why: str = "", do: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.why = why
+        self.do = do
+
+    def __str__(self) -> str:
+        labelled = (("where", self.where), ("why", self.why), ("do", self.do))
+        return "\n".join([self.what, *(f"  {label}: {text}" for label, text in labelled if text)])
+
+    def __reduce__(self) -> tuple[type["ArtifactError"], tuple[str, str, str, str]]:
+        return type(self), (self.what, self.where, self.why, self.do)
+
+
+class OutputError(ArtifactError):
+    """The output cannot be written: no folder, no permission, no space."""
+
+    exit_code = 1

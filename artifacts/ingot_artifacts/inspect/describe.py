@@ -1,0 +1,88 @@
+"""A bundle described for people and scripts: what the loader knows, and kernels with their source nodes.
+
+In: a path. Out: plain values. Not done here: running, disassembly (the compiler shows ``--asm``).
+"""
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+from ingot_runtime.errors import DigestError
+from ingot_runtime.format import header as head
+from ingot_runtime.format.debug import unpack_section
+from ingot_runtime.format.describe import describe_source
+from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
+from ingot_runtime.format.source import Source, open_file, read_plan
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Generator[Source]:
+    """Open and check a bundle for the time of a ``with`` block."""
+    source = open_file(path)
+    try:
+        yield source
+    finally:
+        os.close(source.fd)
+
+
+def describe_bundle(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the description of a bundle.
+
+    Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections, model, devices, symbols,
+    inputs, outputs, variants), ``memory`` (bytes of code, weights, workspace per variant), ``kernels`` (target ->
+    symbols), ``debug`` and ``lock`` as they were written.
+
+    Raises:
+        BundleError: not a valid bundle.
+    """
+    with opened(path) as source:
+        described = describe_source(source)
+        debug = unpack_section(source, head.DEBUG)
+        lock = unpack_section(source, head.LOCK)
+        plan = read_plan(source)
+    sizes = {(row.kind, row.id): row.size_bytes for row in source.sections}
+    memory = {
+        variant.target: {
+            "code_bytes": sizes[head.CODE, index],
+            "weights_bytes": sum(size for _, size in variant.ranges),
+            "workspace_bytes": list(variant.workspace_bytes),
+        }
+        for index, variant in enumerate(plan.variants)
+    }
+    return {
+        **described,
+        "memory": memory,
+        "kernels": debug.get("kernels", {}),
+        "debug": debug.get("debug", {}),
+        "lock": lock,
+    }
+
+
+def verify_bundle(path: str | os.PathLike[str], tree_entry: Callable[[memoryview], bytes]) -> int:
+    """Check every byte of a bundle, also what no run here would read; return the count of sections.
+
+    Args:
+        path: the bundle.
+        tree_entry: one MiB -> 40 bytes, as for ``write_bundle``.
+
+    Raises:
+        BundleError: naming the section, or the MiB of weights.
+    """
+    with opened(path) as source:
+        read_plan(source)
+        for row in source.sections:
+            if row.kind == head.WEIGHTS:
+                _verify_weights(source, row, tree_entry)
+            else:
+                source.section(row.kind, row.id)
+    return len(source.sections)
+
+
+def _verify_weights(source: Source, row: head.Section, tree_entry: Callable[[memoryview], bytes]) -> None:
+    tree = source.section(head.TREE, row.id)
+    for mib in range(row.size_bytes // MIB):
+        data = os.pread(source.fd, MIB, row.offset + mib * MIB)
+        at = mib * TREE_ENTRY_SIZE_BYTES
+        if len(data) != MIB or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]:
+            raise DigestError(f"weights are damaged in MiB {mib}", f"{source.name}, {row.name}")

@@ -1,0 +1,66 @@
+"""Files that appear whole or not at all.
+
+In: a path. Out: an open temporary file beside it that is renamed over the path at the end. Not done here: what is written.
+"""
+
+import errno
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+from ingot_artifacts.errors import OutputError
+
+_ADVICE = {
+    errno.ENOENT: "make the folder first",
+    errno.ENOTDIR: "make the folder first",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that you may write to",
+    errno.ENOSPC: "free space, or choose another disk",
+    errno.EDQUOT: "free space, or choose another disk",
+    errno.EFBIG: "lift the limit of file sizes, or choose another disk",
+    errno.EISDIR: "choose the name of a file",
+}
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
+    """Open a temporary file for writing; rename it to `path` when the block ends well, remove it otherwise.
+
+    Whoever has the old file open or mapped keeps the old content. The file's mode is what the umask leaves of 0666.
+
+    Raises:
+        OutputError: no folder, no permission, no space.
+    """
+    target = os.path.abspath(path)
+    temporary = ""
+    try:
+        if os.path.isdir(target):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        folder, name = os.path.split(target)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:64]}.", suffix=".part", dir=folder)
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            file.flush()
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+        os.replace(temporary, target)
+        temporary = ""
+    except OSError as error:
+        do = _ADVICE.get(error.errno or 0, "check the path and the disk")
+        raise OutputError(f"cannot write {os.fspath(path)!r}", target, error.strerror or str(error), do) from error
+    finally:
+        if temporary:
+            _remove(temporary)
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,132 @@
+"""Verb ``compile``: a model to one bundle, or the text of a stage.
+
+In: arguments. Out: a bundle or text, a summary, an exit code. Not done here: the build (``rules``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.progress import show_progress
+from ingot_build_rules.rules.stages import STAGES
+from ingot_compiler.ir.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.rules.compile_model import CompiledModel
+
+Value = TypeVar("Value")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("model", metavar="MODEL", help="an .onnx file; external data lies beside it")
+    parser.add_argument("-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)")
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="T",
+        help="ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        type=usage.shape,
+        metavar="NAME=1x3x224x224",
+        help="fix an input's shape",
+    )
+    parser.add_argument(
+        "--device", action="append", default=[], type=usage.pair, metavar="NAME=KIND", help="declare a virtual device"
+    )
+    parser.add_argument(
+        "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
+    )
+    parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
+    parser.add_argument("--planner", default="best", metavar="NAME", help="memory planner (default: best of all)")
+    parser.add_argument(
+        "-j", "--workers", type=usage.positive, default=usable_cpu_count(), metavar="N", help="processes at most"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    usage.add_json(parser)
+
+
+def usable_cpu_count() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compile, and say what came out."""
+    from ingot_build_rules.rules.compile_model import compile_model
+    from ingot_build_rules.rules.options import make_options
+
+    if arguments.to is None and arguments.output is None:
+        raise UserError(
+            "no output named", where="command ingot compile", why="expected -o OUT.ingot", do="add -o OUT.ingot"
+        )
+    shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
+    options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
+    started = time.perf_counter()
+    quiet = arguments.quiet or arguments.json
+    with show_progress(os.path.basename(arguments.model), quiet=quiet) as observer:
+        compiled = compile_model(arguments.model, options, arguments.workers, observer)
+        result = compiled.text(arguments.to) if arguments.to else compiled.save(arguments.output)
+    if arguments.to:
+        _give_text(result, arguments.output)
+    else:
+        _report(compiled, arguments, result, time.perf_counter() - started)
+    return 0
+
+
+def _report(compiled: CompiledModel, arguments: argparse.Namespace, digest: str, seconds: float) -> None:
+    report = compiled.summary() | {
+        "output": arguments.output,
+        "size_bytes": os.path.getsize(arguments.output),
+        "digest": digest,
+        "rules": compiled.counts(),
+        "rule_seconds": {name: round(value, 3) for name, value in compiled.seconds().items()},
+        "seconds": round(seconds, 3),
+    }
+    if arguments.json:
+        console.print_json(report)
+    elif not arguments.quiet:
+        print(_sentences(report))
+
+
+def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
+    """Make a table of pairs.
+
+    Raises:
+        UserError: a name twice.
+    """
+    table: dict[str, Value] = {}
+    for name, value in pairs:
+        if name in table:
+            raise UserError(f"{name!r} is given twice", where=f"option {option}", do="leave one of them out")
+        table[name] = value
+    return table
+
+
+def _give_text(text: str, output: str | None) -> None:
+    if output is None:
+        print(text)
+        return
+    from ingot_build_rules.rules.output_file import write_text
+
+    write_text(output, text + "\n")
+
+
+def _sentences(report: dict[str, Any]) -> str:
+    size = console.format_bytes(report["size_bytes"])
+    lines = [f"{report['output']}: {size}, digest {report['digest'][:16]}, {console.format_seconds(report['seconds'])}"]
+    for target in report["targets"]:
+        workspace = console.format_bytes(report["workspace_bytes"][target])
+        kernels, launches = report["kernels"][target], report["launches"][target]
+        lines.append(f"  {target}: {kernels} kernels for {launches} launches, workspace {workspace}")
+    return "\n".join(lines)

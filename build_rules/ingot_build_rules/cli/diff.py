@@ -1,0 +1,39 @@
+"""Verb ``diff``: what differs between two bundles.
+
+In: two bundles. Out: one line per difference; nothing for equal ones. Not done here: comparison (``ingot_artifacts``).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ingot_build_rules.cli import console, usage
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("first", metavar="A")
+    parser.add_argument("second", metavar="B")
+    usage.add_json(parser)
+
+
+_WIDTH_MAX = 240
+
+
+def shorten(line: str) -> str:
+    """Cut a long value in its middle."""
+    return line if len(line) <= _WIDTH_MAX else f"{line[: _WIDTH_MAX // 2]} ... {line[-_WIDTH_MAX // 2 :]}"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the differences; the exit code is 0 also when there are some, as of every verb that reports."""
+    from ingot_artifacts.inspect.diff import diff_bundles
+
+    differences = [shorten(line) for line in diff_bundles(arguments.first, arguments.second)]
+    if arguments.json:
+        console.print_json({"equal": not differences, "differences": differences})
+    elif differences:
+        print("\n".join(differences))
+    else:
+        print("equal")
+    return 0

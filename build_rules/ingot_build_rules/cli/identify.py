@@ -1,0 +1,41 @@
+"""Verb ``identify``: what this machine can run.
+
+In: nothing. Out: its architecture, level and named features. Not done here: probing (the loader's own probe).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ingot_build_rules.cli import console, usage
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the probe finds, and the target that ``native`` stands for."""
+    from ingot_build_rules.rules.options import resolve_target
+    from ingot_runtime.loader.cpu import machine_architecture, machine_features
+
+    features = sorted(machine_features())
+    target = resolve_target("native")
+    if arguments.json:
+        console.print_json(
+            {
+                "architecture": machine_architecture(),
+                "level": target.level,
+                "native": str(target),
+                "features": features,
+                "devices": ["host"],
+            }
+        )
+        return 0
+    print(f"architecture  {machine_architecture()}")
+    print(f"level         {target.level}")
+    print(f"native        {target}")
+    print(f"features      {' '.join(features)}")
+    print("devices       host")
+    return 0

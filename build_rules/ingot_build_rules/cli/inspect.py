@@ -1,0 +1,82 @@
+"""Verb ``inspect``: what is in a bundle.
+
+In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; assembly of one kernel.
+Not done here: reading the file (``ingot_artifacts.inspect``), disassembly (``ingot_build_rules.rules.assembly``).
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ingot_build_rules.cli import console, usage
+from ingot_compiler.ir.errors import UserError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("bundle", metavar="BUNDLE")
+    parser.add_argument(
+        "--asm", metavar="KERNEL", help="print one kernel's assembly; a unique start of its symbol will do"
+    )
+    parser.add_argument(
+        "--variant", metavar="TARGET", help="with --asm: of this variant (default: the first that has it)"
+    )
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the description or one kernel."""
+    from ingot_artifacts.inspect.describe import describe_bundle
+
+    described = describe_bundle(arguments.bundle)
+    if arguments.asm is not None:
+        print(_assembly(described, arguments.bundle, arguments.asm, arguments.variant))
+    elif arguments.json:
+        console.print_json({**described, "debug": {"launches": described["debug"].get("launches", {})}})
+    else:
+        print(_text(described))
+    return 0
+
+
+def _text(described: dict[str, Any]) -> str:
+    from ingot_runtime.format.describe import text_of
+
+    parts = [text_of(described).rstrip()]
+    for target, sizes in described["memory"].items():
+        workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
+        code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
+        parts.append(f"memory of {target}: code {code}, weights {weights}, workspace {workspace}")
+    for target, launches in described["debug"].get("launches", {}).items():
+        parts.append(f"launches of {target}:")
+        parts.append(
+            console.format_table([_launch_row(number, launch) for number, launch in enumerate(launches)], (0,))
+        )
+    return "\n".join(parts)
+
+
+def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
+    nodes = ", ".join(f"{name} ({op})" for name, op in launch["nodes"])
+    return str(number), launch["kernel"], launch["kind"], " ".join(launch["writes"]), nodes
+
+
+def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:
+    from ingot_build_rules.rules.assembly import kernel_assembly
+
+    found = [
+        (target, symbol)
+        for target, symbols in described["kernels"].items()
+        if variant in (None, target)
+        for symbol in symbols
+        if symbol.startswith(kernel)
+    ]
+    symbols = sorted({symbol for _, symbol in found})
+    if len(symbols) != 1:
+        known = symbols or sorted({symbol for names in described["kernels"].values() for symbol in names})
+        raise UserError(
+            f"several kernels start with {kernel!r}" if symbols else f"no kernel {kernel!r}",
+            where=bundle,
+            why=f"{'these do' if symbols else 'the bundle has'}: {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}",
+            do="ingot inspect lists the kernels with their nodes",
+        )
+    return kernel_assembly(described, *found[0])

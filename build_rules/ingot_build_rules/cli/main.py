@@ -1,0 +1,109 @@
+"""The command ``ingot``: finds the verb, runs it, turns every error into a message and an exit code.
+
+In: the arguments. Out: an exit code (0 ok, 1 user error, 2 build failure, 3 unsupported, 4 verification failed,
+5 incompatible target, 130 interrupted). Not done here: the verbs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from ingot_artifacts.errors import ArtifactError
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.usage import Parser, add_debug
+from ingot_build_rules.cli.verbs import VERBS
+from ingot_compiler.ir.errors import BuildError, IngotError, InternalError, UserError
+from ingot_runtime import __version__
+from ingot_runtime.errors import BundleError
+
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    texts = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _dispatch(texts)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001
+        return _fail(error, debug="--debug" in texts)
+    return code
+
+
+def help_text() -> str:
+    """Return what ``ingot --help`` prints."""
+    width = max(len(name) for name, _ in VERBS)
+    return "\n".join(
+        [
+            "usage: ingot VERB ...",
+            "",
+            "Ingot compiles machine-learning models ahead of time into one file, the bundle.",
+            "",
+            *(f"  {name.ljust(width)}  {summary}" for name, summary in VERBS),
+            "",
+            "`ingot VERB --help` explains a verb. `ingot --version` prints the version.",
+        ]
+    )
+
+
+def _dispatch(texts: Sequence[str]) -> int:
+    if not texts or texts[0] in ("-h", "--help", "help"):
+        print(help_text())
+        return 0 if texts else 1
+    if texts[0] == "--version":
+        print(f"ingot {__version__}")
+        return 0
+    names = [name for name, _ in VERBS]
+    if texts[0] not in names:
+        raise _unknown_verb(texts[0], names)
+    return _run_verb(texts[0], texts[1:])
+
+
+def _run_verb(name: str, texts: Sequence[str]) -> int:
+    module = importlib.import_module(f"ingot_build_rules.cli.{name}")
+    parser = Parser(f"ingot {name}", dict(VERBS)[name])
+    cast("Callable[[Parser], None]", module.add_arguments)(parser)
+    add_debug(parser)
+    return cast("Callable[[object], int]", module.run)(parser.parse(texts))
+
+
+def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
+    close = difflib.get_close_matches(name, names, n=1)
+    kind = "option" if name.startswith("-") else "verb"
+    return UserError(
+        f"unknown {kind} {name!r}",
+        where="command ingot",
+        why=f"expected one of {', '.join(names)}",
+        do=f"did you mean 'ingot {close[0]}'?" if close else "see ingot --help",
+    )
+
+
+def _fail(error: Exception, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, IngotError | BundleError | ArtifactError):
+        console.print_error(error)
+        return error.exit_code
+    if isinstance(error, MemoryError):
+        report: IngotError = BuildError("out of memory", do="free memory, or use fewer workers (--workers 1)")
+    else:
+        report = InternalError(
+            "a bug in Ingot stopped the command",
+            why=f"{type(error).__name__}: {error}".splitlines()[0],
+            do=f"repeat it with --debug and {console.REPORT_AT}",
+        )
+    console.print_error(report)
+    return report.exit_code

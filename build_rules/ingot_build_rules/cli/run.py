@@ -1,0 +1,90 @@
+"""Verb ``run``: one call of a bundle, by the loader.
+
+In: a bundle, an ``.npz`` file of inputs. Out: an ``.npz`` file of outputs, or a summary. Not done here: the run
+(``ingot_runtime``; a device has ``python -m ingot_runtime run``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+from ingot_build_rules.cli import arrays, console, usage
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("bundle", metavar="BUNDLE")
+    parser.add_argument("--inputs", metavar="F.npz", help="arrays by input name (default: numbers from a fixed seed)")
+    parser.add_argument("--outputs", metavar="F.npz", help="write the outputs here (default: print a summary)")
+    parser.add_argument("--threads", type=usage.positive, default=1, metavar="N", help="threads (default 1)")
+    parser.add_argument(
+        "--device", action="append", default=[], type=usage.pair, metavar="NAME=KIND:ID", help="bind a virtual device"
+    )
+    parser.add_argument(
+        "--executor", choices=("aot", "vm"), default="aot", help="native main, or step its instructions"
+    )
+    parser.add_argument(
+        "--verify", choices=("full", "fast", "code"), default="full", help="how much of the file to check"
+    )
+    parser.add_argument("--variant", metavar="TARGET", help="the variant to run (default: the best that can)")
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Load, run, write or print."""
+    import ingot_runtime
+    from ingot_build_rules.cli.compile import unique
+    from ingot_build_rules.rules.output_file import check_output
+
+    if arguments.outputs is not None:
+        check_output(arguments.outputs)
+    started = time.perf_counter()
+    session = ingot_runtime.load(
+        arguments.bundle,
+        threads=arguments.threads,
+        devices=unique(arguments.device, "--device"),
+        verify=arguments.verify,
+        variant=arguments.variant,
+        executor=arguments.executor,
+    )
+    loaded = time.perf_counter()
+    feed = arrays.read_inputs(session, arguments.inputs)
+    called = time.perf_counter()
+    outputs = session.run(feed)
+    ended = time.perf_counter()
+    if arguments.outputs is not None:
+        arrays.write_npz(arguments.outputs, outputs)
+    report = {
+        "bundle": arguments.bundle,
+        "load_seconds": loaded - started,
+        "run_seconds": ended - called,
+        "outputs": {name: _describe(array) for name, array in outputs.items()},
+    }
+    if arguments.json:
+        console.print_json(report)
+    else:
+        print(_text(report, arguments.outputs))
+    return 0
+
+
+def _describe(array: Any) -> dict[str, Any]:
+    """Tell type and shape, and for numbers their range."""
+    facts: dict[str, Any] = {"dtype": str(array.dtype), "shape": list(array.shape)}
+    if array.size and array.dtype.kind in "fiu":
+        facts |= {"least": float(array.min()), "greatest": float(array.max())}
+    return facts
+
+
+def _text(report: dict[str, Any], written: str | None) -> str:
+    times = (
+        f"load {console.format_seconds(report['load_seconds'])}, run {console.format_seconds(report['run_seconds'])}"
+    )
+    lines = [times]
+    for name, facts in report["outputs"].items():
+        span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
+        lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")
+    if written is not None:
+        lines.append(f"outputs in {written}")
+    return "\n".join(lines)

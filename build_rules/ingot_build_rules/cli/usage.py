@@ -1,0 +1,103 @@
+"""Arguments of the command line, with errors in four parts and suggestions for misspelled names.
+
+In: argument texts. Out: parsed values. Not done here: verbs, rendering of errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ingot_compiler.ir.errors import UserError
+
+_MULTIPLE = re.compile(r"^argument (?P<option>[^:]+): (?P<reason>.*)$", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises ``UserError`` instead of printing and leaving."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse all of ``arguments``.
+
+        Raises:
+            UserError: an unknown option (with a suggestion), a missing or a malformed value.
+        """
+        found, rest = self.parse_known_args(list(arguments))
+        if rest:
+            raise self._unexpected(rest[0])
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Turn argparse's one line into the four parts."""
+        matched = _MULTIPLE.match(message)
+        what = f"wrong value of {matched['option']}" if matched else "wrong arguments"
+        why = matched["reason"] if matched else message
+        raise UserError(what, where=f"command {self.prog}", why=why, do=f"see {self.prog} --help")
+
+    def _unexpected(self, text: str) -> UserError:
+        if not text.startswith("-"):
+            return UserError(
+                f"unexpected argument {text!r}", where=f"command {self.prog}", do=f"see {self.prog} --help"
+            )
+        option = text.split("=", 1)[0]
+        known = [name for action in self._actions for name in action.option_strings]
+        close = difflib.get_close_matches(option, known, n=1)
+        return UserError(
+            f"unknown option {option!r}",
+            where=f"command {self.prog}",
+            why=f"expected one of {', '.join(sorted(name for name in known if name.startswith('--')))}",
+            do=f"did you mean {close[0]!r}?" if close else f"see {self.prog} --help",
+        )
+
+
+def pair(text: str) -> tuple[str, str]:
+    """Read ``NAME=VALUE``; the last ``=`` counts, since node names may contain one."""
+    name, equals, value = text.rpartition("=")
+    if not equals or not name or not value:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name, value
+
+
+def shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Read ``NAME=1x3x224x224``; ``NAME=scalar`` is rank 0."""
+    name, value = pair(text)
+    if value == "scalar":
+        return name, ()
+    parts = value.replace(",", "x").split("x")
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        raise argparse.ArgumentTypeError(f"expected sizes such as 1x3x224x224, got {value!r}")
+    return name, tuple(map(int, parts))
+
+
+def positive(text: str) -> int:
+    """Read a whole number above 0."""
+    if not (text.isdecimal() and text.isascii()) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """Read a duration above 0 in seconds."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    return value
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Add ``--debug``."""
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")

@@ -1,0 +1,82 @@
+"""Rule ``codegen_main``: the instruction list of one variant, and the native ``main`` made from it.
+
+In: a fused graph, its kernels and where everything lies. Out: ``MainObject``. Not done here: the list itself
+(``ingot_compiler.lowering.main_program``), its machine code (``ingot_compiler.codegen.main``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.rule import Context, Rule
+from ingot_compiler.codegen.main import main_module
+from ingot_compiler.codegen.object import compile_object
+from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.main_program import build_program
+from ingot_compiler.lowering.plan_memory import MemoryPlan
+from ingot_compiler.targets.target import Target
+from ingot_runtime.format.interface import Signature
+from ingot_runtime.format.program import OPCODES, Program, encode_program
+
+
+@dataclass(frozen=True, slots=True)
+class MainInputs:
+    """``programs`` and ``kernel_indices``: one per group; ``symbols``: the image's kernels; ``inputs`` and ``outputs``: as
+    the bundle's plan states them, for the digest that the loader compares."""
+
+    fused: FusedGraph
+    programs: tuple[LoopProgram, ...]
+    kernel_indices: tuple[int, ...]
+    symbols: tuple[str, ...]
+    plan: MemoryPlan
+    constant_offsets: tuple[int, ...]
+    weights_bytes: int
+    inputs: tuple[Signature, ...]
+    outputs: tuple[Signature, ...]
+    device_count: int
+    target: Target
+
+
+@dataclass(frozen=True, slots=True)
+class MainObject:
+    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view."""
+
+    content: bytes
+    program: bytes
+    listing: str
+
+
+def _compute(_: Context, inputs: MainInputs) -> MainObject:
+    program = build_program(inputs.fused, inputs.programs, inputs.kernel_indices, inputs.plan, inputs.constant_offsets)
+    text = main_module(
+        program,
+        inputs.symbols,
+        inputs.target,
+        inputs=inputs.inputs,
+        outputs=inputs.outputs,
+        weights_bytes=inputs.weights_bytes,
+        host_devices=(True,) * inputs.device_count,
+    )
+    return MainObject(compile_object(text, inputs.target), encode_program(program), _listing(program))
+
+
+def _listing(program: Program) -> str:
+    """Print the instruction list, one instruction a line."""
+    lines = [f"registers {program.register_count}, buffers {program.buffer_count}"]
+    lines += [f"message {index}: {text}" for index, text in enumerate(program.messages)]
+    for index, (opcode, operands) in enumerate(program.instructions):
+        texts = (str(list(operand)) if isinstance(operand, tuple) else str(operand) for operand in operands)
+        lines.append(f"{index}: {OPCODES[opcode][0]} {', '.join(texts)}".rstrip())
+    return "\n".join(lines)
+
+
+CODEGEN_MAIN = Rule(
+    "codegen_main",
+    1,
+    (
+        "fused", "programs", "kernel_indices", "symbols", "plan", "constant_offsets", "weights_bytes", "inputs", "outputs",
+        "device_count", "target",
+    ),
+    _compute,
+)  # fmt: skip

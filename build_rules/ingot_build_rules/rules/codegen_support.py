@@ -1,0 +1,27 @@
+"""Rule ``codegen_support``: the native code that every image of a target needs.
+
+In: a target. Out: one relocatable object. Not done here: the functions (``ingot_compiler.codegen.support``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.rule import Context, Rule
+from ingot_compiler.codegen.object import compile_object
+from ingot_compiler.codegen.support import support_module
+from ingot_compiler.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class SupportInputs:
+    """The target alone decides."""
+
+    target: Target
+
+
+def _compute(_: Context, inputs: SupportInputs) -> bytes:
+    return compile_object(support_module(inputs.target), inputs.target)
+
+
+CODEGEN_SUPPORT = Rule("codegen_support", 1, ("target",), _compute)

@@ -1,0 +1,66 @@
+"""The bundle's inputs and outputs as outsiders see them: names, dtypes, sizes or symbols.
+
+In: tensor types of the graph, the user's names. Out: ``Interface``. Not done here: encoding (``ingot_artifacts``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, format_dim, substitute, symbol, symbols_of
+from ingot_compiler.ir.graph import Names
+from ingot_compiler.ir.types import DType, TensorType
+from ingot_runtime.format.dtypes import DTYPE_CODES
+from ingot_runtime.format.interface import Signature
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTensor:
+    """One input or output; a dimension is a size or the text of an expression over the user's symbols."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """All inputs and outputs, in the model's order."""
+
+    inputs: tuple[NamedTensor, ...]
+    outputs: tuple[NamedTensor, ...]
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Every dimension that is a text, in order of first appearance."""
+        dims = [dim for tensor in (*self.inputs, *self.outputs) for dim in tensor.shape]
+        return tuple(dict.fromkeys(dim for dim in dims if isinstance(dim, str)))
+
+    def signatures(self) -> tuple[tuple[Signature, ...], tuple[Signature, ...]]:
+        """Return inputs and outputs without names: (dtype code, dims with ``-(symbol index + 1)``)."""
+        numbers = {name: index for index, name in enumerate(self.symbols)}
+
+        def sign(tensor: NamedTensor) -> Signature:
+            dims = tuple(dim if isinstance(dim, int) else -(numbers[dim] + 1) for dim in tensor.shape)
+            return DTYPE_CODES[tensor.dtype], dims
+
+        return tuple(map(sign, self.inputs)), tuple(map(sign, self.outputs))
+
+
+def make_interface(inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...], names: Names) -> Interface:
+    """Join types with names."""
+    called = dict(names.symbols)
+
+    def named(name: str, kind: TensorType) -> NamedTensor:
+        return NamedTensor(name, kind.dtype, tuple(_dim_text(dim, called) for dim in kind.shape))
+
+    return Interface(
+        tuple(map(named, names.inputs, inputs)),
+        tuple(map(named, names.outputs, outputs)),
+    )
+
+
+def _dim_text(dim: Dim, called: dict[str, str]) -> int | str:
+    if isinstance(dim, int):
+        return dim
+    return format_dim(substitute(dim, {name: symbol(called.get(name, name)) for name in symbols_of(dim)}))

@@ -1,0 +1,34 @@
+"""Rule ``link``: one variant's objects to its image.
+
+In: objects of kernels, ``main`` and support code. Out: the image's bytes. Not done here: the linker's ways
+(``ingot_compiler.codegen.link``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.rule import Context, Rule
+from ingot_compiler.codegen.link import link_image
+from ingot_compiler.codegen.main import MAIN_EXPORTS
+from ingot_compiler.codegen.support import SUPPORT_EXPORTS
+from ingot_compiler.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LinkInputs:
+    """``kernels``: (symbol, object) in the order of the image's kernel table."""
+
+    kernels: tuple[tuple[str, bytes], ...]
+    main: bytes
+    support: bytes
+    target: Target
+
+
+def _compute(_: Context, inputs: LinkInputs) -> bytes:
+    objects = (*inputs.kernels, ("main", inputs.main), ("support", inputs.support))
+    symbols = [symbol for symbol, _ in inputs.kernels]
+    return link_image(objects, symbols, {**SUPPORT_EXPORTS, **MAIN_EXPORTS}, inputs.target)
+
+
+LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute)

@@ -1,0 +1,29 @@
+"""Rule ``lower``: one group of a FusedGraph to a LoopProgram.
+
+In: a group, a target. Out: ``LoopProgram``. Not done here: lowering itself (``ingot_compiler.lowering``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.rule import Context, Rule
+from ingot_compiler.lowering import lower as lowering
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class LowerInputs:
+    """Tile sizes depend on the target."""
+
+    group: Group
+    target: Target
+
+
+def _compute(_: Context, inputs: LowerInputs) -> LoopProgram:
+    return lowering.lower(inputs.group, inputs.target)
+
+
+LOWER = Rule("lower", 1, ("group", "target"), _compute)

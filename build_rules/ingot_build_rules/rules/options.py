@@ -1,0 +1,114 @@
+"""What the user asks of one compilation, checked and in canonical form.
+
+In: texts of the command line, or arguments of ``ingot.compile``. Out: ``CompileOptions``. Not done here: the model.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.lowering.memory import PLANNERS
+from ingot_compiler.targets.target import Target, native_target, parse_target
+
+HOST = "host"
+DEVICE_KINDS = ("cuda", "opencl", "null")
+_ALL_PLANNERS = ("best", *PLANNERS)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """Everything that decides the bundle beside the model; sorted where order means nothing.
+
+    ``shapes``: input name -> sizes. ``devices``: name -> kind, without the host. ``place``: (glob over node names,
+    device name), the last match counts.
+    """
+
+    targets: tuple[Target, ...]
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    devices: tuple[tuple[str, str], ...] = ()
+    place: tuple[tuple[str, str], ...] = ()
+    planner: str = "best"
+
+
+def make_options(
+    targets: Sequence[str] = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    devices: Mapping[str, str] | None = None,
+    place: Sequence[tuple[str, str]] = (),
+    planner: str = "best",
+) -> CompileOptions:
+    """Check and order the options; no target means ``native``.
+
+    Raises:
+        UserError: an unknown target, feature, device kind, device or planner, or a negative size.
+        UnsupportedError: a device kind that is known and not built yet.
+    """
+    if planner not in _ALL_PLANNERS:
+        raise UserError(
+            f"unknown memory planner {planner!r}",
+            where="option planner",
+            why=f"expected one of {', '.join(_ALL_PLANNERS)}",
+            do=suggest(planner, _ALL_PLANNERS),
+        )
+    for name, kind in (devices or {}).items():
+        _check_device(name, kind)
+    for glob, device in place:
+        if device != HOST and device not in (devices or {}):
+            raise UserError(
+                f"unknown device {device!r}",
+                where=f"--place {glob}={device}",
+                why=f"declared devices are {', '.join([HOST, *sorted(devices or {})])}",
+                do=f"declare it with --device {device}=KIND",
+            )
+    return CompileOptions(
+        targets=_distinct_targets(targets or ("native",)),
+        shapes=tuple(sorted((name, tuple(sizes)) for name, sizes in (shapes or {}).items())),
+        devices=tuple(sorted((devices or {}).items())),
+        place=tuple(place),
+        planner=planner,
+    )
+
+
+def suggest(name: str, choices: Sequence[str]) -> str:
+    """Say which known name was probably meant."""
+    close = difflib.get_close_matches(name, choices, n=1)
+    return f"did you mean {close[0]!r}?" if close else "choose one of these"
+
+
+def resolve_target(text: str) -> Target:
+    """Read one target; ``native`` becomes the explicit features of this machine, found by the loader's own probe."""
+    if text != "native":
+        return parse_target(text)
+    from ingot_runtime.loader.cpu import (
+        machine_architecture,
+        machine_features,
+    )
+
+    return native_target(sorted(machine_features()), machine_architecture())
+
+
+def _distinct_targets(texts: Sequence[str]) -> tuple[Target, ...]:
+    by_name = {str(target): target for target in map(resolve_target, texts)}
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+def _check_device(name: str, kind: str) -> None:
+    where = f"--device {name}={kind}"
+    if name == HOST:
+        raise UserError("device name taken", where=where, why=f"{HOST!r} is always there", do="choose another name")
+    if kind not in DEVICE_KINDS:
+        raise UserError(
+            f"unknown device kind {kind!r}",
+            where=where,
+            why=f"expected one of {', '.join(DEVICE_KINDS)}",
+            do=suggest(kind, DEVICE_KINDS),
+        )
+    raise UnsupportedError(
+        f"no code generation for {kind!r} devices yet",
+        where=where,
+        why="this version compiles for the host alone",
+        do="leave the nodes on the host",
+    )

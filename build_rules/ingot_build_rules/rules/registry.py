@@ -1,0 +1,39 @@
+"""The visible list of rules; each is one file here.
+
+In: nothing. Out: ``RULES``. Not done here: what a rule does, who asks for it (``compile_model``).
+"""
+
+from typing import Any
+
+from ingot_build_rules.engine.rule import Rule
+from ingot_build_rules.rules.bundle import BUNDLE
+from ingot_build_rules.rules.codegen import CODEGEN
+from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN
+from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT
+from ingot_build_rules.rules.fuse import FUSE
+from ingot_build_rules.rules.import_model import IMPORT_MODEL
+from ingot_build_rules.rules.infer_types import INFER_TYPES
+from ingot_build_rules.rules.link import LINK
+from ingot_build_rules.rules.lower import LOWER
+from ingot_build_rules.rules.names import NAMES
+from ingot_build_rules.rules.optimize import OPTIMIZE
+from ingot_build_rules.rules.pack_constant import PACK_CONSTANT
+from ingot_build_rules.rules.place import PLACE
+from ingot_build_rules.rules.plan_memory import PLAN_MEMORY
+
+RULES: tuple[Rule[Any, Any], ...] = (
+    IMPORT_MODEL,
+    NAMES,
+    INFER_TYPES,
+    OPTIMIZE,
+    PLACE,
+    FUSE,
+    PACK_CONSTANT,
+    LOWER,
+    PLAN_MEMORY,
+    CODEGEN,
+    CODEGEN_SUPPORT,
+    CODEGEN_MAIN,
+    LINK,
+    BUNDLE,
+)

@@ -1,0 +1,71 @@
+"""The standalone loader: maps a bundle, verifies it, runs it. Needs the standard library, numpy, msgpack.
+
+In: a bundle's path or bytes. Out: a ``Session``. Not done here: compiling; importing numpy before arrays are needed.
+"""
+
+from .errors import (
+    BundleError,
+    BusyError,
+    ChangedError,
+    DigestError,
+    FileError,
+    FormatError,
+    IncompatibleError,
+    InputError,
+    NotABundleError,
+    ResourceError,
+    RunError,
+    VersionError,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # typing itself costs 10 ms
+    import os
+
+    from .executor.session import Session
+
+__version__ = "0.1.0"
+__all__ = [
+    "BundleError",
+    "BusyError",
+    "ChangedError",
+    "DigestError",
+    "FileError",
+    "FormatError",
+    "IncompatibleError",
+    "InputError",
+    "NotABundleError",
+    "ResourceError",
+    "RunError",
+    "VersionError",
+    "load",
+]
+
+
+def load(
+    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]",
+    threads: int = 1,
+    devices: "dict[str, str] | None" = None,
+    verify: str = "full",
+    variant: "str | None" = None,
+    executor: str = "aot",
+    features: "frozenset[str] | None" = None,
+) -> "Session":
+    """Check a bundle and make it ready to run.
+
+    Args:
+        bundle: a path, or the bytes themselves.
+        threads: threads to compute with, 1 to 1024; fewer are used where the machine lends fewer.
+        devices: virtual device -> physical one, e.g. ``{"gpu": "cuda:0"}``; as compiled where not given.
+        verify: "full" checks every byte that is used; "fast" finds accidental damage of weights only; "code" does not
+            look at weights.
+        variant: the target of the variant to run; the best that this machine can run where not given.
+        executor: "aot" runs the native `main`, "vm" steps the same program instruction by instruction.
+        features: run as if the machine had at most these CPU features.
+
+    Raises:
+        BundleError: one of its subclasses, in four parts: what, where, why, what to do.
+    """
+    from .loader.load import load as load_bundle
+
+    return load_bundle(bundle, threads, devices, verify, variant, executor, features)

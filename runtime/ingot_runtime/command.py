@@ -1,0 +1,189 @@
+"""The verbs ``run``, ``identify``, ``inspect`` of ``python -m ingot_runtime``.
+
+In: arguments. Out: text, files, an exit code: 0 ok, 1 user error, 4 verification failed, 5 incompatible. Not done here: checking
+and running (``loader``, ``executor``). Errors are four lines on stderr, never a traceback.
+"""
+
+import argparse
+import json
+import sys
+
+from .errors import BundleError, InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+
+_PROGRAM = "python -m ingot_runtime"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> "object":  # type: ignore[override]
+        raise InputError(message, "command line", self.format_usage().strip(), f"{_PROGRAM} --help")
+
+
+def main(arguments: "list[str]") -> int:
+    """Run one command; return its exit code."""
+    try:
+        options = _parser().parse_args(arguments)
+        return int(options.verb(options))
+    except BundleError as error:
+        print(render(error), file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+
+
+def render(error: BundleError) -> str:
+    """Return the four lines of an error."""
+    return f"error: {error}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog=_PROGRAM, description="Run Ingot bundles.")
+    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
+    run = verbs.add_parser("run", help="run a bundle once")
+    run.add_argument("bundle")
+    run.add_argument("--inputs", metavar="F.npz", help="arrays by input name; zeros where not given")
+    run.add_argument("--outputs", metavar="F.npz", help="write the outputs there; a summary is printed otherwise")
+    run.add_argument("--threads", type=int, default=1, metavar="N")
+    run.add_argument("--device", action="append", default=[], metavar="NAME=KIND:ID", help="bind a virtual device")
+    run.add_argument("--executor", default="aot", metavar="aot|vm")
+    run.add_argument("--verify", default="full", metavar="full|fast|code")
+    run.add_argument("--variant", metavar="TARGET", help="run this variant instead of the best")
+    run.set_defaults(verb=_run)
+    identify = verbs.add_parser("identify", help="what this machine can run")
+    identify.add_argument("--json", action="store_true")
+    identify.set_defaults(verb=_identify)
+    inspect = verbs.add_parser("inspect", help="what a bundle holds")
+    inspect.add_argument("bundle")
+    inspect.add_argument("--json", action="store_true")
+    inspect.set_defaults(verb=_inspect)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    from . import load
+
+    session = load(
+        options.bundle,
+        threads=options.threads,
+        devices=_devices(options.device),
+        verify=options.verify,
+        variant=options.variant,
+        executor=options.executor,
+    )
+    inputs = _read_inputs(options.inputs) if options.inputs else _zeros(session.inputs)
+    outputs = session.run(inputs)
+    if options.outputs:
+        _write_outputs(options.outputs, outputs)
+        return 0
+    for name, array in outputs.items():
+        shown = ", ".join(f"{value:.6g}" for value in array.ravel()[:4].tolist())
+        print(f"{name}: {array.dtype}{list(array.shape)} = [{shown}{', ...' if array.size > 4 else ''}]")
+    return 0
+
+
+def _devices(pairs: "list[str]") -> "dict[str, str]":
+    devices: dict[str, str] = {}
+    for pair in pairs:
+        name, sign, kind = pair.partition("=")
+        if not (name and sign and kind):
+            raise InputError(
+                f"bad --device {pair!r}", "command line", "expected NAME=KIND:ID", "e.g. --device gpu=cuda:0"
+            )
+        devices[name] = kind
+    return devices
+
+
+def _zeros(specs: "tuple[object, ...]") -> "dict[str, np.ndarray]":
+    import numpy as np
+
+    from .executor.session import TensorSpec
+
+    arrays: dict[str, np.ndarray] = {}
+    for spec in specs:
+        assert isinstance(spec, TensorSpec)
+        sizes = [dim for dim in spec.shape if isinstance(dim, int)]
+        if len(sizes) != len(spec.shape):
+            why = f"{spec} has a size that only you know"
+            raise InputError("no inputs", f"input {spec.name!r}", why, "give --inputs F.npz")
+        arrays[spec.name] = np.zeros(sizes, spec.dtype)
+    return arrays
+
+
+def _read_inputs(path: str) -> "dict[str, np.ndarray]":
+    import zipfile
+
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not hasattr(file, "files"):
+                raise ValueError("one array, not an archive of arrays by name")
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        do = "write it with numpy.savez(path, NAME=array, ...)"
+        raise InputError(f"cannot read inputs from {path!r}", path, why, do) from error
+
+
+def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
+    """Write beside the path and rename: a file that is half written never has the name."""
+    import os
+    import zipfile
+
+    import numpy as np
+
+    temporary = f"{path}.{os.getpid()}.part"
+    try:
+        # Not numpy.savez: its arguments are keyword arguments, and a tensor may be called "file".
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in outputs.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+        os.replace(temporary, path)
+    except OSError as error:
+        do = "check the folder, its permissions and the disk"
+        raise InputError(f"cannot write {path!r}", path, error.strerror or str(error), do) from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def machine() -> "dict[str, Any]":
+    """Return what this machine can run: architecture, best level, features by name."""
+    from .loader import choose, cpu
+
+    features, architecture = cpu.machine_features(), cpu.machine_architecture()
+    level = choose.level_of(features, architecture)
+    return {"architecture": architecture, "level": level, "features": sorted(features)}
+
+
+def _identify(options: argparse.Namespace) -> int:
+    found = machine()
+    if options.json:
+        print(json.dumps(found, sort_keys=True))
+        return 0
+    print(
+        f"architecture: {found['architecture']}\nbest level: {found['level'] or 'none'}\nfeatures: {', '.join(found['features'])}"
+    )
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    import os
+
+    from .format.describe import describe_source, text_of
+    from .format.source import open_file
+
+    source = open_file(options.bundle)
+    try:
+        described = describe_source(source)
+    finally:
+        os.close(source.fd)
+    print(json.dumps(described, sort_keys=True) if options.json else text_of(described))
+    return 0

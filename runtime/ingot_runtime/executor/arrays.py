@@ -1,0 +1,184 @@
+"""Between numpy and addresses: checks of what the user gives, views of what `main` reads and writes.
+
+In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: calling `main`. The first import of numpy.
+"""
+
+import math
+
+import numpy as np
+
+from ..errors import InputError, ResourceError
+from ..format.dtypes import DTYPE_NAMES
+from ..format.plan import Plan, TensorPlan
+from .frame import ALIGNMENT_BYTES, Frame, Shape
+from .session import NUMPY_NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    Array = np.ndarray
+
+DTYPES = tuple(np.dtype(name) for name in NUMPY_NAMES)
+
+
+class Views:
+    """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view); view None: larger than 64 KiB."""
+
+    __slots__ = ("_measured", "frame", "inputs", "is_small", "large_inputs", "large_outputs", "ndarray", "outputs")
+
+    def __init__(self, frame: Frame, plan: Plan) -> None:
+        self.frame = frame
+        self.ndarray = np.ndarray
+        self.inputs = [
+            (tensor.name, DTYPES[tensor.dtype], shape, _view(frame, place, tensor, shape))
+            for tensor, shape, place in zip(plan.inputs, frame.input_shapes, frame.small_inputs, strict=True)
+        ]
+        places = zip(plan.outputs, frame.output_shapes, frame.small_outputs, strict=True)
+        self.outputs = [(tensor.name, _view(frame, place, tensor, shape)) for tensor, shape, place in places]
+        self.large_inputs = [(index, row[0]) for index, row in enumerate(self.inputs) if row[3] is None]
+        self.large_outputs = [
+            (index, tensor.name, shape, DTYPES[tensor.dtype])
+            for index, (tensor, shape) in enumerate(zip(plan.outputs, frame.output_shapes, strict=True))
+            if frame.small_outputs[index] < 0
+        ]
+        # Outputs with a size of their own: `main` knows it at the end, the array given is for the upper bound.
+        known = {dim for tensor in plan.inputs for dim in tensor.dims}
+        self._measured = frozenset(
+            index
+            for index, tensor in enumerate(plan.outputs)
+            if any(dim < 0 and dim not in known for dim in tensor.dims)
+        )
+        self.is_small = not self.large_inputs and not self.large_outputs and not self._measured
+
+    def copy_small(self, arrays: "Mapping[str, Array]") -> None:
+        """Copy the small inputs to their places."""
+        for name, _, _, view in self.inputs:
+            if view is not None:
+                view[...] = arrays[name]
+
+    def pass_large(self, arrays: "Mapping[str, Array]") -> "list[Array]":
+        """Point `main` at the large inputs; return what must stay alive during the call."""
+        held: list[Array] = []
+        for index, name in self.large_inputs:
+            array = arrays[name]
+            address = array.__array_interface__["data"][0]
+            if address % ALIGNMENT_BYTES or not array.flags.c_contiguous:
+                copied = aligned_empty(array.shape, array.dtype)
+                copied[...] = array
+                array, address = copied, copied.__array_interface__["data"][0]
+            self.frame.set_input(index, address)
+            held.append(array)
+        return held
+
+    def new_outputs(self) -> "dict[str, Array]":
+        """Make arrays for the large outputs and point `main` at them."""
+        made: dict[str, Array] = {}
+        for index, name, shape, dtype in self.large_outputs:
+            made[name] = aligned_empty(shape, dtype)
+            self.frame.set_output(index, made[name].__array_interface__["data"][0])
+        return made
+
+    def collect(self, large: "Mapping[str, Array]") -> "dict[str, Array]":
+        """Return all outputs in order: `large` as they are, the small ones copied; each in its final size."""
+        results: dict[str, Array] = {}
+        for index, (name, view) in enumerate(self.outputs):
+            array = large[name] if view is None else view.copy()
+            if index in self._measured:
+                shape = self.frame.final_shape(index)
+                count = math.prod(shape)
+                array = array.reshape(-1)[:count].reshape(shape)
+            results[name] = array
+        return results
+
+
+def aligned_empty(shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
+    """Return an uninitialised C-contiguous array whose address is a multiple of 64."""
+    size_bytes = dtype.itemsize * math.prod(shape)
+    try:
+        raw = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
+    except MemoryError as error:
+        raise ResourceError("not enough memory", f"an array of {size_bytes} bytes", str(error)) from error
+    start = -raw.__array_interface__["data"][0] % ALIGNMENT_BYTES
+    return raw[start : start + size_bytes].view(dtype).reshape(shape)
+
+
+def _view(frame: Frame, place: int, tensor: TensorPlan, shape: Shape) -> "Array | None":
+    if place < 0:
+        return None
+    dtype = DTYPES[tensor.dtype]
+    count = math.prod(shape)
+    if not count:
+        return np.empty(shape, dtype)
+    return np.frombuffer(frame.small.memory, dtype, count, place).reshape(shape)
+
+
+def checked_inputs(plan: Plan, inputs: "Any") -> "dict[str, Array]":
+    """Return the inputs as arrays, in the plan's order, every one of the right dtype and shape.
+
+    Raises:
+        InputError: naming the input, what is expected and what was given.
+    """
+    if not hasattr(inputs, "keys") or not hasattr(inputs, "__getitem__"):
+        why = f"expected a dict of arrays by input name, got {type(inputs).__name__}"
+        raise InputError(
+            "inputs are not a dict",
+            "session.run",
+            why,
+            f"session.run({{{plan.inputs[0].name!r}: ...}})" if plan.inputs else "",
+        )
+    given: dict[Any, Any] = dict(inputs)
+    names = [tensor.name for tensor in plan.inputs]
+    for name in given:
+        if name not in names:
+            raise _unexpected(name, names, given)
+    sizes: dict[int, tuple[int, str]] = {}
+    return {tensor.name: _checked(tensor, plan, given, sizes) for tensor in plan.inputs}
+
+
+def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]") -> InputError:
+    import difflib
+
+    absent = [known for known in names if known not in given]
+    close = difflib.get_close_matches(str(name), absent or names, n=1)
+    do = f"did you mean {close[0]!r}?" if close else "leave it out"
+    return InputError(
+        f"no input {name!r}", f"input {name!r}", f"the model's inputs are {', '.join(names) or 'none'}", do
+    )
+
+
+def describe(tensor: TensorPlan, plan: Plan) -> str:
+    """Return dtype and shape for messages: ``float32[batch, 3]``."""
+    return f"{DTYPES[tensor.dtype].name}[{', '.join(map(str, tensor.shape(plan.symbols)))}]"
+
+
+def _checked(
+    tensor: TensorPlan, plan: Plan, given: "Mapping[Any, Any]", sizes: "dict[int, tuple[int, str]]"
+) -> "Array":
+    where, expected = f"input {tensor.name!r}", describe(tensor, plan)
+    if tensor.name not in given:
+        raise InputError(f"missing input {tensor.name!r}", where, f"expected {expected}, got nothing", "give it")
+    try:
+        array = np.asarray(given[tensor.name])
+    except Exception as error:  # whatever numpy says of a foreign object is the user's error
+        raise InputError(f"input {tensor.name!r} is not an array", where, str(error)) from error
+    dtype = DTYPES[tensor.dtype]
+    if array.dtype != dtype and DTYPE_NAMES[tensor.dtype] == "bf16" and array.dtype.name == "bfloat16":
+        array = array.view(dtype)  # the ml_dtypes package's own type: the same 16 bits
+    got = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+    why = f"expected {expected}, got {got}"
+    if array.dtype != dtype:
+        do = f"convert it: x.astype({dtype.name!r})"
+        raise InputError(f"wrong dtype of input {tensor.name!r}", where, why, do)
+    if array.ndim != len(tensor.dims):
+        raise InputError(f"wrong rank of input {tensor.name!r}", where, why, f"give {len(tensor.dims)} dimensions")
+    for axis, (dim, size) in enumerate(zip(tensor.dims, array.shape, strict=True)):
+        known, source = (dim, "the model") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
+        if size != known:
+            if dim < 0:
+                why += f"; {plan.symbols[-dim - 1]} is {known} in input {source!r}"
+            raise InputError(
+                f"wrong shape of input {tensor.name!r}", f"{where}, axis {axis}", why, f"give size {known} there"
+            )
+    return array

@@ -1,0 +1,75 @@
+"""A session with fixed addresses: one native call per run, nothing copied.
+
+In: a session, arrays. Out: ``Bound``. Not done here: `main` itself.
+"""
+
+from ..errors import InputError
+from .arrays import DTYPES, aligned_empty, checked_inputs, describe
+from .frame import ALIGNMENT_BYTES
+from .session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..format.plan import TensorPlan
+
+    Array = np.ndarray
+
+
+class Bound:
+    """``inputs`` and ``outputs`` are the arrays themselves: write the first, ``run()``, read the second."""
+
+    __slots__ = ("_frame", "_session", "inputs", "outputs")
+
+    def __init__(self, session: Session, inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> None:
+        """See ``Session.bind``."""
+        self._session = session
+        plan = session.loaded.plan
+        for tensor in plan.inputs:
+            if tensor.name not in inputs and tensor.is_static:
+                inputs[tensor.name] = aligned_empty(tensor.dims, DTYPES[tensor.dtype])
+                inputs[tensor.name].fill(0)
+        self.inputs = checked_inputs(plan, inputs)
+        frame = session.new_frame(tuple(array.shape for array in self.inputs.values()))
+        self._frame = frame
+        self.outputs: dict[str, Array] = {}
+        for index, array in enumerate(self.inputs.values()):
+            frame.set_input(index, _address(plan.inputs[index].name, array, "input"))
+        unknown = sorted(set(outputs) - {tensor.name for tensor in plan.outputs})
+        if unknown:
+            raise InputError(
+                f"no output {unknown[0]!r}", "session.bind", f"the model's: {', '.join(t.name for t in plan.outputs)}"
+            )
+        for index, tensor in enumerate(plan.outputs):
+            given = outputs.get(tensor.name)
+            array = aligned_empty(frame.output_shapes[index], DTYPES[tensor.dtype]) if given is None else given
+            _check_output(tensor, array, frame.output_shapes[index], describe(tensor, plan))
+            frame.set_output(index, _address(tensor.name, array, "output"))
+            self.outputs[tensor.name] = array
+
+    def run(self) -> None:
+        """Compute ``outputs`` from ``inputs`` in place. Errors are those of ``Session.run``."""
+        self._session.run_frame(self._frame)
+
+    def output_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape that the last run left in output `name`: smaller than the array where the data decide."""
+        return self._frame.final_shape(list(self.outputs).index(name))
+
+
+def _check_output(tensor: "TensorPlan", array: "Array", shape: tuple[int, ...], expected: str) -> None:
+    good = array.dtype == DTYPES[tensor.dtype] and array.shape == shape and array.flags.writeable
+    if not good:
+        got = f"{array.dtype}{list(array.shape)}{'' if array.flags.writeable else ', read-only'}"
+        raise InputError(
+            f"output {tensor.name!r} does not fit", "session.bind", f"expected {expected} = {list(shape)}, got {got}"
+        )
+
+
+def _address(name: str, array: "Array", what: str) -> int:
+    address = int(array.__array_interface__["data"][0])
+    if not array.flags.c_contiguous or (address % ALIGNMENT_BYTES and array.nbytes):
+        why = f"expected a C-contiguous array at a multiple of {ALIGNMENT_BYTES}, got address {address:#x}"
+        do = "leave it out: bind() makes aligned arrays, see .inputs and .outputs"
+        raise InputError(f"{what} {name!r} cannot be bound", "session.bind", why, do)
+    return address

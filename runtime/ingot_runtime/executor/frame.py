@@ -1,0 +1,245 @@
+"""One call struct with everything it points to, for inputs of fixed shapes: packed once, used for many calls.
+
+In: what is loaded, and the inputs' shapes. Out: ``Frame``: output shapes, bytes of workspace, an address for `main`.
+Not done here: arrays (``session``, ``bound``).
+"""
+
+import ctypes
+import math
+import struct
+
+from ..errors import FormatError, InputError, RunError
+from ..format import abi
+from ..format.dtypes import DTYPE_SIZES_BYTES
+from ..format.limits import SIZE_BYTES_MAX
+from ..format.plan import TensorPlan
+from ..loader.block import Block
+from ..loader.loaded import Loaded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Shape = tuple[int, ...]
+
+SMALL_SIZE_BYTES = 65536
+ALIGNMENT_BYTES = 64
+_ERROR_CAP_BYTES = 512
+_U64 = struct.Struct("<Q")
+_U32 = struct.Struct("<I")
+
+
+class Frame:
+    """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is `main`'s argument."""
+
+    __slots__ = (
+        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "lent", "lent_scratch", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
+        "small", "small_inputs", "small_outputs", "views", "workspace_bytes",
+    )  # fmt: skip
+
+    def __init__(
+        self, loaded: Loaded, input_shapes: tuple[Shape, ...], main: "Callable[[int], int]", grow_address: int
+    ) -> None:
+        """Pack the struct and let `main` compute output shapes and sizes.
+
+        Raises:
+            InputError: `main` refuses the shapes. FormatError: `main` contradicts the plan. ResourceError: no memory.
+        """
+        plan = loaded.plan
+        self.input_shapes = input_shapes
+        self.lent: object = None
+        self.lent_scratch: object = None
+        self.n_devices = len(plan.devices)
+        self.views: object = None  # what `arrays.Views` makes of this frame, once numpy is there
+        self.input_bytes = tuple(_bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True))
+        self._layout(plan.inputs, plan.outputs)
+        self._fill(loaded, grow_address)
+        self._sizes(loaded, main)
+        self._bind_small()
+
+    def _layout(self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...]) -> None:
+        """Decide where everything lies in one buffer: struct, tensors, shapes, per-device arrays, error text."""
+        end = abi.CALL.size_bytes
+        at: dict[str, int] = {}
+        for name, size_bytes in (
+            ("inputs", abi.TENSOR.size_bytes * len(inputs)),
+            ("outputs", abi.TENSOR.size_bytes * len(outputs)),
+            ("input_shapes", 8 * sum(len(tensor.dims) for tensor in inputs)),
+            ("output_shapes", 8 * sum(len(tensor.dims) for tensor in outputs)),
+            ("workspaces", 8 * self.n_devices),
+            ("workspace_bytes", 8 * self.n_devices),
+            ("devices", abi.DEVICE.size_bytes * self.n_devices),
+            ("error", _ERROR_CAP_BYTES),
+        ):
+            at[name] = end
+            end += (size_bytes + 7) // 8 * 8
+        self._at = at
+        self._memory = ctypes.create_string_buffer(end)
+        self._data = memoryview(self._memory).cast("B")
+        self.call = ctypes.addressof(self._memory)
+
+    def _fill(self, loaded: Loaded, grow_address: int) -> None:
+        plan, at = loaded.plan, self._at
+        words = {
+            "abi": abi.ABI_VERSION, "size": abi.CALL.size_bytes, "n_inputs": len(plan.inputs),
+            "n_outputs": len(plan.outputs), "n_devices": self.n_devices, "error_cap": _ERROR_CAP_BYTES,
+            "weights": loaded.weights_address, "weights_bytes": loaded.weights_bytes,
+            "pool": loaded.pool.page, "grow": grow_address,
+            **{name: self.call + at[name] for name in (
+                "inputs", "outputs", "workspaces", "workspace_bytes", "devices", "error",
+            )},
+        }  # fmt: skip
+        for name, value in words.items():
+            self._set(name, value)
+        shapes = [*self.input_shapes, *(tuple(max(dim, 0) for dim in tensor.dims) for tensor in plan.outputs)]
+        shape_at = at["input_shapes"]
+        for index, (tensor, shape) in enumerate(zip((*plan.inputs, *plan.outputs), shapes, strict=True)):
+            row = at["inputs"] + index * abi.TENSOR.size_bytes
+            fields = {"shape": self.call + shape_at, "rank": len(shape), "dtype": tensor.dtype}
+            if index < len(plan.inputs):
+                fields["bytes"] = self.input_bytes[index]
+            for name, value in fields.items():
+                _store(self._data, row + abi.TENSOR.offsets[name], dict(abi.TENSOR.fields)[name], value)
+            struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
+            shape_at += 8 * len(shape)
+        for index, device in enumerate(plan.devices):
+            struct.pack_into("<II", self._data, at["devices"] + index * abi.DEVICE.size_bytes, 0, device.id)
+
+    def _set(self, name: str, value: int) -> None:
+        _store(self._data, abi.CALL.offsets[name], dict(abi.CALL.fields)[name], value)
+
+    def get(self, name: str) -> int:
+        """Return a field of the call struct."""
+        kind = _U64 if dict(abi.CALL.fields)[name] == "u64" else _U32
+        return int(kind.unpack_from(self._data, abi.CALL.offsets[name])[0])
+
+    def error_text(self) -> str:
+        """Return what `main` wrote into its error buffer."""
+        size_bytes = min(self.get("error_len"), _ERROR_CAP_BYTES)
+        at = self._at["error"]
+        return bytes(self._data[at : at + size_bytes]).decode(errors="replace")
+
+    def _sizes(self, loaded: Loaded, main: "Callable[[int], int]") -> None:
+        """Call `main` for sizes only, and check its answer against the plan."""
+        self._set("flags", abi.FLAG_SIZES_ONLY)
+        rc = main(self.call)
+        if rc:
+            raise self.failure(rc, loaded)
+        self._set("flags", 0)
+        plan, where = loaded.plan, f"section code {loaded.variant_index}"
+        shapes: list[Shape] = []
+        at = self._at["output_shapes"]
+        known = _symbols(plan.inputs, self.input_shapes)
+        for tensor in plan.outputs:
+            shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
+            at += 8 * len(shape)
+            for dim, size in zip(tensor.dims, shape, strict=True):
+                expected = dim if dim >= 0 else known.get(dim, size)
+                if size != expected or size < 0:
+                    why = f"expected {expected}, main computes {size}"
+                    raise FormatError(f"plan and image disagree on output {tensor.name!r}", where, why)
+            shapes.append(shape)
+        self.output_shapes = tuple(shapes)
+        self.output_bytes = tuple(_bytes(*pair) for pair in zip(plan.outputs, shapes, strict=True))
+        at = self._at["workspace_bytes"]
+        self.workspace_bytes: tuple[int, ...] = struct.unpack_from(f"<{self.n_devices}Q", self._data, at)
+        self.scratch_bytes = self.get("scratch_stride")
+        for planned, computed in zip(loaded.variant.workspace_bytes, self.workspace_bytes, strict=True):
+            if planned and planned != computed:
+                why = f"planned {planned} bytes, main needs {computed}"
+                raise FormatError("plan and image disagree on the workspace", where, why)
+        if max((*self.workspace_bytes, self.scratch_bytes, *self.output_bytes)) > SIZE_BYTES_MAX:
+            raise InputError("these shapes need too much memory", str(self.input_shapes))
+        for index, size_bytes in enumerate(self.output_bytes):
+            self._set_tensor("outputs", index, "bytes", size_bytes)
+
+    def _bind_small(self) -> None:
+        """Give every small tensor a place of its own that stays: 64-byte aligned, in one block."""
+        end = 0
+        places: list[list[int]] = []
+        for sizes in (self.input_bytes, self.output_bytes):
+            row: list[int] = []
+            for size_bytes in sizes:
+                row.append(end if size_bytes <= SMALL_SIZE_BYTES else -1)
+                if row[-1] >= 0:
+                    end += max(size_bytes, 1) + -max(size_bytes, 1) % ALIGNMENT_BYTES
+            places.append(row)
+        self.small = Block(end)
+        self.small_inputs, self.small_outputs = tuple(places[0]), tuple(places[1])
+        for which, places_of in (("inputs", self.small_inputs), ("outputs", self.small_outputs)):
+            for index, place in enumerate(places_of):
+                if place >= 0:
+                    self._set_tensor(which, index, "data", self.small.address + place)
+
+    def final_shape(self, index: int) -> Shape:
+        """Return the shape that `main` left for output `index`: at most the size that it asked for.
+
+        Raises:
+            RunError: it is larger, or negative.
+        """
+        ranks = [len(shape) for shape in self.output_shapes]
+        at = self._at["output_shapes"] + 8 * sum(ranks[:index])
+        shape: Shape = struct.unpack_from(f"<{ranks[index]}q", self._data, at)
+        count = math.prod(shape)
+        if any(size < 0 for size in shape) or count > math.prod(self.output_shapes[index]):
+            why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
+            raise RunError("an output outgrew its upper bound", f"output {index}", why)
+        return shape
+
+    def set_input(self, index: int, address: int) -> None:
+        """Point input `index` at `address`."""
+        _U64.pack_into(self._data, self._at["inputs"] + index * 32, address)
+
+    def set_output(self, index: int, address: int) -> None:
+        """Point output `index` at `address`."""
+        _U64.pack_into(self._data, self._at["outputs"] + index * 32, address)
+
+    def _set_tensor(self, which: str, index: int, name: str, value: int) -> None:
+        at = self._at[which] + index * abi.TENSOR.size_bytes + abi.TENSOR.offsets[name]
+        _U64.pack_into(self._data, at, value)
+
+    def set_grow(self, address: int) -> None:
+        """Lend the callback for blocks of unknown size."""
+        self._set("grow", address)
+
+    def set_workspace(self, workspace: Block, scratch: Block, stride_bytes: int) -> None:
+        """Lend the session's workspace and scratch."""
+        self.lent, self.lent_scratch = workspace, scratch
+        _U64.pack_into(self._data, self._at["workspaces"], workspace.address)
+        _U64.pack_into(self._data, self._at["workspace_bytes"], workspace.size_bytes)
+        self._set("scratch", scratch.address)
+        self._set("scratch_stride", stride_bytes)
+
+    def failure(self, rc: int, loaded: Loaded) -> Exception:
+        """Return the error for `main`'s return code."""
+        text = self.error_text()
+        where = f"{loaded.source.name}, main of {loaded.variant.target}"
+        if rc == abi.RC_BAD_INPUT:
+            shapes = ", ".join(
+                f"{tensor.name} {list(s)}" for tensor, s in zip(loaded.plan.inputs, self.input_shapes, strict=True)
+            )
+            return InputError(
+                "the model refuses these inputs", shapes or where, text or "an assertion of the model failed"
+            )
+        if rc == abi.RC_ABI:
+            return FormatError("main refuses the call struct", where, text or "another version of the call struct")
+        names = {abi.RC_DEVICE: "a device failed", abi.RC_LIMIT: "a size that depends on the data is too large"}
+        return RunError(names.get(rc, "main failed"), where, text or f"return code {rc}")
+
+
+def _store(data: memoryview, at: int, kind: str, value: int) -> None:
+    (_U64 if kind == "u64" else _U32).pack_into(data, at, value)
+
+
+def _bytes(tensor: TensorPlan, shape: Shape) -> int:
+    return DTYPE_SIZES_BYTES[tensor.dtype] * math.prod(shape)
+
+
+def _symbols(tensors: tuple[TensorPlan, ...], shapes: tuple[Shape, ...]) -> dict[int, int]:
+    """Return the sizes that the input shapes give to the symbols, by the plan's negative codes."""
+    return {
+        dim: size
+        for tensor, shape in zip(tensors, shapes, strict=True)
+        for dim, size in zip(tensor.dims, shape, strict=True)
+        if dim < 0
+    }

@@ -1,0 +1,267 @@
+"""The vm: steps the program of `main` in Python and calls the same kernels by the same ``launch``, so results are bit-equal.
+
+In: what is loaded (the program's digest is that of the image's `main`), a call struct. Out: `main`'s return code, times,
+looks into buffers. Not done here: the native `main` (``ingot_compiler.codegen.main`` is its twin, instruction by instruction).
+Every address that is formed is checked against the memory it must lie in.
+"""
+
+import ctypes
+import struct
+from time import perf_counter
+
+from ..errors import FormatError
+from ..format import abi
+from ..format.dtypes import DTYPE_SIZES_BYTES
+from ..format.program import OPCODES, Instruction
+from ..format.program_decode import decode_program
+from ..loader.block import Grow
+from ..loader.loaded import Loaded
+from .vm_values import NUMBERS, element, wrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Observer = Callable[[int, str, float, list[memoryview]], None]
+
+_LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+    ctypes.c_uint64, ctypes.c_int64,
+)  # fmt: skip
+_TENSOR = struct.Struct("<QQQII")
+_TEXT_SIZES = "a workspace is smaller than the program needs"
+
+
+class Stop(Exception):  # not an error, the end of a run
+    """Ends a run with `main`'s return code."""
+
+    def __init__(self, code: int, text: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.text = text
+
+
+class Vm:
+    """``main(call)`` does what the image's `main` does."""
+
+    __slots__ = (
+        "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded", "_program", "_registers", "_scratch_needed",
+        "_steps", "_times", "_workspace_needed", "observer",
+    )  # fmt: skip
+
+    def __init__(self, loaded: Loaded, grow: Grow) -> None:
+        """Decode and check the program.
+
+        Raises:
+            FormatError: an index in it does not exist.
+        """
+        where = f"section program {loaded.variant_index}"
+        kernels = len(loaded.image.kernels)
+        self._program = decode_program(loaded.program, loaded.plan, kernels, loaded.weights_bytes, where)
+        self._loaded = loaded
+        self._grow = grow
+        self._launch_native = _LAUNCH(loaded.image.exports["launch"])
+        self.observer: Observer | None = None
+        self._times: list[tuple[int, int, float]] = []
+        self._constants = _single_constants(self._program.instructions, self._program.register_count)
+        # By opcode; None: arithmetic.
+        self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
+            getattr(self, f"_{name}", None) for name, _ in OPCODES
+        )
+
+    def trace(self) -> list[tuple[int, str, float]]:
+        """Return (launch ordinal, kernel symbol, seconds) of the last run."""
+        names = self._kernel_names()
+        return [(ordinal, names[kernel], seconds) for ordinal, kernel, seconds in self._times]
+
+    def _kernel_names(self) -> list[str]:
+        from ..format.debug import kernel_names
+
+        return kernel_names(self._loaded.source, self._loaded.variant.target, len(self._loaded.image.kernels))
+
+    def main(self, call: int) -> int:
+        """Run the program on the call struct at address `call`."""
+        self._call = call
+        self._registers = list(self._constants)
+        self._buffers: list[tuple[int, int]] = [(0, 0)] * self._program.buffer_count
+        self._scratch_needed = 0
+        self._workspace_needed = [0] * len(self._loaded.plan.devices)
+        self._times = []
+        at = 0
+        try:
+            while True:
+                at = self._step(at)
+        except Stop as stop:
+            if stop.text:
+                self._write_error(stop.text)
+            return stop.code
+
+    def _step(self, at: int) -> int:
+        """Run instruction `at`; return the next one's index."""
+        opcode, operands = self._program.instructions[at]
+        step = self._steps[opcode]
+        if step is None:
+            self._arithmetic(opcode, operands)
+            return at + 1
+        target = step(*operands)
+        return at + 1 if target is None else target
+
+    def _write_error(self, text: str) -> None:
+        data = text.encode()[: self._field("error_cap")]
+        ctypes.memmove(self._field("error"), data, len(data))
+        self._set_field("error_len", len(data))
+
+    def _field(self, name: str) -> int:
+        kind = ctypes.c_uint64 if dict(abi.CALL.fields)[name] == "u64" else ctypes.c_uint32
+        return int(kind.from_address(self._call + abi.CALL.offsets[name]).value)
+
+    def _set_field(self, name: str, value: int) -> None:
+        kind = ctypes.c_uint64 if dict(abi.CALL.fields)[name] == "u64" else ctypes.c_uint32
+        kind.from_address(self._call + abi.CALL.offsets[name]).value = value
+
+    def _tensor(self, which: str, index: int) -> tuple[int, int, int]:
+        """Return (data, shape address, bytes) of an input or output."""
+        at = self._field(which) + index * abi.TENSOR.size_bytes
+        data, shape, size_bytes, _, _ = _TENSOR.unpack(ctypes.string_at(at, _TENSOR.size))
+        return data, shape, size_bytes
+
+    def _word(self, address: int) -> ctypes.c_uint64:
+        return ctypes.c_uint64.from_address(address)
+
+    # One method per opcode; a returned number is the next instruction.
+
+    def _arithmetic(self, opcode: int, operands: "tuple[Any, ...]") -> None:
+        register, left, right = (int(operand) for operand in operands)
+        values = self._registers
+        values[register] = wrap(NUMBERS[OPCODES[opcode][0]](values[left], values[right]))
+
+    def _return(self) -> None:
+        raise Stop(abi.RC_OK)
+
+    def _const(self, register: int, value: int) -> None:
+        self._registers[register] = value
+
+    def _input_dim(self, register: int, tensor: int, axis: int) -> None:
+        _, shape, _ = self._tensor("inputs", tensor)
+        self._registers[register] = ctypes.c_int64.from_address(shape + 8 * axis).value
+
+    def _assert(self, register: int, message: int) -> None:
+        if not self._registers[register]:
+            raise Stop(abi.RC_BAD_INPUT, self._program.messages[message])
+
+    def _jump(self, label: int) -> int:
+        return label
+
+    def _branch(self, register: int, taken: int, other: int) -> int:
+        return taken if self._registers[register] else other
+
+    def _workspace_bytes(self, device: int, register: int) -> None:
+        needed = self._registers[register] & 0xFFFFFFFFFFFFFFFF
+        self._workspace_needed[device] = max(self._workspace_needed[device], needed)
+
+    def _scratch_bytes(self, register: int) -> None:
+        self._scratch_needed = max(self._scratch_needed, self._registers[register] & 0xFFFFFFFFFFFFFFFF)
+
+    def _output_dim(self, tensor: int, axis: int, register: int) -> None:
+        _, shape, _ = self._tensor("outputs", tensor)
+        ctypes.c_int64.from_address(shape + 8 * axis).value = self._registers[register]
+
+    def _begin(self) -> None:
+        sizes = self._field("workspace_bytes")
+        if self._field("flags") & abi.FLAG_SIZES_ONLY:
+            self._set_field("scratch_stride", self._scratch_needed)
+            for device, needed in enumerate(self._workspace_needed):
+                self._word(sizes + 8 * device).value = needed
+            raise Stop(abi.RC_OK)
+        given = [self._word(sizes + 8 * device).value for device in range(len(self._workspace_needed))]
+        short = any(need > have for need, have in zip(self._workspace_needed, given, strict=True))
+        if short or self._scratch_needed > self._field("scratch_stride"):
+            raise Stop(abi.RC_BAD_INPUT, _TEXT_SIZES)
+
+    def _buffer_input(self, buffer: int, tensor: int) -> None:
+        data, _, size_bytes = self._tensor("inputs", tensor)
+        self._buffers[buffer] = (data, size_bytes)
+
+    def _buffer_output(self, buffer: int, tensor: int) -> None:
+        data, _, size_bytes = self._tensor("outputs", tensor)
+        self._buffers[buffer] = (data, size_bytes)
+
+    def _buffer_weights(self, buffer: int, offset: int, size_bytes: int) -> None:
+        self._buffers[buffer] = (self._loaded.weights_address + offset, size_bytes)  # decoding checked the range
+
+    def _buffer_workspace(self, buffer: int, device: int, offset_register: int, size_register: int) -> None:
+        offset, size_bytes = self._registers[offset_register], self._registers[size_register]
+        room = self._word(self._field("workspace_bytes") + 8 * device).value
+        self._require_inside(offset, size_bytes, room, "workspace")
+        self._buffers[buffer] = (self._word(self._field("workspaces") + 8 * device).value + offset, size_bytes)
+
+    def _buffer_grow(self, buffer: int, device: int, size_register: int) -> None:
+        size_bytes = self._registers[size_register]
+        address = self._grow.allocate(device, size_bytes & 0xFFFFFFFFFFFFFFFF)
+        if not address:
+            raise Stop(abi.RC_LIMIT, "no memory for a result whose size depends on data")
+        self._buffers[buffer] = (address, size_bytes)
+
+    def _launch(
+        self,
+        device: int,
+        kernel: int,
+        ordinal: int,
+        buffers: tuple[int, ...],
+        scalars: tuple[int, ...],
+        extent_register: int,
+        grain: int,
+    ) -> None:
+        del device  # all devices are the host: `bind_devices` refused others
+        extent = self._registers[extent_register]
+        addresses = (ctypes.c_uint64 * max(len(buffers), 1))(*(self._buffers[buffer][0] for buffer in buffers))
+        values = (ctypes.c_int64 * max(len(scalars), 1))(*(self._registers[scalar] for scalar in scalars))
+        address = self._loaded.image.kernels[kernel]
+        scratch, stride = self._field("scratch"), self._field("scratch_stride")
+        start = perf_counter()
+        code = self._launch_native(self._loaded.pool.page, address, addresses, values, extent, grain, scratch, stride)
+        seconds = perf_counter() - start
+        self._times.append((ordinal, kernel, seconds))
+        if code:
+            raise Stop(code)
+        if self.observer:
+            views = [self._view(buffer) for buffer in buffers]
+            self.observer(ordinal, self._kernel_names()[kernel], seconds, views)
+
+    def _view(self, buffer: int) -> memoryview:
+        address, size_bytes = self._buffers[buffer]
+        return memoryview((ctypes.c_ubyte * size_bytes).from_address(address)).cast("B").toreadonly()
+
+    def _copy(self, source_device: int, target_device: int, target: int, source: int, size_register: int) -> None:
+        del source_device, target_device  # the host, as above
+        size_bytes = self._registers[size_register]
+        for buffer in (target, source):
+            self._require_inside(0, size_bytes, self._buffers[buffer][1], "copy")
+        ctypes.memmove(self._buffers[target][0], self._buffers[source][0], size_bytes)
+
+    def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
+        size_bytes = DTYPE_SIZES_BYTES[dtype]
+        address, room = self._buffers[buffer]
+        offset = self._registers[index_register] * size_bytes
+        self._require_inside(offset, size_bytes, room, "read")
+        self._registers[register] = element(ctypes.string_at(address + offset, size_bytes), dtype)
+
+    def _require_inside(self, offset: int, size_bytes: int, room: int, what: str) -> None:
+        if not (0 <= offset <= room and 0 <= size_bytes <= room - offset):
+            why = f"{size_bytes} bytes at {offset} of {room}"
+            raise FormatError(f"{what} leaves its memory", f"section program {self._loaded.variant_index}", why)
+
+
+def _single_constants(instructions: tuple[Instruction, ...], count: int) -> tuple[int, ...]:
+    """Return what registers hold at the start: those that one ``const`` alone assigns have its value, as in `main`."""
+    writes = [0] * count
+    values = [0] * count
+    for opcode, operands in instructions:
+        name, kinds = OPCODES[opcode]
+        register = operands[0] if operands else 0
+        if kinds.startswith("r") and name not in ("assert", "branch", "scratch_bytes") and isinstance(register, int):
+            writes[register] += 1
+            value = operands[1]
+            values[register] = value if name == "const" and isinstance(value, int) else 0
+    return tuple(value if written == 1 else 0 for value, written in zip(values, writes, strict=True))

@@ -1,0 +1,14 @@
+"""Element types: the names, codes and widths that compiler, bundle and loader share.
+
+In: nothing. Out: three constant tables. Not done here: conversion to numpy (``executor``), arithmetic.
+"""
+
+# code = position; codes are part of FORMAT.md and only grow at the end.
+DTYPE_NAMES = (
+    "f32", "f64", "f16", "bf16",
+    "i8", "i16", "i32", "i64",
+    "u8", "u16", "u32", "u64",
+    "bool",
+)  # fmt: skip
+DTYPE_SIZES_BYTES = (4, 8, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1)
+DTYPE_CODES = {name: code for code, name in enumerate(DTYPE_NAMES)}

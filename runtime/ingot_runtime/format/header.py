@@ -1,0 +1,193 @@
+"""The fixed header and the section table: FORMAT.md, "Header" and "Section table".
+
+In: the first bytes of a file and its size. Out: checked ``Section`` rows; or rows -> bytes, for the writer.
+Not done here: reading sections, their digests, the zero gaps between them (``loader.source``).
+"""
+
+import struct
+
+from ..errors import DigestError, NotABundleError, VersionError
+from .checks import DAMAGED, require
+from .limits import (
+    ALIGNMENT_MAPPED_BYTES,
+    ALIGNMENT_SMALL_BYTES,
+    MIB,
+    SECTION_COUNT_MAX,
+    SIZE_BYTES_MAX,
+    TREE_ENTRY_SIZE_BYTES,
+)
+from .sha256 import sha256
+
+MAGIC = b"\x8aINGOT\r\n"
+VERSION_MAJOR = 1
+VERSION_MINOR = 0
+
+# magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
+_HEADER = struct.Struct("<8sHHIIIQQ32s")
+# kind, id, offset, size, alignment, flags, sha256
+_ROW = struct.Struct("<IIQQII32s")
+HEADER_SIZE_BYTES = _HEADER.size
+ROW_SIZE_BYTES = _ROW.size
+_DIGEST_AT = HEADER_SIZE_BYTES - 32
+NO_DIGEST = bytes(32)
+
+# Section kinds; a kind's id says which one: the variant's or the device's index, else 0.
+MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG = range(1, 9)
+KIND_NAMES = ("", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug")
+_SIZE_BYTES_MAX = {
+    MANIFEST: MIB,
+    PLAN: 64 * MIB,
+    CODE: 256 * MIB,
+    PROGRAM: 256 * MIB,
+    WEIGHTS: SIZE_BYTES_MAX,
+    TREE: SIZE_BYTES_MAX,
+    LOCK: 64 * MIB,
+    DEBUG: 256 * MIB,
+}
+
+
+class Section:
+    """One row of the table. ``digest`` is sha256 of the section, or 32 zero bytes for weights (their tree covers them)."""
+
+    __slots__ = ("alignment", "digest", "id", "kind", "offset", "size_bytes")
+
+    def __init__(self, kind: int, id: int, offset: int, size_bytes: int, alignment: int, digest: bytes) -> None:
+        self.kind = kind
+        self.id = id
+        self.offset = offset
+        self.size_bytes = size_bytes
+        self.alignment = alignment
+        self.digest = digest
+
+    @property
+    def name(self) -> str:
+        """Kind and id for messages, e.g. ``section code 2``."""
+        return f"section {KIND_NAMES[self.kind]} {self.id}"
+
+
+def alignment_of(kind: int) -> int:
+    """Return the alignment in the file, in bytes, that a section of `kind` MUST have."""
+    return ALIGNMENT_MAPPED_BYTES if kind in (CODE, WEIGHTS) else ALIGNMENT_SMALL_BYTES
+
+
+def encode_head(sections: list[Section], file_size_bytes: int) -> tuple[bytes, bytes]:
+    """Return (header + table, root digest)."""
+    table = b"".join(
+        _ROW.pack(row.kind, row.id, row.offset, row.size_bytes, row.alignment, 0, row.digest) for row in sections
+    )
+
+    def header(root: bytes) -> bytes:
+        return _HEADER.pack(
+            MAGIC,
+            VERSION_MAJOR,
+            VERSION_MINOR,
+            HEADER_SIZE_BYTES,
+            ROW_SIZE_BYTES,
+            len(sections),
+            file_size_bytes,
+            0,
+            root,
+        )
+
+    root = sha256(header(NO_DIGEST) + table)
+    return header(root) + table, root
+
+
+def check_header(header: bytes, file_size_bytes: int) -> int:
+    """Check the header alone; return the section count."""
+    require_magic(header)
+    _, major, minor, header_size, row_size, count, file_size, flags, _ = _HEADER.unpack(header)
+    if (major, minor) > (VERSION_MAJOR, VERSION_MINOR) or major < VERSION_MAJOR:
+        raise VersionError(
+            f"bundle format {major}.{minor} is not known to this loader",
+            "header, version",
+            f"expected {VERSION_MAJOR}.0 to {VERSION_MAJOR}.{VERSION_MINOR}, got {major}.{minor}",
+            "update ingot-runtime, or compile the bundle with the matching version of ingot",
+        )
+    require(header_size == HEADER_SIZE_BYTES, "wrong header size", "header", f"got {header_size}")
+    require(row_size == ROW_SIZE_BYTES, "wrong row size", "header", f"got {row_size}")
+    require(flags == 0, "unknown flags", "header", f"expected 0, got {flags}")
+    why = f"the header promises {file_size} bytes, the file has {file_size_bytes}"
+    require(file_size == file_size_bytes, "the file is truncated or extended", "header, file size", why)
+    why = f"expected 1 to {SECTION_COUNT_MAX}, got {count}"
+    require(1 <= count <= SECTION_COUNT_MAX, "bad number of sections", "header", why)
+    table_end = HEADER_SIZE_BYTES + count * ROW_SIZE_BYTES
+    require(table_end <= file_size_bytes, "the section table does not fit", "header", f"{count} rows")
+    return int(count)
+
+
+def require_magic(header: bytes) -> None:
+    """Raise ``NotABundleError`` or ``FormatError`` unless `header` is whole and starts with the magic bytes."""
+    if header[:8] != MAGIC[: len(header[:8])] or not header:
+        raise NotABundleError(
+            "not a bundle",
+            "the first 8 bytes",
+            f"expected {MAGIC.hex(' ')}, got {header[:8].hex(' ') or 'nothing'}",
+            "give a file made by `ingot compile`",
+        )
+    require(len(header) == HEADER_SIZE_BYTES, "the file ends inside its header", "header", f"{len(header)} bytes")
+
+
+def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Section]:
+    """Check digest and rows of the table; return the rows.
+
+    Guarantees: known kinds, no (kind, id) twice, exact alignments, sorted, disjoint, inside the file, every gap shorter
+    than an alignment, last end == file size.
+    """
+    root = header[_DIGEST_AT:]
+    got = sha256(header[:_DIGEST_AT] + NO_DIGEST + table)
+    if got != root:
+        why = f"expected sha256 {root.hex()}, got {got.hex()}"
+        raise DigestError("header or section table damaged", "header, root digest", why, DAMAGED)
+    sections: list[Section] = []
+    seen: set[tuple[int, int]] = set()
+    end = HEADER_SIZE_BYTES + len(table)
+    for index, row in enumerate(_ROW.iter_unpack(table)):
+        section = _checked_row(index, row, end, file_size_bytes)
+        where = f"section[{index}]"
+        require((section.kind, section.id) not in seen, "section appears twice", where, section.name)
+        seen.add((section.kind, section.id))
+        sections.append(section)
+        end = section.offset + section.size_bytes
+    require(end == file_size_bytes, "bytes after the last section", "section table", f"end {end} of {file_size_bytes}")
+    return sections
+
+
+def _checked_row(
+    index: int, row: tuple[int, int, int, int, int, int, bytes], end: int, file_size_bytes: int
+) -> Section:
+    kind, id_, offset, size_bytes, alignment, flags, digest = row
+    where = f"section[{index}]"
+    require(1 <= kind < len(KIND_NAMES), "unknown kind of section", where, f"kind {kind}")
+    require(flags == 0, "unknown flags", where, f"flags {flags}")
+    expected = alignment_of(kind)
+    require(alignment == expected, "wrong alignment", where, f"expected {expected}, got {alignment}")
+    require(offset % alignment == 0, "misaligned section", where, f"offset {offset}")
+    require(end <= offset, "section overlaps the one before it", where, f"offset {offset} before {end}")
+    require(offset - end < alignment, "gap before section", where, f"{offset - end} bytes")
+    require(offset <= file_size_bytes, "section outside the file", where, f"offset {offset} of {file_size_bytes}")
+    room = file_size_bytes - offset
+    require(size_bytes <= room, "section outside the file", where, f"{size_bytes} bytes where {room} are left")
+    require(size_bytes <= _SIZE_BYTES_MAX[kind], "section too large", where, f"{size_bytes} bytes")
+    require((digest == NO_DIGEST) == (kind == WEIGHTS), "wrong use of the digest field", where, KIND_NAMES[kind])
+    return Section(kind, id_, offset, size_bytes, alignment, digest)
+
+
+def check_kinds(sections: list[Section], variant_count: int, device_count: int) -> None:
+    """Check that exactly the sections that the plan's counts imply are there, and that each tree fits its weights."""
+    table = {(row.kind, row.id): row for row in sections}
+    expected = {(MANIFEST, 0), (PLAN, 0), (LOCK, 0), (DEBUG, 0)}
+    expected |= {(kind, index) for kind in (CODE, PROGRAM) for index in range(variant_count)}
+    weights = {key for key in table if key[0] == WEIGHTS}
+    require(all(key[1] < device_count for key in weights), "weights of an unknown device", "section table")
+    expected |= weights | {(TREE, id_) for _, id_ in weights}
+    for kind, id_ in sorted(expected ^ set(table)):
+        problem = "missing" if (kind, id_) in expected else "unexpected"
+        require(False, f"{problem} section {KIND_NAMES[kind]} {id_}", "section table")
+    for _, id_ in sorted(weights):
+        size, tree = table[WEIGHTS, id_].size_bytes, table[TREE, id_].size_bytes
+        require(size % MIB == 0 and size > 0, "weights are not whole MiBs", f"section weights {id_}", f"{size} bytes")
+        expected_size = size // MIB * TREE_ENTRY_SIZE_BYTES
+        require(
+            tree == expected_size, "wrong tree size", f"section tree {id_}", f"expected {expected_size}, got {tree}"
+        )

@@ -1,0 +1,42 @@
+"""The manifest: the plan for people and other programs, in canonical msgpack. FORMAT.md, "Manifest".
+
+In: a plan. Out: the manifest's only permitted bytes; a loader compares instead of parsing, so hostile msgpack is never
+decoded and the two cannot disagree. Not done here: decoding (``msgpack.unpackb`` reads it).
+"""
+
+from .dtypes import DTYPE_NAMES
+from .msgpack_canonical import pack
+from .plan import Plan, TensorPlan
+
+
+def manifest_dict(plan: Plan) -> dict[str, object]:
+    """Return the manifest as plain values: model, devices, symbols, inputs, outputs, variants."""
+
+    def tensors(specs: tuple[TensorPlan, ...]) -> list[object]:
+        return [
+            {"name": spec.name, "dtype": DTYPE_NAMES[spec.dtype], "shape": list(spec.shape(plan.symbols))}
+            for spec in specs
+        ]
+
+    return {
+        "model": plan.model,
+        "devices": [{"name": device.name, "kind": device.kind, "id": device.id} for device in plan.devices],
+        "symbols": list(plan.symbols),
+        "inputs": tensors(plan.inputs),
+        "outputs": tensors(plan.outputs),
+        "variants": [
+            {
+                "target": variant.target,
+                "rank": variant.rank,
+                "features": list(variant.features),
+                "kernels": variant.kernel_count,
+                "workspace_bytes": list(variant.workspace_bytes),
+            }
+            for variant in plan.variants
+        ],
+    }
+
+
+def manifest_bytes(plan: Plan) -> bytes:
+    """Return the bytes that the manifest section of a bundle with `plan` MUST hold."""
+    return pack(manifest_dict(plan))

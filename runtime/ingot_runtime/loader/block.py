@@ -1,0 +1,94 @@
+"""Memory for workspaces, scratch and bound tensors: private zeroed pages that go back with the last reference.
+
+In: a size. Out: ``Block``. Not done here: planning what lies where.
+"""
+
+import ctypes
+import mmap
+
+from ..errors import ResourceError
+from ..format.limits import SIZE_BYTES_MAX
+from .system import MADV_HUGEPAGE, advise
+
+_HUGE_PAGE_SIZE_BYTES = 1 << 21
+
+
+class Block:
+    """``size_bytes`` of zeroed memory at ``address``, a multiple of the page size; never null, even for 0 bytes."""
+
+    __slots__ = ("address", "memory", "size_bytes")
+
+    def __init__(self, size_bytes: int) -> None:
+        """Map the memory.
+
+        Raises:
+            ResourceError: the system refused.
+        """
+        self.size_bytes = size_bytes
+        try:
+            if size_bytes > SIZE_BYTES_MAX:
+                raise OSError(f"more than {SIZE_BYTES_MAX} bytes")
+            self.memory = mmap.mmap(-1, max(size_bytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        except (OSError, OverflowError, ValueError, MemoryError) as error:
+            do = "free memory, use smaller shapes, or fewer threads"
+            raise ResourceError("not enough memory", f"a block of {size_bytes} bytes", str(error), do) from error
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        if size_bytes >= _HUGE_PAGE_SIZE_BYTES:
+            advise(self.address, size_bytes, MADV_HUGEPAGE)  # a hint: a kernel without huge pages refuses it
+
+
+class Grow:
+    """The `grow` callback of the call struct: blocks whose size only `main` knows. They live until `forget`.
+
+    ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable, so only the programs
+    that ask for one get one.
+    """
+
+    __slots__ = ("_native", "address", "blocks", "failure")
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.failure: list[BaseException] = []
+        self.address = 0
+        self._native: object = None
+
+    def make(self) -> None:
+        """Make the native function; it lives as long as this object.
+
+        Raises:
+            ResourceError: this process may not make callbacks.
+        """
+        # A bound method would be a cycle of object, callback and object.
+        blocks, failure = self.blocks, self.failure
+
+        def grow(device: int, size_bytes: int) -> int:
+            return _allocate(blocks, failure, device, size_bytes)
+
+        try:
+            native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
+        except (MemoryError, OSError) as error:
+            why = f"{error}: a security policy forbids pages that are writable and executable"
+            raise ResourceError("this process may not make callbacks", "ctypes", why) from error
+        self._native = native
+        self.address = ctypes.cast(native, ctypes.c_void_p).value or 0
+
+    def allocate(self, device: int, size_bytes: int) -> int:
+        """Return the address of a new block, or 0 after keeping the failure (the vm calls this)."""
+        return _allocate(self.blocks, self.failure, device, size_bytes)
+
+    def forget(self) -> None:
+        """Drop the blocks and the failure of the last call."""
+        self.blocks.clear()
+        self.failure.clear()
+
+
+def _allocate(blocks: list[Block], failure: list[BaseException], device: int, size_bytes: int) -> int:
+    try:
+        if device != 0:
+            raise ResourceError("no such device", f"device {device}")
+        block = Block(size_bytes)
+    except BaseException as error:  # an exception must not cross native code; it is raised later
+        failure.append(error)
+        return 0
+    blocks.append(block)
+    return block.address

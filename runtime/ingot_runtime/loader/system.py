@@ -1,0 +1,139 @@
+"""The few calls into the operating system, by ctypes: memory maps, sealed memory files, processor and signal calls.
+
+In: numbers. Out: addresses; every failure is a ``ResourceError`` that names the call. Not done here: policy.
+Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a table says otherwise.
+"""
+
+import ctypes
+import os
+
+from ..errors import ResourceError
+
+PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
+MAP_SHARED, MAP_PRIVATE, MAP_FIXED, MAP_ANONYMOUS, MAP_NORESERVE = 1, 2, 16, 32, 0x4000
+MADV_WILLNEED, MADV_WIPEONFORK, MADV_HUGEPAGE = 3, 18, 14
+_MFD_CLOEXEC, _MFD_ALLOW_SEALING, _MFD_NOEXEC_SEAL = 1, 2, 8
+_FUTEX_WAKE_PRIVATE = 129
+_F_ADD_SEALS, _ALL_SEALS = 1033, 0x000F  # seal, shrink, grow, write
+_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA = 158, 0x1023, 18
+
+# futex(2) and mmap(2) by machine (os.uname().machine).
+FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
+MMAP_NUMBERS = {"x86_64": 9, "aarch64": 222, "riscv64": 222}
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64,
+)  # fmt: skip
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_LIBC.sigaction.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+_LIBC.getauxval.restype = ctypes.c_ulong
+_LIBC.getauxval.argtypes = (ctypes.c_ulong,)
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+PAGE_SIZE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+def address_of_libc(name: str) -> int:
+    """Return the address of a function of libc."""
+    return ctypes.cast(getattr(_LIBC, name), ctypes.c_void_p).value or 0
+
+
+def round_up(size_bytes: int, unit: int = PAGE_SIZE_BYTES) -> int:
+    """Round up to a multiple of `unit`."""
+    return (size_bytes + unit - 1) // unit * unit
+
+
+def map_memory(
+    size_bytes: int, protection: int, flags: int, fd: int = -1, offset: int = 0, address: int | None = None
+) -> int:
+    """mmap(2); return the address.
+
+    Raises:
+        ResourceError: the system refused.
+    """
+    got = _LIBC.mmap(address, size_bytes, protection, flags, fd, offset)
+    if got is None or got == _MAP_FAILED:
+        raise _refused("mmap", f"{size_bytes} bytes")
+    return int(got)
+
+
+def map_anonymous(size_bytes: int) -> int:
+    """Map `size_bytes` (> 0) of private zeroed read-write memory; return the address."""
+    return map_memory(round_up(size_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
+
+
+def unmap(address: int, size_bytes: int) -> None:
+    """munmap(2) of whole pages."""
+    _LIBC.munmap(address, round_up(size_bytes))
+
+
+def protect(address: int, size_bytes: int, protection: int) -> None:
+    """mprotect(2)."""
+    if _LIBC.mprotect(address, size_bytes, protection):
+        raise _refused("mprotect", f"{size_bytes} bytes")
+
+
+def advise(address: int, size_bytes: int, advice: int) -> bool:
+    """madvise(2): return whether the kernel took the hint."""
+    return bool(_LIBC.madvise(address, size_bytes, advice) == 0)
+
+
+def install_action(signal_number: int, action: int, old_action: int) -> None:
+    """sigaction(2) by addresses of libc's struct; 0 for none."""
+    if _LIBC.sigaction(signal_number, action or None, old_action or None):
+        raise _refused("sigaction", f"signal {signal_number}")
+
+
+def auxiliary_value(kind: int) -> int:
+    """getauxval(3)."""
+    return int(_LIBC.getauxval(kind))
+
+
+def request_amx() -> bool:
+    """Ask the kernel for AMX tile data for this process; return whether it is granted (it is asked once, at load)."""
+    return bool(_LIBC.syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA) == 0)
+
+
+def wake_all(word: int) -> None:
+    """futex(2): wake every thread that waits on the u32 at address `word`."""
+    _LIBC.syscall(
+        FUTEX_NUMBERS[os.uname().machine], ctypes.c_void_p(word), _FUTEX_WAKE_PRIVATE, 0x7FFFFFFF, None, None, 0
+    )
+
+
+def sealed_file(parts: "tuple[bytes | bytearray | memoryview, ...]") -> int:
+    """Return a descriptor of an anonymous file with the bytes of `parts` that nobody can change any more.
+
+    Raises:
+        ResourceError: no memory file can be made.
+    """
+    fd = -1
+    try:
+        try:
+            fd = os.memfd_create("ingot", _MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
+        except OSError:  # before Linux 6.3
+            fd = os.memfd_create("ingot", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
+        for part in parts:
+            view = memoryview(part).cast("B")
+            while view:
+                view = view[os.write(fd, view) :]
+        import fcntl
+
+        fcntl.fcntl(fd, _F_ADD_SEALS, _ALL_SEALS)
+    except OSError as error:
+        if fd >= 0:
+            os.close(fd)
+        raise ResourceError("no sealed memory file", "memfd_create", str(error), _MEMORY) from error
+    return fd
+
+
+_MEMORY = "free memory, or lift the limit of this process (ulimit -v, the container's memory)"
+
+
+def _refused(call: str, what: str) -> ResourceError:
+    number = ctypes.get_errno()
+    return ResourceError(f"the system refused {call}", what, os.strerror(number), _MEMORY)

@@ -1,0 +1,176 @@
+"""Properties of symbolic expressions: the canonical form means what it says."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingot_compiler.ir.dims import (
+    FUNCTIONS,
+    Dim,
+    coefficient,
+    dim_add,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    evaluate,
+    format_dim,
+    from_terms,
+    substitute,
+    symbol,
+    symbols_of,
+    terms_of,
+)
+from ingot_compiler.ir.parse_graph import parse_structure
+
+NAMES = ("s0", "s1", "h")
+Tree = int | str | tuple[str, "Tree", "Tree"]
+POSITIVE = st.fixed_dictionaries({name: st.integers(1, 40) for name in NAMES})
+LEAVES = st.integers(-12, 12) | st.sampled_from(NAMES)
+
+
+def _grow(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    plain = st.tuples(st.sampled_from(("add", "sub", "mul", "min", "max")), inner, inner)
+    # Divisors are sizes: positive numbers or symbols.
+    divisors = st.integers(1, 9) | st.sampled_from(NAMES)
+    return plain | st.tuples(st.sampled_from(("floordiv", "mod")), inner, divisors)
+
+
+TREES: st.SearchStrategy[Tree] = st.recursive(LEAVES, _grow, max_leaves=8)
+
+
+def build(tree: Tree) -> Dim:
+    """The expression of a tree, canonical at every step."""
+    if isinstance(tree, int):
+        return tree
+    if isinstance(tree, str):
+        return symbol(tree)
+    function, left, right = tree[0], build(tree[1]), build(tree[2])
+    if function == "sub":
+        return dim_add(left, dim_mul(right, -1))
+    return {"add": dim_add, "mul": dim_mul, **FUNCTIONS}[function](left, right)
+
+
+def value_of(tree: Tree, bindings: dict[str, int]) -> int:
+    """The tree's value in plain integers."""
+    if isinstance(tree, int):
+        return tree
+    if isinstance(tree, str):
+        return bindings[tree]
+    function, a, b = tree[0], value_of(tree[1], bindings), value_of(tree[2], bindings)
+    table = {"add": a + b, "sub": a - b, "mul": a * b, "min": min(a, b), "max": max(a, b)}
+    return table[function] if function in table else a // b if function == "floordiv" else a % b
+
+
+@given(TREES, POSITIVE)
+def test_the_canonical_form_keeps_the_value(tree: Tree, bindings: dict[str, int]) -> None:
+    """Simplification never changes a value, for positive sizes."""
+    assert evaluate(build(tree), bindings) == value_of(tree, bindings)
+
+
+@given(TREES, TREES, TREES)
+def test_sums_and_products_are_canonical(a: Tree, b: Tree, c: Tree) -> None:
+    """Equal polynomials are equal objects: commutative, associative, distributive, x - x = 0."""
+    x, y, z = build(a), build(b), build(c)
+    assert dim_add(x, y) == dim_add(y, x)
+    assert dim_mul(x, y) == dim_mul(y, x)
+    assert dim_add(dim_add(x, y), z) == dim_add(x, dim_add(y, z))
+    assert dim_mul(dim_mul(x, y), z) == dim_mul(x, dim_mul(y, z))
+    assert dim_mul(x, dim_add(y, z)) == dim_add(dim_mul(x, y), dim_mul(x, z))
+    assert dim_add(x, dim_mul(x, -1)) == 0
+    assert hash(dim_add(x, y)) == hash(dim_add(y, x))
+
+
+@given(TREES)
+def test_terms_are_sorted_and_never_zero(tree: Tree) -> None:
+    """The term table rebuilds the expression, holds no zero, and a bare constant is an int."""
+    dim = build(tree)
+    assert from_terms(dict(terms_of(dim))) == dim
+    assert all(factor for _, factor in terms_of(dim))
+    assert isinstance(dim, int) or any(monomial for monomial, _ in dim.terms)
+
+
+@given(TREES)
+def test_text_is_read_back(tree: Tree) -> None:
+    """The parser gives the same expression for the printed text."""
+    dim = build(tree)
+    graph, _ = parse_structure(f"graph() {{ x() {{d={format_dim(dim)}}} return }}")
+    assert graph.nodes[0].attribute("d") == dim
+
+
+@given(st.integers(-100, 100), st.integers(-9, 9))
+def test_division_of_integers(a: int, b: int) -> None:
+    """a = (a // b) * b + a % b, rounding to -infinity; a divisor of 0 gives 0."""
+    quotient, rest = dim_floordiv(a, b), dim_mod(a, b)
+    if b:
+        assert (quotient, rest) == (a // b, a % b)
+    else:
+        assert (quotient, rest) == (0, 0)
+
+
+@given(TREES, st.integers(1, 9), POSITIVE)
+def test_quotient_and_rest_make_the_whole(tree: Tree, divisor: int, bindings: dict[str, int]) -> None:
+    """x = floordiv(x, d) * d + mod(x, d) and 0 <= mod(x, d) < d."""
+    x = build(tree)
+    quotient, rest = (evaluate(f(x, divisor), bindings) for f in (dim_floordiv, dim_mod))
+    assert quotient * divisor + rest == evaluate(x, bindings)
+    assert 0 <= rest < divisor
+
+
+@given(TREES, st.integers(-9, 9).filter(bool))
+def test_multiples_divide_exactly(tree: Tree, divisor: int) -> None:
+    """floordiv(x * d, d) = x and mod(x * d, d) = 0 without a call left over."""
+    x = build(tree)
+    assert dim_floordiv(dim_mul(x, divisor), divisor) == x
+    assert dim_mod(dim_mul(x, divisor), divisor) == 0
+
+
+def test_division_by_a_symbol_that_is_zero() -> None:
+    """The documented rule: a quotient that cancels stays as if the symbol were not 0; one that does not gives 0."""
+    n, m = symbol("n"), symbol("m")
+    assert dim_floordiv(n * m, n) == m
+    assert evaluate(dim_floordiv(n + 1, m), {"n": 3, "m": 0}) == 0
+    assert evaluate(dim_mod(n + 1, m), {"n": 3, "m": 0}) == 0
+
+
+@given(TREES, TREES)
+def test_min_and_max_are_symmetric(a: Tree, b: Tree) -> None:
+    """min and max do not depend on the order of operands, and min + max is the sum when one is known."""
+    x, y = build(a), build(b)
+    assert dim_min(x, y) == dim_min(y, x)
+    assert dim_max(x, y) == dim_max(y, x)
+    assert dim_min(x, dim_add(x, 1)) == x
+    assert dim_max(x, dim_add(x, 1)) == dim_add(x, 1)
+
+
+@given(TREES, TREES, POSITIVE)
+def test_substitution_is_evaluation_in_steps(a: Tree, b: Tree, bindings: dict[str, int]) -> None:
+    """Replacing s0 by an expression and evaluating is evaluating with s0's value."""
+    inner = build(b)
+    value = evaluate(inner, bindings)
+    if value > 0:
+        replaced = substitute(build(a), {"s0": inner})
+        assert evaluate(replaced, bindings) == evaluate(build(a), {**bindings, "s0": value})
+
+
+@given(TREES, POSITIVE, st.integers(1, 40))
+def test_coefficient_is_the_slope(tree: Tree, bindings: dict[str, int], other: int) -> None:
+    """Where an expression is linear in a symbol, its coefficient is the difference quotient."""
+    dim = build(tree)
+    slope = coefficient(dim, "s0")
+    if slope is not None:
+        assert "s0" not in symbols_of(slope)
+        change = evaluate(dim, {**bindings, "s0": other}) - evaluate(dim, bindings)
+        assert change == evaluate(slope, bindings) * (other - bindings["s0"])
+
+
+@given(st.lists(TREES, max_size=4), POSITIVE)
+def test_element_counts_multiply(trees: list[Tree], bindings: dict[str, int]) -> None:
+    """dim_product is the product of the values; 1 for no dimension."""
+    product = 1
+    for tree in trees:
+        product *= value_of(tree, bindings)
+    assert evaluate(dim_product(tuple(map(build, trees))), bindings) == product

@@ -1,0 +1,91 @@
+"""The visible lists: which file registers which folder, and the way of one op through them.
+
+In: the registries. Out: file lists. Not done here: assertions (``test_registries``).
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.tidy.source import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """``folder`` is registered in ``listing``; ``helpers`` are files in it that are no entries."""
+
+    folder: str
+    listing: str
+    helpers: tuple[str, ...] = ()
+
+    def files(self) -> set[str]:
+        """Stems of the entries that lie in the folder."""
+        stems = {path.stem for path in (ROOT / self.folder).glob("*.py")}
+        return stems - {"__init__", Path(self.listing).stem, *self.helpers}
+
+    def listed(self) -> set[str]:
+        """Stems that the listing imports from the folder, or loads by name."""
+        tree = ast.parse((ROOT / self.listing).read_text(encoding="utf-8"))
+        package = self.folder.split("/", 1)[1].replace("/", ".")
+        names: set[str] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module == package:
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package + "."):
+                names.add((node.module or "").rsplit(".", 1)[1])
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_load":
+                names |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
+        return names - {*self.helpers}
+
+
+REGISTRIES = (
+    Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/ops/__init__.py"),
+    Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
+    Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("program",)),
+    Registry(
+        "compiler/ingot_compiler/lowering/memory",
+        "compiler/ingot_compiler/lowering/memory/__init__.py",
+        ("buffers", "check", "placing"),
+    ),
+    Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
+    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
+    Registry("compiler/ingot_compiler/codegen/math", "compiler/ingot_compiler/codegen/math/__init__.py", ("number",)),
+    Registry(
+        "compiler/ingot_compiler/codegen/support",
+        "compiler/ingot_compiler/codegen/support/__init__.py",
+        ("parts", "host"),
+    ),
+    Registry(
+        "build_rules/ingot_build_rules/rules",
+        "build_rules/ingot_build_rules/rules/registry.py",
+        (
+            "assembly", "compile_model", "constant_store", "interface", "model_source", "options", "output_file",
+            "stage_text", "stages", "variant", "weight_layout",
+        ),
+    ),
+)  # fmt: skip
+
+
+def path_of_op(onnx_op: str) -> tuple[str, ...]:
+    """List the files of one ONNX op from the model to machine code, as the registries lead, each with its list.
+
+    The core op has the ONNX op's name in lower case; its elementwise functions start with it.
+    """
+    from ingot_compiler.codegen.math import FUNCTIONS
+    from ingot_compiler.frontend.ops import OPS_BY_NAME as ONNX_OPS
+    from ingot_compiler.ir.ops import OPS_BY_NAME as CORE_OPS
+    from ingot_compiler.lowering.ops import ELEMENTS
+
+    core = onnx_op.lower()
+    emitters = [FUNCTIONS[name] for name in sorted(FUNCTIONS) if name == core or name.startswith(core + "_")]
+    objects = [ONNX_OPS[onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core], *emitters]
+    files: dict[str, None] = {}
+    for item in objects:
+        source = Path(inspect.getsourcefile(inspect.unwrap(item)) or "").resolve()
+        files[str(source.relative_to(ROOT))] = None
+        files[str((source.parent / "__init__.py").relative_to(ROOT))] = None
+    return tuple(files)

@@ -1,0 +1,161 @@
+"""Who may import whom, and what must not appear where; import-linter holds the same, less finely."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.tidy.source import modules
+
+# package -> packages of ours that it may import
+ALLOWED = {
+    "ingot": ("ingot", "ingot_build_rules", "ingot_compiler"),
+    "ingot_build_rules": ("ingot_build_rules", "ingot_compiler", "ingot_artifacts", "ingot_runtime"),
+    "ingot_compiler": ("ingot_compiler", "ingot_runtime.format"),
+    "ingot_artifacts": ("ingot_artifacts", "ingot_runtime.format", "ingot_runtime.errors"),
+    "ingot_runtime": ("ingot_runtime",),
+}
+# library -> the only places that may import it
+ONLY_IN = {
+    "onnx": ("ingot_compiler.frontend",),
+    "google": ("ingot_compiler.frontend",),
+    "llvmlite": ("ingot_compiler.codegen",),
+    "lark": ("ingot_compiler.ir",),
+    "ziglang": ("ingot_compiler.codegen",),
+    "rich": ("ingot_build_rules.cli",),
+    "diskcache": ("ingot_artifacts.store",),
+    "subprocess": ("ingot_compiler.codegen",),
+    "multiprocessing": ("ingot_compiler.codegen",),
+    "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
+    "pickle": (),
+    "marshal": (),
+    "shelve": (),
+}
+# Pure parts: a result there depends on arguments alone.
+PURE = (
+    "ingot_compiler.ir",
+    "ingot_compiler.passes",
+    "ingot_compiler.placement",
+    "ingot_compiler.lowering",
+    "ingot_compiler.targets",
+    "ingot_build_rules.engine.rule",
+    "ingot_build_rules.engine.content",
+)
+IMPURE_LIBRARIES = ("os", "time", "random", "secrets", "uuid", "datetime", "socket", "getpass", "platform", "locale")
+# module -> library and why it is pure all the same
+PURE_ALL_THE_SAME = {
+    (
+        "ingot_compiler.lowering.memory.hill_climb",
+        "random",
+    ): "its own generator with a stated seed, the same everywhere",
+}
+# `_sha2` is in the standard library from 3.12 on, `_sha256` before: `hashlib` costs OpenSSL at import.
+LOADER_LIBRARIES = ("numpy", "msgpack", "_sha2", "_sha256")
+SLOW_AT_IMPORT = (
+    "numpy", "msgpack", "dataclasses", "typing", "pathlib", "re", "json", "logging", "enum", "contextlib", "argparse",
+    "hashlib", "difflib", "inspect", "ctypes", "threading", "subprocess",
+)  # fmt: skip
+
+
+def _within(name: str, prefixes: tuple[str, ...]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
+
+
+def test_packages_import_along_the_arrows() -> None:
+    """build_rules -> (compiler | artifacts) -> the loader's format; the loader imports none of them."""
+    wrong = [
+        f"{module.path}:{line} imports {name}"
+        for module in modules()
+        for line, name in module.imports()
+        if name.startswith("ingot") and not _within(name, ALLOWED[module.name.split(".")[0]])
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("library", sorted(ONLY_IN))
+def test_a_library_is_used_in_its_place_only(library: str) -> None:
+    """Each heavy or dangerous library has one place; pickle and its like have none."""
+    wrong = [
+        f"{module.path}:{line} imports {name}"
+        for module in modules()
+        for line, name in module.imports()
+        if _within(name, (library,)) and not _within(module.name, ONLY_IN[library])
+    ]
+    assert wrong == []
+
+
+def test_pure_parts_look_at_nothing_but_their_arguments() -> None:
+    """No clock, randomness, environment or file system in intermediate code, passes, lowering, targets, keys."""
+    wrong = [
+        f"{module.path}:{line} imports {name}"
+        for module in modules()
+        if _within(module.name, PURE)
+        for line, name in module.imports()
+        if _within(name, IMPURE_LIBRARIES) and (module.name, name) not in PURE_ALL_THE_SAME
+    ]
+    assert wrong == []
+
+
+def test_nothing_reads_the_environment() -> None:
+    """No environment variable changes a result anywhere in the packages."""
+    wrong = [
+        f"{module.path}:{node.lineno}"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
+    ]
+    assert wrong == []
+
+
+def test_the_loader_needs_the_standard_library_numpy_and_msgpack() -> None:
+    """The device side depends on nothing else."""
+    import sys
+
+    wrong = [
+        f"{module.path}:{line} imports {name}"
+        for module in modules("ingot_runtime")
+        for line, name in module.imports()
+        if name.split(".")[0] not in (*sys.stdlib_module_names, *LOADER_LIBRARIES, "ingot_runtime")
+    ]
+    assert wrong == []
+
+
+def test_the_loader_imports_light_modules_at_its_top() -> None:
+    """What ``import ingot_runtime`` runs names no module that costs milliseconds."""
+    wrong = [
+        f"{module.path}:{statement.lineno}"
+        for module in modules("ingot_runtime")
+        if module.name in ("ingot_runtime", "ingot_runtime.errors")
+        for statement in module.tree.body
+        if isinstance(statement, ast.Import | ast.ImportFrom)
+        for name in (
+            [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else [statement.module]
+        )
+        if name and name.split(".")[0] in SLOW_AT_IMPORT
+    ]
+    assert wrong == []
+
+
+def test_the_engine_has_no_word_of_models() -> None:
+    """The build engine would serve any other build as well."""
+    words = ("onnx", "tensor", "kernel", "weight", "graph", "numpy", "llvm", "model", "neural")
+    wrong = [
+        f"{module.path}: {word}"
+        for module in modules("ingot_build_rules.engine")
+        for word in words
+        if word in module.text.lower()
+    ]
+    assert wrong == []
+
+
+def test_libraries_do_not_print() -> None:
+    """Text for people comes from the command alone."""
+    wrong = [
+        f"{module.path}:{node.lineno}"
+        for module in modules()
+        if not _within(module.name, ("ingot_build_rules.cli", "ingot_runtime.command"))
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert wrong == []

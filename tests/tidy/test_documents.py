@@ -1,0 +1,64 @@
+"""Every shell block of README and docs runs as written, in the order of its file."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.source import ROOT
+
+DOCUMENTS = tuple(
+    str(path.relative_to(ROOT))
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "runtime").glob("*.md")])
+)
+_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# start of a command -> why it is not run here
+NOT_RUN = {
+    "git clone": "fetches over the network",
+    "pip install": "fetches over the network; .ci/run does it",
+    "python -m pip install": "fetches over the network; .ci/run does it",
+    "python3 -m venv": "the tests run in the environment that it makes",
+    "make": "runs these very tests; .ci/run does it",
+}
+SECONDS_MAX = 300
+
+
+def shell_blocks(document: str) -> list[str]:
+    """Return the shell blocks of a document without the commands of ``NOT_RUN``; a leading ``$ `` is the prompt."""
+    blocks: list[str] = []
+    for found in _BLOCK.finditer((ROOT / document).read_text(encoding="utf-8")):
+        lines = [line.removeprefix("$ ") for line in found[1].splitlines()]
+        blocks.append("\n".join(line for line in lines if not line.startswith(tuple(NOT_RUN))))
+    return [block for block in blocks if block.strip()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_shell_blocks_run_as_written(document: str, tmp_path: Path) -> None:
+    """All blocks of one document, one after the other in one folder with the examples beside, end without error."""
+    for name in ("examples", "build_rules", "compiler", "artifacts", "runtime", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    script = "set -eu\n" + "\n".join(shell_blocks(document))
+    done = subprocess.run(
+        ["/bin/sh", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS_MAX,
+        check=False,
+    )
+    assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
+
+
+def test_blocks_are_found(tmp_path: Path) -> None:
+    """The prompt goes, excepted commands go, other blocks are left alone."""
+    text = "```sh\n$ make demo\n$ ingot --help\n```\n\n```python\nimport ingot\n```\n"
+    path = tmp_path / "page.md"
+    path.write_text(text)
+    assert shell_blocks(str(path)) == ["ingot --help"]

@@ -1,0 +1,40 @@
+"""One new file and one line: every file of a registered folder is in its list, and every entry has its file."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ingot_build_rules.cli.verbs import VERBS
+from ingot_build_rules.rules.stage_text import STAGE_TEXTS
+from ingot_build_rules.rules.stages import STAGES
+from tests.tidy.registries import REGISTRIES, Registry, path_of_op
+from tests.tidy.source import ROOT, modules
+
+CLI_HELPERS = {"arrays", "console", "main", "progress", "usage", "verbs"}
+
+
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.folder)
+def test_files_and_lists_agree(registry: Registry) -> None:
+    """A file that nobody lists is dead; a listed name without a file does not exist."""
+    assert registry.files() == registry.listed()
+
+
+def test_verbs_and_modules_agree() -> None:
+    """Every verb has its module, and every module of the command is a verb or a named helper."""
+    stems = {module.name.rsplit(".", 1)[1] for module in modules("ingot_build_rules.cli")} - {"cli"}
+    assert stems - CLI_HELPERS == {name for name, _ in VERBS}
+
+
+def test_every_stage_has_a_text() -> None:
+    """What ``--to`` offers can be printed."""
+    assert tuple(STAGE_TEXTS) == STAGES
+
+
+def test_the_way_of_gelu_is_as_contributing_says() -> None:
+    """CONTRIBUTING lists exactly the files that the registries lead through, in that order."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("Gelu", 1)[1].split("\n## ", 1)[0]
+    listed = [path for path in re.findall(r"`((?:compiler|build_rules)/[\w/]+\.py)`", section) if "test" not in path]
+    assert tuple(dict.fromkeys(listed)) == path_of_op("Gelu")

@@ -1,0 +1,137 @@
+"""Sizes, docstrings and words, as CONTRIBUTING states them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from tests.tidy.source import ROOT, Module, is_public, modules
+
+FILE_LINES_MAX = 500
+TEST_FILE_LINES_MAX = 800
+FUNCTION_LINES_MAX = 60
+# path::function -> why it may be longer; the list may only shrink
+LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FILES: dict[str, str] = {}
+# One word per idea (DESIGN 11): banned word -> the word to use
+SYNONYMS = {
+    r"artefacts?": "artifact",
+    r"blobs?": "artifact, or bytes",
+    r"arenas?": "pool",
+    r"flavou?rs?": "variant",
+    r"codelets?": "kernel",
+    r"colou?rs?": "variant",
+}
+_MARKERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+_HEAD = ("In:", "Out:", "Not done here:")
+
+
+def _functions(module: Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _named(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    """Yield public functions and classes of the module, and public methods of public classes."""
+    for node in module.tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name, node
+            if isinstance(node, ast.ClassDef):
+                for inner in node.body:
+                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                        yield f"{node.name}.{inner.name}", inner
+
+
+def test_each_module_says_what_comes_in_and_out() -> None:
+    """Every file with code opens with a docstring of In, Out and Not done here."""
+    wrong = [
+        module.path
+        for module in modules()
+        if is_public(module) and module.text.strip()
+        if not all(word in (ast.get_docstring(module.tree) or "") for word in _HEAD)
+    ]
+    assert wrong == []
+
+
+def test_public_names_have_docstrings() -> None:
+    """Every public function, class and method says what it does; an override inherits its text."""
+    wrong = [
+        f"{module.path}: {name}"
+        for module in modules()
+        if is_public(module)
+        for name, node in _named(module)
+        if not ast.get_docstring(node) and not _is_overload(node)
+    ]
+    assert wrong == []
+
+
+def _is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    return any(
+        ast.unparse(decorator).endswith(("overload", "override", ".setter")) for decorator in node.decorator_list
+    )
+
+
+def test_files_are_short() -> None:
+    """A file holds one idea: at most 500 lines, tests 800."""
+    wrong = [
+        f"{module.path}: {module.text.count(chr(10))} lines"
+        for module in modules()
+        if module.text.count("\n") > FILE_LINES_MAX and module.path not in LONG_FILES
+    ]
+    wrong += [
+        f"{path}: {path.read_text().count(chr(10))} lines"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        if path.read_text().count("\n") > TEST_FILE_LINES_MAX
+    ]
+    assert wrong == []
+
+
+def test_functions_are_short() -> None:
+    """A function fits on a screen: at most 60 lines."""
+    wrong = [
+        f"{module.path}::{node.name}: {(node.end_lineno or 0) - node.lineno + 1} lines"
+        for module in modules()
+        for node in _functions(module)
+        if (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES_MAX
+        and f"{module.path}::{node.name}" not in LONG_FUNCTIONS
+    ]
+    assert wrong == []
+
+
+def test_exemptions_are_needed() -> None:
+    """An exemption that nothing needs any more is removed."""
+    by_path = {module.path: module for module in modules()}
+    assert [path for path in LONG_FILES if path not in by_path] == []
+    assert [entry for entry in LONG_FUNCTIONS if entry.split("::")[0] not in by_path] == []
+
+
+def test_no_markers_of_unfinished_work() -> None:
+    """What is not done is an issue, not a comment."""
+    wrong = [f"{module.path}: {found[0]}" for module in modules() for found in [_MARKERS.search(module.text)] if found]
+    assert wrong == []
+
+
+def test_one_word_per_idea() -> None:
+    """Synonyms of the glossary's words do not appear."""
+    wrong = [
+        f"{module.path}: {word} (say {better})"
+        for module in modules()
+        for word, better in SYNONYMS.items()
+        if re.search(rf"\b{word}\b", module.text, re.IGNORECASE)
+    ]
+    assert wrong == []
+
+
+def test_each_test_states_its_property() -> None:
+    """Every test function has a docstring, and no test is skipped."""
+    wrong: list[str] = []
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node):
+                wrong.append(f"{path.relative_to(ROOT)}::{node.name}")
+            if isinstance(node, ast.Attribute) and node.attr in ("skip", "skipif", "importorskip"):
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} skips")
+    assert wrong == []

@@ -1,0 +1,76 @@
+"""Runs loop programs as machine code in this process.
+
+In: a program, a target, arrays. Out: the arrays, written to. Not done here: assertions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot_compiler.codegen.kernel import kernel_module
+from ingot_compiler.codegen.llvm import host_target, load_in_process
+from ingot_compiler.ir.dims import evaluate
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.targets.target import Target, parse_target
+
+Array = npt.NDArray[Any]
+_HOST = host_target()
+# Every level that this machine can run.
+LEVELS = [
+    level
+    for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+    if _HOST.arch == "x86-64" and set(parse_target(level).features) <= set(_HOST.features)
+] or [str(_HOST)]
+BEST = LEVELS[-1]
+
+_ALIGN_BYTES = 64
+_KERNEL = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+)
+
+
+def aligned(values: npt.ArrayLike, dtype: npt.DTypeLike = np.float32) -> Array:
+    """A copy at a 64-byte boundary, with NaN behind its end: reading too far spoils a result."""
+    source = np.asarray(values, dtype=dtype)
+    raw = np.full(source.nbytes + 16 * _ALIGN_BYTES, 0xFF, np.uint8)
+    start = -raw.ctypes.data % _ALIGN_BYTES
+    array: Array = raw[start : start + source.nbytes].view(source.dtype).reshape(source.shape)
+    array[...] = source
+    return array
+
+
+def normal(shape: Sequence[int], seed: int, dtype: npt.DTypeLike = np.float32) -> Array:
+    """Normally distributed numbers."""
+    return aligned(np.random.default_rng(seed).standard_normal(tuple(shape)), dtype)
+
+
+def empty(shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
+    """An output, full of a number that no test expects."""
+    return aligned(np.full(tuple(shape), 12345.0), dtype)
+
+
+class Kernel:
+    """A compiled program."""
+
+    def __init__(self, program: LoopProgram, target: Target) -> None:
+        self.program = program
+        module = kernel_module(program, target)
+        self.text = module.text
+        self._engine = load_in_process(module.text, target)
+        self._function = _KERNEL(self._engine.get_function_address(module.symbol))
+
+    def run(self, arrays: Sequence[Array], scalars: Sequence[int] = (), parts: int = 1) -> None:
+        """Run the whole range of the index, cut into ``parts`` calls with scratch of their own, last part first."""
+        bindings = dict(zip(self.program.scalars, scalars, strict=True))
+        extent = evaluate(self.program.extent, bindings)
+        for part in reversed(range(parts)):
+            scratch = aligned(np.full(evaluate(self.program.scratch_bytes, bindings), 0xFF, np.uint8), np.uint8)
+            buffers = (ctypes.c_uint64 * len(arrays))(*(array.ctypes.data for array in arrays))
+            numbers = (ctypes.c_int64 * max(1, len(scalars)))(*scalars)
+            first, last = extent * part // parts, extent * (part + 1) // parts
+            assert self._function(buffers, numbers, first, last, scratch.ctypes.data) == 0

@@ -1,0 +1,178 @@
+"""Objects and images: same bytes everywhere, and everything that an image must not contain is refused."""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.unit.support_harness import support_object
+
+from ingot_compiler.codegen.link import link_image
+from ingot_compiler.codegen.object import assembly_text, compile_object, compile_objects
+from ingot_compiler.codegen.support import SUPPORT_EXPORTS
+from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.targets.target import parse_target
+from ingot_runtime.format import abi
+
+_TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4+amx-bf16", "aarch64", "riscv64"]
+_KERNEL = """
+@table = private constant [4 x i32] [i32 5, i32 6, i32 7, i32 8]
+define i32 @k(ptr %b, ptr %s, i64 %first, i64 %last, ptr %x) {
+  %p = getelementptr i32, ptr @table, i64 %first
+  %v = load i32, ptr %p
+  ret i32 %v
+}
+"""
+
+_THREAD_LOCAL = """
+@g = thread_local global i32 0
+declare ptr @llvm.threadlocal.address(ptr)
+define ptr @k() {
+  %p = call ptr @llvm.threadlocal.address(ptr @g)
+  ret ptr %p
+}
+"""
+
+
+@pytest.mark.parametrize("text", _TARGETS)
+def test_an_image_starts_with_its_table(text: str) -> None:
+    """Header, exports, kernels; sizes are multiples of the target's page; the bytes do not depend on object order."""
+    target = parse_target(text)
+    objects = [("kernel", compile_object(_KERNEL, target)), ("support", support_object(target))]
+    image = link_image(objects, ["k"], SUPPORT_EXPORTS, target)
+    assert image == link_image(objects[::-1], ["k"], SUPPORT_EXPORTS, target)
+    names = (*abi.IMAGE_HEADER, *abi.EXPORTS)
+    words = dict(zip(names, struct.unpack_from(f"<{len(names)}I", image), strict=True))
+    assert (words["magic"], words["abi"]) == (abi.IMAGE_MAGIC, abi.ABI_VERSION)
+    assert (words["export_count"], words["kernel_count"]) == (len(abi.EXPORTS), 1)
+    assert len(image) % target.page_bytes == words["text_bytes"] % target.page_bytes == 0
+    for name in abi.EXPORTS:
+        assert (0 < words[name] < words["text_bytes"]) == (name in SUPPORT_EXPORTS)
+
+
+@pytest.mark.parametrize("text", ["x86-64-v4", "aarch64"])
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("declare void @foo()\ndefine i32 @k() { call void @foo()\n ret i32 0 }", "undefined symbol foo in a code image"),
+        ("@g = global i32 1\ndefine ptr @k() { ret ptr @g }", "a code image does not link"),
+        ("@g = global i32 0\ndefine ptr @k() { ret ptr @g }", "a code image does not link"),
+        ("@g = constant [2 x ptr] [ptr @k, ptr @k]\ndefine ptr @k() { ret ptr @g }", "a code image does not link"),
+        ("@g = external global i32\ndefine ptr @k() { ret ptr @g }", "undefined symbol g in a code image"),
+        (_THREAD_LOCAL, "a code image does not link"),
+        ("define i32 @other() { ret i32 0 }", "undefined symbol k in a code image"),
+    ],
+)  # fmt: skip
+def test_forbidden_code_is_refused(text: str, code: str, message: str) -> None:
+    """Undefined symbols are named; writable data and run-time relocations do not link."""
+    target = parse_target(text)
+    with pytest.raises(InternalError) as caught:
+        link_image([("hop", compile_object(code, target))], ["k"], {}, target)
+    assert str(caught.value).startswith(message)
+
+
+def test_the_error_names_the_function() -> None:
+    """Where an undefined symbol is used is part of the message."""
+    target = parse_target("x86-64-v3")
+    code = "declare float @expf(float)\ndefine float @k(float %x) { %y = call float @expf(float %x)\n ret float %y }"
+    with pytest.raises(InternalError, match=r"where: layer 3:\(k\)"):
+        link_image([("layer 3", compile_object(code, target))], ["k"], {}, target)
+
+
+def test_same_bytes_from_another_folder_and_hash_seed(tmp_path: Path) -> None:
+    """Neither the working folder, nor TMPDIR, nor the hash seed reach the image."""
+    program = (
+        "import hashlib\n"
+        "from ingot_compiler.codegen.link import link_image\n"
+        "from ingot_compiler.codegen.object import compile_objects\n"
+        "from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module\n"
+        "from ingot_compiler.targets.target import parse_target\n"
+        "target = parse_target('x86-64-v3')\n"
+        "objects = compile_objects([('s', support_module(target))], target, 1)\n"
+        "print(hashlib.sha256(link_image(list(objects.items()), [], SUPPORT_EXPORTS, target)).hexdigest())\n"
+    )
+    digests: set[str] = set()
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        environment = {"PYTHONHASHSEED": seed, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(done.stdout)
+        assert list(folder.iterdir()) == []
+    assert len(digests) == 1
+
+
+def modules() -> list[tuple[str, str]]:
+    """Modules of different lengths."""
+    return [
+        (f"m{number}", "\n".join(f"define i32 @f{number}_{i}(i32 %x) {{\n %y = mul i32 %x, {i}\n ret i32 %y\n}}" for i in range(number)))
+        for number in range(1, 9)
+    ]  # fmt: skip
+
+
+def test_objects_do_not_depend_on_the_number_of_workers() -> None:
+    """The same bytes in the same order from 1, 2 and 3 processes."""
+    target = parse_target("x86-64-v4")
+    alone = compile_objects(modules(), target, 1)
+    assert list(alone) == [name for name, _ in modules()]
+    for workers in (2, 3):
+        assert list(compile_objects(modules(), target, workers).items()) == list(alone.items())
+    assert compile_objects([], target, 4) == {}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_first_refused_module_is_named(workers: int) -> None:
+    """Of several wrong modules, the first in order is reported, whoever compiled it."""
+    wrong = "define i32 @f() { ret i64 0 }"
+    with pytest.raises(InternalError) as caught:
+        compile_objects([*modules(), ("first", wrong), ("second", wrong)], parse_target("x86-64-v2"), workers)
+    assert str(caught.value).startswith("LLVM rejected generated code\n  where: code of first\n")
+
+
+def test_assembly_uses_the_target(tmp_path: Path) -> None:
+    """`assembly_text` is the code of the target: zmm registers on v4, none on v3."""
+    del tmp_path
+    text = """
+define void @k(ptr %a) {
+  %x = load <16 x float>, ptr %a, align 4
+  %y = fadd <16 x float> %x, %x
+  store <16 x float> %y, ptr %a, align 4
+  ret void
+}"""
+    assert "%zmm0" in assembly_text(text, parse_target("x86-64-v4"))
+    assert "%ymm0" in assembly_text(text, parse_target("x86-64-v3"))
+    assert "fadd" in assembly_text(text, parse_target("aarch64"))
+
+
+def test_interrupting_a_parallel_compilation_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C to the whole group ends in one KeyboardInterrupt; no worker stays or says anything."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import signal\n"
+        "from ingot_compiler.codegen.object import compile_objects\n"
+        "from ingot_compiler.targets.target import parse_target\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "text = chr(10).join(f'define i32 @f{i}(i32 %x) {{ ret i32 {i} }}' for i in range(500))\n"
+        "print('ready', flush=True)\n"
+        "compile_objects([(f'm{i}', text) for i in range(500)], parse_target('x86-64-v3'), 2)\n"
+    )
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    child = subprocess.Popen(
+        [sys.executable, program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    child.stdout.readline()
+    time.sleep(0.5)
+    os.killpg(child.pid, signal.SIGINT)
+    errors = child.communicate(timeout=20)[1]
+    assert errors.count("Traceback") == 1
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)

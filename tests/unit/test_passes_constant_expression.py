@@ -1,0 +1,244 @@
+"""Constant expressions: what is folded, how it is cut out, and that its bytes are the same on every machine."""
+
+import hashlib
+import importlib
+import os
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import Attribute, Graph
+from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.constant_expression import constant_values, evaluate, extract
+from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
+
+# Private in numpy, and the only place that says which extensions this build can use.
+multiarray: Any = importlib.import_module("numpy._core._multiarray_umath")
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3.4e38, -1.5)
+
+
+def contents(digest: str, dtype: str, size: int) -> Array:
+    """Deterministic numbers by digest, special ones between them."""
+    draw = np.random.default_rng(int.from_bytes(hashlib.sha256(digest.encode()).digest()[:4], "little"))
+    if dtype[0] in "iu":
+        return draw.integers(0, 100, size).astype(dtype.replace("i", "int").replace("u", "uint"))
+    if dtype == "bf16":
+        return draw.integers(0, 1 << 16, size).astype(np.uint16)
+    numbers = draw.normal(size=size)
+    numbers[:: max(size // 16, 1)] = np.resize(SPECIAL, numbers[:: max(size // 16, 1)].size)
+    with np.errstate(over="ignore"):
+        return numbers.astype(STORAGE_DTYPES[dtype])
+
+
+class Weights:
+    """A builder of constants and the reader that goes with it."""
+
+    def __init__(self, inputs: Sequence[TensorType] = ()) -> None:
+        self.builder = GraphBuilder(inputs)
+        self.arrays: dict[str, Array] = {}
+
+    def constant(self, digest: str, dtype: str, *shape: int) -> int:
+        """A constant node; its bytes follow from the digest."""
+        self.arrays[digest] = contents(digest, dtype, int(np.prod(shape)))
+        return self.add("constant", (), digest=digest, dtype=dtype, shape=shape)
+
+    def add(self, op: str, operands: Sequence[int], **attributes: Attribute) -> int:
+        """Any node."""
+        return self.builder.add(op, operands, attributes)
+
+    def read(self, digest: str) -> memoryview:
+        """The reader; its memory is read-only, as a mapped file's."""
+        return memoryview(self.arrays[digest].tobytes())
+
+
+def folded_batch_norm() -> tuple[Graph, Weights]:
+    """A convolution and a batch norm, folded."""
+    weights = Weights([TensorType("f32", (1, 8, 5, 5))])
+    kernel = weights.constant("kernel", "f32", 16, 8, 3, 3)
+    window = {"strides": (1, 1), "pads_before": (1, 1), "pads_after": (1, 1), "dilations": (1, 1)}
+    value = weights.add("conv", (0, kernel), groups=1, **window)
+    parameters = [weights.constant(name, "f32", 16) for name in ("scale", "bias", "mean")]
+    weights.arrays["variance"] = np.abs(contents("variance", "f32", 16))
+    variance = weights.add("constant", (), digest="variance", dtype="f32", shape=(16,))
+    value = weights.add("batch_norm", (value, *parameters, variance), epsilon=1e-5)
+    return fold_batch_norm(weights.builder.finish((value,))), weights
+
+
+def everything() -> tuple[Graph, Weights]:
+    """One expression with every foldable op."""
+    weights = Weights()
+    add = weights.add
+    first, second = (weights.constant(name, "f32", 64, 96) for name in "ab")
+    value = add("add", (add("mul", (first, second)), add("neg", (second,))))
+    value = add("div", (value, add("sqrt", (add("abs", (first,)),))))
+    value = add("min", (value, add("max", (second, add("sub", (first, second))))))
+    value = add("add", (value, add("reciprocal", (second,))))
+    value = add("reshape", (add("transpose", (value,), permutation=(1, 0)),), shape=(8, 12, 64))
+    value = add("slice", (value,), starts=(7, 1, 0), sizes=(4, 10, 32), steps=(-2, 1, 2))
+    zero = add("literal", (), dtype="f32", shape=(), value=(0.5,))
+    value = add("pad", (value, zero), before=(1, 0, 0), after=(0, 0, 2), mode="constant")
+    value = add("pad", (value, zero), before=(0, 1, 0), after=(0, 1, 0), mode="reflect")
+    index = weights.constant("i", "i64", 3)
+    value = add(
+        "gather",
+        (
+            value,
+            add(
+                "sub",
+                (
+                    add("min", (index, add("literal", (), dtype="i64", shape=(), value=(4,)))),
+                    add("literal", (), dtype="i64", shape=(1,), value=(5,)),
+                ),
+            ),
+        ),
+        axis=0,
+    )
+    value = add("concat", (value, value), axis=2)
+    value = add("mul", (value, add("broadcast_to", (zero,), shape=(3, 12, 68))))
+    wide = add("cast", (weights.constant("h", "f16", 68),), dtype="f64")
+    narrow = add("cast", (add("sqrt", (wide,)),), dtype="f32")
+    value = add("add", (value, narrow))
+    value = add("add", (value, add("cast", (weights.constant("n", "i32", 12, 1),), dtype="f32")))
+    value = add("add", (value, add("cast", (weights.constant("w", "bf16", 68),), dtype="f32")))
+    return weights.builder.finish((value,)), weights
+
+
+def digest_of(graph: Graph, weights: Weights) -> str:
+    """sha256 of the folded bytes of the graph's first constant output."""
+    (value,) = graph.outputs
+    return hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
+
+
+def enabled_features() -> str:
+    """The vector extensions that this process's numpy uses."""
+    return " ".join(name for name in multiarray.__cpu_dispatch__ if multiarray.__cpu_features__.get(name))
+
+
+def all_digests() -> str:
+    """One line for the whole module, printed by the processes that run with fewer features."""
+    graph, weights = folded_batch_norm()
+    conv = next(node for node in graph.nodes if node.op == "conv")
+    bound = [hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest() for value in conv.operands[1:]]
+    return " ".join([*bound, digest_of(*everything())])
+
+
+def test_folded_batch_norm_is_constant() -> None:
+    """The new weights and bias are constant expressions; the input and the convolution are not."""
+    graph, _ = folded_batch_norm()
+    conv = next(node for node in graph.nodes if node.op == "conv")
+    assert set(conv.operands[1:]) <= constant_values(graph)
+    assert not {0, *conv.results} & constant_values(graph)
+
+
+@pytest.mark.parametrize("make", [folded_batch_norm, everything])
+def test_evaluation_agrees_with_the_interpreter(make: Callable[[], tuple[Graph, Weights]]) -> None:
+    """The folded bytes are the numbers of the reference, NaN for NaN."""
+    graph, weights = make()
+    for value in sorted(constant_values(graph)):
+        expression = extract(graph, value)
+        dtype = STORAGE_DTYPES[graph.types[value].dtype]
+        found = np.frombuffer(evaluate(expression, weights.read), dtype)
+        (expected,) = interpret(expression, (), weights.read)
+        np.testing.assert_array_equal(found, expected.ravel())
+
+
+def test_equal_expressions_are_equal_graphs() -> None:
+    """Numbering, sources and marks of the surrounding graph leave no trace: one artifact for equal layers."""
+    found: list[Graph] = []
+    for swap in (False, True):
+        weights = Weights([TensorType("f32", (2,))])
+        order = ("b", "a") if swap else ("a", "b")
+        constants = {name: weights.constant(name, "f32", 2) for name in order}
+        weights.builder.add("relu", (0,), {})
+        value = weights.builder.add("mul", (constants["a"], constants["b"]), {}, (3,), "acc" if swap else "")
+        found.append(extract(weights.builder.finish((value,)), value))
+    assert found[0] == found[1]
+    assert found[0].inputs == ()
+
+
+def test_what_is_left_to_run_time() -> None:
+    """Functions that differ between machines, f16 arithmetic, floats to integers, symbols, and what grows too much."""
+    weights = Weights([TensorType("f32", (symbol("s0"),))])
+    big, half = weights.constant("a", "f32", 1024), weights.constant("h", "f16", 4)
+    left = [
+        weights.add("exp", (big,)),
+        weights.add("matmul", (weights.constant("m", "f32", 4, 4), weights.constant("n", "f32", 4, 4))),
+        weights.add("add", (half, half)),
+        weights.add("cast", (big,), dtype="i32"),
+        weights.add("broadcast_to", (weights.constant("o", "f32", 1),), shape=(symbol("s0"),)),
+        weights.add("broadcast_to", (big,), shape=(300, 1024)),
+    ]
+    left.append(weights.add("neg", (left[0],)))
+    taken = [
+        weights.add("broadcast_to", (big,), shape=(200, 1024)),
+        weights.add("cast", (half,), dtype="f32"),
+        weights.add("iota", (), dtype="i64", length=7),
+    ]
+    found = constant_values(weights.builder.finish((*left, *taken)))
+    assert not found & set(left)
+    assert found >= set(taken)
+
+
+def test_a_constant_index_out_of_range_names_itself() -> None:
+    """Folding never reads outside of a constant."""
+    weights = Weights()
+    index = weights.add("literal", (), dtype="i64", shape=(2,), value=(0, 5))
+    value = weights.add("gather", (weights.constant("a", "f32", 5), index), axis=0)
+    with pytest.raises(ModelError, match="out of range"):
+        digest_of(weights.builder.finish((value,)), weights)
+
+
+def test_a_plain_constant_is_not_copied() -> None:
+    """Reshapes and slices of leading rows give a view of the reader's memory."""
+    weights = Weights()
+    value = weights.add("reshape", (weights.constant("a", "f32", 64, 64),), shape=(4096,))
+    kept = weights.read("a")
+    result = evaluate(extract(weights.builder.finish((value,)), value), lambda digest: kept)
+    assert np.shares_memory(np.frombuffer(kept, np.uint8), np.frombuffer(result, np.uint8))
+    assert result.readonly
+
+
+def test_memory_stays_near_the_result() -> None:
+    """Scaling 16 MiB of weights takes one buffer of that size, however many steps it has."""
+    weights = Weights()
+    kernel = weights.constant("a", "f32", 2048, 2048)
+    factor = weights.constant("f", "f32", 2048, 1)
+    value = kernel
+    for _ in range(4):
+        value = weights.add("mul", (value, factor))
+    expression = extract(weights.builder.finish((value,)), value)
+    buffers = {digest: array.data.cast("B") for digest, array in weights.arrays.items()}
+    tracemalloc.start()
+    evaluate(expression, buffers.__getitem__)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 1.1 * (16 << 20)
+
+
+def test_same_bytes_under_other_dispatch_levels() -> None:
+    """numpy folds the same bytes with all, some and none of the vector extensions that it could use."""
+    folder = Path(__file__).parents[2]
+    path = os.pathsep.join(str(folder / name) for name in ("compiler", "runtime"))
+    code = f"import runpy; m = runpy.run_path({__file__!r}); print(m['enabled_features']()); print(m['all_digests']())"
+    features: Sequence[str] = multiarray.__cpu_dispatch__
+    found: dict[str, str] = {}
+    for disabled in ("", " ".join(features[1:]), " ".join(features)):
+        environment = {"PATH": os.defpath, "PYTHONPATH": path, "NPY_DISABLE_CPU_FEATURES": disabled}
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        enabled, digests = run.stdout.splitlines()
+        assert not set(enabled.split()) & set(disabled.split())
+        found[enabled] = digests
+    assert set(found.values()) == {all_digests()}
+    assert "" in found

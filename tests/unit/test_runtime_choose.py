@@ -1,0 +1,140 @@
+"""Which variant runs: the best that the machine can, never one that it cannot, and the missing names otherwise."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ingot_runtime
+from ingot_artifacts.bundle.write import write_bundle
+from ingot_runtime.format.features import LEVELS
+from ingot_runtime.format.plan import DevicePlan, Plan, VariantPlan
+from ingot_runtime.loader import cpu
+from ingot_runtime.loader.choose import choose_variant, level_of
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+
+V2, V3, V4 = (frozenset(LEVELS[f"x86-64-v{level}"]) for level in (2, 3, 4))
+AMX = ("amx-bf16", "amx-tile")
+
+
+def plan_of(*variants: tuple[str, int, frozenset[str]]) -> Plan:
+    made = tuple(VariantPlan(target, rank, tuple(sorted(needs)), 0, (0,), ()) for target, rank, needs in variants)
+    return Plan("m", (DevicePlan("host", "host", 0),), (), (), (), made)
+
+
+PLAN = plan_of(("x86-64-v2", 100, V2), ("x86-64-v4", 300, V4), ("x86-64-v3", 200, V3))
+
+
+def never() -> bool:
+    raise AssertionError("AMX was asked for without need")
+
+
+def chosen(features: frozenset[str], plan: Plan = PLAN, wished: str | None = None) -> str:
+    return plan.variants[choose_variant(plan, features, "x86-64", wished, "m.ingot", never)].target
+
+
+def test_best_that_is_left() -> None:
+    """Taking one feature away takes exactly the variants that need it."""
+    assert chosen(V4) == "x86-64-v4"
+    assert chosen(V4 | {"avx512bf16"}) == "x86-64-v4"
+    for feature in V4 - V3:
+        assert chosen(V4 - {feature}) == "x86-64-v3"
+    for feature in V3 - V2:
+        assert chosen(V4 - {feature}) == "x86-64-v2"
+
+
+def test_refusal_names_what_is_missing() -> None:
+    """The message names every missing feature, what the machine is, and what to compile for; exit code 5."""
+    plan = plan_of(("x86-64-v3", 200, V3), ("x86-64-v4", 300, V4))
+    with pytest.raises(ingot_runtime.IncompatibleError) as caught:
+        chosen(V3 - {"fma", "movbe"} | {"avx512f"}, plan)
+    assert str(caught.value) == (
+        "no variant of m.ingot can run here: x86-64-v4 lacks avx512bw, avx512cd, avx512dq, avx512vl, fma, movbe; "
+        "x86-64-v3 lacks fma, movbe\n"
+        "  where: m.ingot\n"
+        "  why: this machine: x86-64-v2 (avx, avx2, avx512f, bmi1, bmi2, cx16, f16c, lahf, lzcnt, popcnt, sse3, sse4.1, "
+        "sse4.2, ssse3)\n"
+        "  do: compile with --target x86-64-v2"
+    )
+    assert caught.value.exit_code == 5
+
+
+def test_wish_may_only_go_down() -> None:
+    """A wished variant is taken if it can run, refused if not, and suggested if misspelled."""
+    assert chosen(V4, wished="x86-64-v2") == "x86-64-v2"
+    with pytest.raises(ingot_runtime.IncompatibleError, match="x86-64-v4 lacks avx512bw"):
+        chosen(V3, wished="x86-64-v4")
+    with pytest.raises(ingot_runtime.InputError, match="did you mean 'x86-64-v4'"):
+        chosen(V4, wished="x86-64-v5")
+
+
+def test_other_architecture() -> None:
+    """A variant of another architecture never runs, even one that names no feature."""
+    plan = plan_of(("aarch64", 100, frozenset()))
+    with pytest.raises(ingot_runtime.IncompatibleError, match=r"aarch64 lacks this processor \(x86-64\)"):
+        chosen(V4, plan)
+
+
+@pytest.mark.parametrize("granted", [True, False])
+def test_amx_permission(granted: bool) -> None:
+    """AMX is asked for once, only when it would be used; a refusal is a missing feature."""
+    name = "x86-64-v4+amx-bf16+amx-tile"
+    plan = plan_of((name, 302, V4 | set(AMX)), ("x86-64-v4+amx-tile", 301, V4 | {"amx-tile"}), ("x86-64-v4", 300, V4))
+    asked: list[int] = []
+
+    def request() -> bool:
+        asked.append(1)
+        return granted
+
+    index = choose_variant(plan, V4 | set(AMX), "x86-64", None, "m", request)
+    assert plan.variants[index].target == (name if granted else "x86-64-v4")
+    assert len(asked) == 1
+    assert chosen(V4, plan) == "x86-64-v4"
+
+
+def test_probe_agrees_with_the_kernel() -> None:
+    """CPUID and XCR0 tell what the kernel tells in /proc/cpuinfo."""
+    spelled = {
+        "sse3": "pni", "sse4.1": "sse4_1", "sse4.2": "sse4_2", "lahf": "lahf_lm", "lzcnt": "abm", "amx-bf16": "amx_bf16",
+        "amx-tile": "amx_tile", "amx-int8": "amx_int8", "avxvnni": "avx_vnni", "avx512bf16": "avx512_bf16",
+        "avx512vnni": "avx512_vnni", "avx512fp16": "avx512_fp16",
+    }  # fmt: skip
+    if cpu.machine_architecture() != "x86-64":
+        spelled = {}
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    flags = set(next(line for line in lines if line.startswith(("flags", "Features"))).split(":")[1].split())
+    known = cpu._X86_BITS if cpu.machine_architecture() == "x86-64" else cpu._HWCAPS[cpu.machine_architecture()]
+    assert cpu.machine_features() == {name for name in known if spelled.get(name, name) in flags}
+
+
+def test_every_level_can_be_probed() -> None:
+    """Each feature that a level of an architecture needs is one that the loader can find."""
+    for level, needs in LEVELS.items():
+        known = cpu._X86_BITS if level.startswith("x86-64") else cpu._HWCAPS[level]
+        assert set(needs) <= set(known)
+
+
+def test_level_of() -> None:
+    """The level is the highest one covered."""
+    assert level_of(V4, "x86-64") == "x86-64-v4"
+    assert level_of(V3 | {"avx512f"}, "x86-64") == "x86-64-v3"
+    assert level_of(frozenset(), "x86-64") == ""
+
+
+def test_three_variants_of_one_bundle(tmp_path: Path) -> None:
+    """Each variant that this machine has, forced or left by a mask, gives the same right answer."""
+    targets = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+    write_bundle(tiny_contents(targets=targets), tmp_path / "m.ingot", tree_entry)
+    x = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
+    here = cpu.machine_features()
+    for target, features in zip(targets, (V2, V3, V4), strict=True):
+        if features <= here:
+            for session in (
+                ingot_runtime.load(tmp_path / "m.ingot", variant=target),
+                ingot_runtime.load(tmp_path / "m.ingot", features=features),
+            ):
+                assert session.loaded.variant.target == target
+                assert (session.run({"x": x})["y"] == tiny_reference(x)).all()
+    for feature in V2:
+        with pytest.raises(ingot_runtime.IncompatibleError, match=f"x86-64-v2 lacks {feature}"):
+            ingot_runtime.load(tmp_path / "m.ingot", features=V4 - {feature})

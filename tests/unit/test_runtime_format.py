@@ -1,0 +1,167 @@
+"""The format's pieces: canonical msgpack, plans and programs that decode to themselves, FORMAT.md's numbers."""
+
+import re
+from pathlib import Path
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ingot_runtime
+from ingot_runtime.format import abi, header, limits
+from ingot_runtime.format.dtypes import DTYPE_NAMES
+from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
+from ingot_runtime.format.msgpack_canonical import pack
+from ingot_runtime.format.plan import DevicePlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
+from ingot_runtime.format.program import CODES, OPCODES, Instruction, Program, encode_program, operand_kinds
+from ingot_runtime.format.program_decode import decode_program
+from tests.hostile.tiny import WEIGHTS_BYTES, tiny_program
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+NAMES = st.text(max_size=9)
+DIMS = st.lists(st.integers(-2, 9), max_size=4).map(tuple)
+TENSORS = st.builds(TensorPlan, NAMES, st.integers(0, len(DTYPE_NAMES) - 1), DIMS)
+
+
+def sorted_keys(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: sorted_keys(value[key]) for key in sorted(value)}
+    return [sorted_keys(item) for item in value] if isinstance(value, list) else value
+
+
+@given(VALUES)
+def test_msgpack_is_the_packages(value: object) -> None:
+    """Our encoding is msgpack's own, with sorted keys."""
+    assert pack(value) == msgpack.packb(sorted_keys(value))
+
+
+@pytest.mark.parametrize("count", [15, 16, 31, 32, 255, 256, 65535, 65536])
+def test_msgpack_lengths(count: int) -> None:
+    """The shortest form at every border of lengths."""
+    for value in ("a" * count, b"a" * count, [0] * count, {f"{index:06}": 0 for index in range(count)}):
+        assert pack(value) == msgpack.packb(value)
+
+
+@pytest.mark.parametrize("value", [1.0, {1: 2}, {"a": {3}}, 2**64, object()])
+def test_msgpack_refuses_the_rest(value: object) -> None:
+    """No floats, no other keys, no other types."""
+    with pytest.raises(TypeError):
+        pack(value)
+
+
+@given(
+    st.lists(TENSORS, max_size=3, unique_by=lambda tensor: tensor.name),
+    st.lists(TENSORS, max_size=3, unique_by=lambda tensor: tensor.name),
+)
+def test_plan_decodes_to_itself(inputs: list[TensorPlan], outputs: list[TensorPlan]) -> None:
+    """Encode, decode, encode gives the same bytes; the manifest is a function of the plan."""
+    variant = VariantPlan("x86-64-v2", 100, ("sse3", "ssse3"), 3, (64,), ((0, 64), (128, 1)))
+    plan = Plan("m", (DevicePlan("host", "host", 0),), ("batch", "len"), tuple(inputs), tuple(outputs), (variant,))
+    again = decode_plan(encode_plan(plan))
+    assert encode_plan(again) == encode_plan(plan)
+    assert msgpack.unpackb(manifest_bytes(again)) == manifest_dict(plan)
+
+
+@given(st.binary(max_size=200))
+def test_plan_refuses_noise(noise: bytes) -> None:
+    """Bytes that are no plan are refused by FormatError, whatever they are."""
+    with pytest.raises(ingot_runtime.FormatError):
+        decode_plan(noise)
+
+
+PLAN = Plan(
+    "m",
+    (DevicePlan("host", "host", 0),),
+    (),
+    (TensorPlan("x", 0, (4, 8)),),
+    (TensorPlan("y", 0, (4, 8)),),
+    (VariantPlan("x86-64-v2", 1, (), 1, (0,), ()),),
+)
+
+
+def decoded(program: Program) -> Program:
+    return decode_program(encode_program(program), PLAN, 1, WEIGHTS_BYTES, "section program 0")
+
+
+def test_program_decodes_to_itself() -> None:
+    """A program and its decoded form are the same instructions and messages."""
+    program = tiny_program(4)
+    again = decoded(program)
+    assert again.instructions == program.instructions
+    assert again.messages == program.messages
+
+
+RETURN: Instruction = (CODES["return"], ())
+BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
+    ("const", (7, 0)),
+    ("add", (0, 1, -1)),
+    ("input_dim", (0, 1, 0)),
+    ("input_dim", (0, 0, 2)),
+    ("output_dim", (0, 2, 0)),
+    ("assert", (0, 1)),
+    ("jump", (2,)),
+    ("branch", (0, 0, -1)),
+    ("workspace_bytes", (1, 0)),
+    ("buffer_input", (4, 0)),
+    ("buffer_output", (0, 1)),
+    ("buffer_weights", (0, WEIGHTS_BYTES, 1)),
+    ("buffer_weights", (0, -1, 1)),
+    ("buffer_weights", (0, 0, 2**62)),
+    ("buffer_workspace", (0, 0, 0, 7)),
+    ("buffer_grow", (0, 1, 0)),
+    ("launch", (0, 1, 0, (), (), 0, 1)),
+    ("launch", (1, 0, 0, (), (), 0, 1)),
+    ("launch", (0, 0, 0, (4,), (), 0, 1)),
+    ("launch", (0, 0, 0, (), (7,), 0, 1)),
+    ("launch", (0, 0, 0, (), (), 0, 0)),
+    ("copy", (0, 1, 0, 0, 0)),
+    ("read", (0, 0, 0, len(DTYPE_NAMES))),
+]
+
+
+@pytest.mark.parametrize(("name", "operands"), BAD)
+def test_program_index_out_of_range(name: str, operands: tuple[int | tuple[int, ...], ...]) -> None:
+    """Every operand that points at nothing is refused, naming the instruction."""
+    program = Program(((CODES[name], operands), RETURN), 7, 4, ("message",))
+    with pytest.raises(ingot_runtime.FormatError, match="instruction 0"):
+        decoded(program)
+
+
+def test_program_must_end() -> None:
+    """A program whose last instruction runs off the end is refused; so is an unknown opcode, and an empty program."""
+    for instructions in (((CODES["const"], (0, 1)),), ((len(OPCODES), ()),), ()):
+        with pytest.raises(ingot_runtime.FormatError):
+            decoded(Program(instructions, 7, 4, ()))
+
+
+def test_every_opcode_has_a_bad_case() -> None:
+    """The list of bad operands covers every opcode that has operands to check."""
+    checked = {name for name, _ in BAD}
+    plain = {"return", "begin", "scratch_bytes", "sub", "mul", "floordiv", "mod", "min", "max", "eq", "lt", "le"}
+    assert checked | plain == {name for name, _ in OPCODES}
+    assert operand_kinds(CODES["launch"]) == ["i", "i", "i", "*b", "*r", "r", "i"]
+
+
+def test_format_document_has_the_numbers() -> None:
+    """FORMAT.md states the limits, kinds, opcodes and struct sizes that the code has."""
+    text = (Path(__file__).parents[2] / "runtime" / "FORMAT.md").read_text()
+    stated = dict(re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", text, re.MULTILINE))
+    known = {name: str(value) for name, value in vars(limits).items() if name.isupper()}
+    assert stated == known
+    for name in header.KIND_NAMES[1:]:
+        assert f"| {header.KIND_NAMES.index(name)} | {name} |" in text
+    for code, name in enumerate(DTYPE_NAMES):
+        assert f"{code} {name}" in text
+    for code, (name, kinds) in enumerate(OPCODES):
+        assert f"| {code} | `{name}` | {kinds or '-'} |" in text
+    for struct in (abi.CALL, abi.TENSOR, abi.DEVICE):
+        assert f"`{struct.name}` ({struct.size_bytes} bytes)" in text
+    assert f"header of {header.HEADER_SIZE_BYTES} bytes" in text
+    assert f"rows of {header.ROW_SIZE_BYTES} bytes" in text
+    for name in abi.EXPORTS:
+        assert f"`{name}`" in text

@@ -1,0 +1,75 @@
+"""The loader imports what it needs and no more: start-up time is a contract, so the list of modules is pinned."""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+import ingot_runtime
+from ingot_artifacts.bundle.write import write_bundle
+from tests.hostile.tiny import tiny_contents, tree_entry
+
+# 3-100 ms each, or not ours.
+_FORBIDDEN = (
+    "argparse", "contextlib", "dataclasses", "datetime", "difflib", "enum", "hashlib", "importlib.metadata", "inspect", "json",
+    "logging", "msgpack", "numpy", "pathlib", "re", "tempfile", "threading", "typing", "zipfile",
+)  # fmt: skip
+_AFTER_IMPORT = {"ingot_runtime", "ingot_runtime.errors"}
+_STANDARD_AFTER_LOAD = {
+    "atexit", "ctypes", "ctypes._endian", "fcntl", "genericpath", "itertools", "math", "mmap", "os", "os.path", "posixpath",
+    "stat", "struct", "types", "weakref",
+}  # fmt: skip
+
+
+def modules_after(text: str, *arguments: str) -> set[str]:
+    """Return what a script has imported beyond a bare interpreter that has run nothing."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    lists: list[set[str]] = []
+    for script in ("", text):
+        # -S: what site imports (editable installations) is not the loader's.
+        code = f"import sys\n{script}\nprint(*sorted(sys.modules))"
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", code, *arguments], env=environment, capture_output=True, text=True, check=True
+        )
+        lists.append(set(done.stdout.split()))
+    return lists[1] - lists[0]
+
+
+def test_import() -> None:
+    """``import ingot_runtime`` brings two modules, both its own."""
+    assert modules_after("import ingot_runtime") == _AFTER_IMPORT
+
+
+def test_load(tmp_path: Path) -> None:
+    """``load`` brings ctypes, mmap and a few built-in modules; neither numpy nor any of the slow ones."""
+    write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
+    text = "import ingot_runtime\ns = ingot_runtime.load(sys.argv[1])"
+    found = modules_after(text, str(tmp_path / "m.ingot"))
+    assert found.isdisjoint(_FORBIDDEN)
+    foreign = {name for name in found if not name.startswith("ingot_runtime") and not name.startswith("_")}
+    assert foreign <= _STANDARD_AFTER_LOAD
+
+
+@pytest.mark.slow
+def test_import_time() -> None:
+    """``import ingot_runtime`` costs at most 25 ms more than ``pass`` (medians of 15)."""
+    def median(code: str) -> float:
+        times: list[float] = []
+        for _ in range(15):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - start)
+        return statistics.median(times)
+
+    assert median("import ingot_runtime") - median("pass") <= 0.025
+
+
+def test_sources_are_small() -> None:
+    """The loader's wheel (deflated sources) stays below 100 kB."""
+    files = sorted(Path(str(ingot_runtime.__file__)).parent.rglob("*.py"))
+    assert sum(len(zlib.compress(file.read_bytes())) for file in files) < 90_000

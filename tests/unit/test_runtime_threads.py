@@ -1,0 +1,181 @@
+"""Threads are lent and returned: fork, Ctrl-C, two callers, sessions dropped while they run."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ingot_runtime
+from ingot_artifacts.bundle.write import write_bundle
+from ingot_runtime.loader import pool
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+
+LARGE = np.ones((400_000, WIDTH), np.float32)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bundles") / "dynamic.ingot"
+    write_bundle(tiny_contents("batch"), path, tree_entry)
+    return path
+
+
+def thread_count() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.fixture
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make `usable_threads` give what is asked for, so that the pool is there on any machine."""
+    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", lambda asked: asked)
+
+
+def test_usable_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never more than the affinity mask or the group's quota allow, never less than one."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    for quota, asked, expected in ((0, 4, 4), (0, 16, 8), (3, 16, 3), (1, 16, 1), (0, 1, 1)):
+        monkeypatch.setattr(pool, "_group_quota", lambda quota=quota: quota)
+        assert pool.usable_threads(asked) == expected
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_threads_come_and_go(bundle: Path) -> None:
+    """A pool has threads - 1 workers; a dropped session has joined them; results are the same bits."""
+    before = thread_count()
+    x = LARGE[:9999]
+    for _ in range(20):
+        session = ingot_runtime.load(bundle, threads=3)
+        assert thread_count() == before + 2
+        assert (session.run({"x": x})["y"] == tiny_reference(x)).all()
+        del session
+        deadline = time.monotonic() + 5
+        while thread_count() > before and time.monotonic() < deadline:
+            time.sleep(0.001)  # a joined thread may be visible a moment longer
+        assert thread_count() == before
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_fork(bundle: Path) -> None:
+    """A forked child makes itself a new pool, and the parent's works on."""
+    session = ingot_runtime.load(bundle, threads=2)
+    x = LARGE[:5000]
+    expected = tiny_reference(x)
+    session.run({"x": x})
+    child = os.fork()
+    if child == 0:
+        try:
+            good = (session.run({"x": x})["y"] == expected).all() and thread_count() == 2
+            os._exit(0 if good else 1)
+        except BaseException:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert (session.run({"x": x})["y"] == expected).all()
+
+
+def test_fork_during_a_call(bundle: Path) -> None:
+    """A child that is forked while another thread is in the session may use it: that call is not in the child."""
+    session = ingot_runtime.load(bundle)
+    assert session._lock.acquire(blocking=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            good = (session.run({"x": LARGE[:5]})["y"] == tiny_reference(LARGE[:5])).all()
+            os._exit(0 if good else 1)
+        except BaseException:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    with pytest.raises(ingot_runtime.BusyError, match="one session runs one call at a time"):
+        session.run({"x": LARGE[:5]})
+    session._lock.release()
+
+
+def test_two_threads_on_one_session(bundle: Path) -> None:
+    """Whoever comes second gets BusyError; results of those who came through are right."""
+    session = ingot_runtime.load(bundle)
+    expected = tiny_reference(LARGE)
+    ends: list[str] = []
+
+    def call() -> None:
+        for _ in range(3):
+            try:
+                ends.append("right" if (session.run({"x": LARGE})["y"] == expected).all() else "wrong")
+            except ingot_runtime.BusyError:
+                ends.append("busy")
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ends) == 9
+    assert "right" in ends
+    assert "wrong" not in ends
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_sessions_of_their_own_in_several_threads(bundle: Path) -> None:
+    """Each thread with a session of its own is right, all at once."""
+    x = LARGE[:20_000]
+    expected = tiny_reference(x)
+    results: list[bool] = []
+
+    def call() -> None:
+        session = ingot_runtime.load(bundle, threads=2)
+        results.extend(bool((session.run({"x": x})["y"] == expected).all()) for _ in range(5))
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [True] * 20
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_dropped_while_running(bundle: Path) -> None:
+    """A session whose last reference goes while a call runs lives until that call ends."""
+    sessions = [ingot_runtime.load(bundle, threads=2)]
+    results: list[bool] = []
+    run = sessions[0].run
+    thread = threading.Thread(target=lambda: results.append(bool((run({"x": LARGE})["y"] == tiny_reference(LARGE)).all())))
+    thread.start()
+    sessions.clear()
+    del run
+    thread.join()
+    assert results == [True]
+
+
+def test_interrupt_and_exit(bundle: Path) -> None:
+    """Ctrl-C takes effect when `main` returns; an interpreter with parked workers exits at once, session and all."""
+    text = """
+import sys, numpy as np, ingot_runtime
+from ingot_runtime.loader import load as module
+module.usable_threads = lambda asked: asked
+session = ingot_runtime.load(sys.argv[1], threads=2)
+x = np.ones((400_000, 8), np.float32)
+session.run({"x": x})
+print("ready", flush=True)
+try:
+    while True:
+        session.run({"x": x})
+except KeyboardInterrupt:
+    print((session.run({"x": x})["y"] == session.run({"x": x})["y"]).all(), flush=True)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", text, str(bundle)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.1)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (0, "True\n"), err
