@@ -120,15 +120,16 @@ def _read_inputs(path: str) -> "dict[str, np.ndarray]":
 
     import numpy as np
 
+    do = "write it with numpy.savez(path, NAME=array, ...)"
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not hasattr(file, "files"):
-                raise ValueError("one array, not an archive of arrays by name")
-            return {name: file[name] for name in file.files}
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            with loaded as file:
+                return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         why = getattr(error, "strerror", None) or str(error)
-        do = "write it with numpy.savez(path, NAME=array, ...)"
         raise InputError(f"cannot read inputs from {path!r}", path, why, do) from error
+    raise InputError(f"cannot read inputs from {path!r}", path, "one array, not an archive of arrays by name", do)
 
 
 def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:

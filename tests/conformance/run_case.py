@@ -38,7 +38,7 @@ class Outcome:
 class MemoryStore:
     """Constants by digest, in memory."""
 
-    constants: dict[str, bytes] = field(default_factory=dict)
+    constants: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def write(self, data: memoryview) -> str:
         """Keep ``data``, return its digest."""
@@ -111,7 +111,9 @@ def _difference(results: Sequence[Array], expected: Sequence[object], rtol: floa
             rtol, atol = (max(rtol, 1 / 512), max(atol, 1e-3)) if want.dtype == np.float16 else (rtol, atol)
         if got.shape != want.shape or got.dtype != want.dtype:
             return f"output {position}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
-        close = np.allclose(got, want, rtol, atol, equal_nan=True) if want.dtype.kind == "f" else np.array_equal(got, want)
+        close = (
+            np.allclose(got, want, rtol, atol, equal_nan=True) if want.dtype.kind == "f" else np.array_equal(got, want)
+        )
         if not close:
             return f"output {position}: largest difference {np.abs(got.astype(float) - want.astype(float)).max()}"
     return ""

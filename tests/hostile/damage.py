@@ -63,7 +63,25 @@ def _random_bytes(data: bytes, rng: random.Random) -> bytes:
 
 
 def _word(rng: random.Random) -> int:
-    exact = (0, 1, 2, 7, 8, 64, 255, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
+    exact = (
+        0,
+        1,
+        2,
+        7,
+        8,
+        64,
+        255,
+        65535,
+        65536,
+        2**31 - 1,
+        2**31,
+        2**32 - 1,
+        2**40,
+        2**62,
+        2**63 - 1,
+        2**63,
+        2**64 - 1,
+    )
     return rng.choice(exact) if rng.random() < 0.7 else rng.getrandbits(64)
 
 
@@ -92,7 +110,9 @@ def _swap_sections(data: bytes, rng: random.Random) -> bytes:
         changed[first.offset : first.offset + size] = data[second.offset : second.offset + size]
         changed[second.offset : second.offset + size] = data[first.offset : first.offset + size]
         return bytes(changed)
-    names = rng.choice((("offset",), ("size_bytes",), ("digest",), ("id",), ("kind",), ("offset", "size_bytes", "digest")))
+    names = rng.choice(
+        (("offset",), ("size_bytes",), ("digest",), ("id",), ("kind",), ("offset", "size_bytes", "digest"))
+    )
     for name in names:
         one, other = getattr(first, name), getattr(second, name)
         setattr(first, name, other)
@@ -137,7 +157,9 @@ def _mutate(part: bytes, rng: random.Random) -> bytes:
             changed[at] = rng.choice((changed[at] ^ 1 << rng.randrange(8), rng.randrange(256)))
         else:
             at = rng.randrange(len(part) // 8) * 8
-            value = rng.choice((_word(rng), (int.from_bytes(changed[at : at + 8], "little") + rng.choice((-1, 1))) % 2**64))
+            value = rng.choice(
+                (_word(rng), (int.from_bytes(changed[at : at + 8], "little") + rng.choice((-1, 1))) % 2**64)
+            )
             changed[at : at + 8] = struct.pack("<Q", value)
     return bytes(changed)
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.hostile import damage
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -15,8 +17,6 @@ from ingot_runtime.format import header as head
 from ingot_runtime.format import plan as plans
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.sha256 import sha256
-from tests.hostile import damage
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 

@@ -6,7 +6,7 @@ In: a program, a target, arrays. Out: the arrays, written to. Not done here: ass
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,14 @@ class Kernel:
         self.text = module.text
         self._engine = load_in_process(module.text, target)
         self._function = _KERNEL(self._engine.get_function_address(module.symbol))
+
+    def prepare(self, arrays: Sequence[Array]) -> Callable[[], object]:
+        """A call over the whole range, for timing; the program has no scalars."""
+        scratch = aligned(np.zeros(evaluate(self.program.scratch_bytes, {}), np.uint8), np.uint8)
+        buffers = (ctypes.c_uint64 * len(arrays))(*(array.ctypes.data for array in arrays))
+        extent = evaluate(self.program.extent, {})
+        kept = (arrays, scratch)
+        return lambda: (self._function(buffers, None, 0, extent, kept[1].ctypes.data), kept)
 
     def run(self, arrays: Sequence[Array], scalars: Sequence[int] = (), parts: int = 1) -> None:
         """Run the whole range of the index, cut into ``parts`` calls with scratch of their own, last part first."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.unit.kernels_harness import LEVELS, Array, Kernel, aligned, empty, normal
@@ -57,13 +59,15 @@ def reference(
         scores = q @ k.transpose(0, 2, 1) * q.shape[2] ** -0.5
         scores = scores if mask is None else scores + mask
         if offset is not None:
-            visible = np.arange(k.shape[1]) <= np.arange(q.shape[1])[:, None] + offset
+            keys, queries = np.indices((k.shape[1], q.shape[1]))
+            visible: Array = np.less_equal(keys, queries + offset).T
             scores = np.where(visible, scores, -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         result = weights / weights.sum(-1, keepdims=True) @ v
     if nan_to_zero:
         result = np.where(np.isneginf(scores).all(-1, keepdims=True), 0, result)
-    return result.transpose(1, 0, 2)
+    transposed: Array = result.transpose(1, 0, 2)
+    return transposed
 
 
 def inputs(heads: int, queries: int, keys: int, depth: int, width: int) -> tuple[Array, Array, Array, Array]:
@@ -78,7 +82,14 @@ def inputs(heads: int, queries: int, keys: int, depth: int, width: int) -> tuple
 @pytest.mark.parametrize("mode", ["plain", "mask", "causal"])
 @pytest.mark.parametrize(
     ("heads", "queries", "keys", "depth", "width"),
-    [(3, 20, 64, 16, 64), (2, 7, 13, 20, 24), (1, 1, 1, 1, 1), (2, 5, 33, 17, 100), (1, 6, 130, 64, 3), (4, 13, 65, 3, 16)],
+    [
+        (3, 20, 64, 16, 64),
+        (2, 7, 13, 20, 24),
+        (1, 1, 1, 1, 1),
+        (2, 5, 33, 17, 100),
+        (1, 6, 130, 64, 3),
+        (4, 13, 65, 3, 16),
+    ],
 )
 def test_heads_of_all_tails(level: str, mode: str, heads: int, queries: int, keys: int, depth: int, width: int) -> None:
     """Queries, keys, depth and values that no tile divides give softmax attention, masked and causal too."""
@@ -106,7 +117,11 @@ def test_symbolic_sizes_and_cuts_of_the_range(level: str, causal: bool) -> None:
         q, k, v, mask = inputs(heads, queries, keys, 24, 40)
         known = Kernel(attention_program(target, heads, queries, keys, 24, 40, block=9, causal=causal), target)
         results: list[Array] = []
-        for kernel, scalars, parts in ((general[0], (queries, keys), 1), (general[1], (queries, keys), 4), (known, (), 2)):
+        for kernel, scalars, parts in (
+            (general[0], (queries, keys), 1),
+            (general[1], (queries, keys), 4),
+            (known, (), 2),
+        ):
             results.append(empty((queries, heads, 40)))
             kernel.run([q, k, v, mask, results[-1]], scalars, parts)
         assert len({result.tobytes() for result in results}) == 1
@@ -189,7 +204,7 @@ def test_computed_masks(level: str) -> None:
     statement = program.body[0]
     assert isinstance(statement, Attention)
     value = Apply("mul", (Load(3, Q * 21 + K), Apply("add", (Load(3, Q), Constant(2.0, "f32")), "f32")), "f32")
-    body = Attention(*(value if name == "mask" else getattr(statement, name) for name in Attention.__slots__))
+    body = replace(statement, mask=value)
     result = empty((9, 1, 16))
     changed = LoopProgram(program.buffers, (), "p", program.extent, 1, (body,), program.scratch_bytes)
     Kernel(changed, target).run([q, k, v, mask, result])

@@ -79,8 +79,9 @@ def test_half_conversions_agree_with_numpy_everywhere() -> None:
     """All f16 widen right; f32 at, and next to, every rounding border narrows right (one test over all levels)."""
     every = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
     finite = every[(every & 0x7C00) != 0x7C00].view(np.float16).astype(np.float32)
-    middle = ((finite.astype(np.float64) + np.nextafter(finite.astype(np.float16), np.float16(np.inf))) / 2).astype(np.float32)
     with np.errstate(over="ignore"):
+        above = np.nextafter(finite.astype(np.float16), np.float16(np.inf)).astype(np.float64)
+        middle = ((finite.astype(np.float64) + above) / 2).astype(np.float32)
         beside = [middle, np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(-np.inf))]
     for target in RUNNABLE:
         for x in (finite, *beside):

@@ -73,14 +73,30 @@ def assert_near(got: Array, a: Array, b: Array, dtype: DType, extra: Array | flo
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(
     ("rows", "columns", "depth"),
-    [(1, 1, 1), (7, 5, 3), (12, 128, 16), (13, 129, 17), (29, 100, 21), (5, 33, 4), (1, 300, 30), (3, 64, 2), (50, 16, 8)],
+    [
+        (1, 1, 1),
+        (7, 5, 3),
+        (12, 128, 16),
+        (13, 129, 17),
+        (29, 100, 21),
+        (5, 33, 4),
+        (1, 300, 30),
+        (3, 64, 2),
+        (50, 16, 8),
+    ],
 )
 def test_products_of_all_tails(level: str, rows: int, columns: int, depth: int) -> None:
     """Rows, columns and depth that no tile divides give every element of C and nothing else."""
     target = parse_target(level)
     tile = choose_tile(rows, columns, target)
-    program = product_program(target, rows, columns, depth, tile, epilogue=Apply(
-        "relu", (Apply("add", (Local("acc", "f32"), Load(3, N)), "f32"),), "f32"))
+    program = product_program(
+        target,
+        rows,
+        columns,
+        depth,
+        tile,
+        epilogue=Apply("relu", (Apply("add", (Local("acc", "f32"), Load(3, N)), "f32"),), "f32"),
+    )
     a, b, bias = normal((rows, depth), 1), normal((depth, columns), 2), normal((columns,), 3)
     c = empty((rows, columns))
     Kernel(program, target).run([a, panels(b, tile.vectors * target.f32_lanes), c, bias, bias])
@@ -136,7 +152,8 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
     results: set[bytes] = set()
     for tile, block, parts in ((Tile(6, 2), 12, 1), (Tile(1, 1), 5, 3), (Tile(4, 3), 24, 7), (Tile(6, 1), 6, 2)):
         stored = panels(b, tile.vectors * target.f32_lanes)
-        for sizes in ((rows, columns, depth), (symbol("M"), symbol("N"), symbol("K"))):
+        known: tuple[Dim, Dim, Dim] = (rows, columns, depth)
+        for sizes in (known, (symbol("M"), symbol("N"), symbol("K"))):
             c = empty((rows, columns))
             kernel = Kernel(product_program(target, *sizes, tile, row_block=block), target)
             kernel.run([a, stored, c, c, c], (rows, columns, depth) if sizes[0] != rows else (), parts)
@@ -190,7 +207,9 @@ def test_convolution_over_a_haloed_image(level: str, stride: int, channels: int,
     buffers = (Buffer("f32", written=False), Buffer("f32", written=False), Buffer("f32", written=True))
     image = normal((size + 2 * radius, size + 2 * radius, channels), 1)
     weights, c = normal((kernel * kernel * channels, outputs), 2), empty((out * out, outputs))
-    Kernel(LoopProgram(buffers, (), "p", blocks * count, 1, (statement,)), target).run([image, panels(weights, width), c])
+    Kernel(LoopProgram(buffers, (), "p", blocks * count, 1, (statement,)), target).run(
+        [image, panels(weights, width), c]
+    )
     places = [(y * stride, x * stride) for y in range(out) for x in range(out)]
     patches = np.stack([image[y : y + kernel, x : x + kernel].reshape(-1) for y, x in places])
     assert_near(c, patches, weights, "f32")

@@ -56,9 +56,18 @@ def reference(image: Array, weights: Array, out: int, stride: int) -> Array:
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize(
     ("size", "channels", "kernel", "pixels"),
-    [(9, 16, (3, 3), 4), (14, 37, (3, 3), 14), (7, 3, (5, 5), 7), (11, 20, (7, 7), 11), (5, 33, (1, 4), 3), (6, 8, (3, 1), 2)],
+    [
+        (9, 16, (3, 3), 4),
+        (14, 37, (3, 3), 14),
+        (7, 3, (5, 5), 7),
+        (11, 20, (7, 7), 11),
+        (5, 33, (1, 4), 3),
+        (6, 8, (3, 1), 2),
+    ],
 )
-def test_rows_of_all_tails(level: str, stride: int, size: int, channels: int, kernel: tuple[int, int], pixels: int) -> None:
+def test_rows_of_all_tails(
+    level: str, stride: int, size: int, channels: int, kernel: tuple[int, int], pixels: int
+) -> None:
     """Pixels and channels that no group divides are summed right, for both strides and odd kernels."""
     out = -(-size // stride)
     image = normal((size + kernel[0] - 1, size + kernel[1] - 1, channels), 1)

@@ -39,7 +39,8 @@ def test_reduce_agrees_with_onnx(function: str, axes: tuple[int, ...], keepdims:
 def test_empty_groups_give_the_identity() -> None:
     """A group without elements gives 0, 1, the least, the greatest value, NaN; integers 0 for the mean."""
     expected: dict[str, tuple[float, int]] = {
-        "sum": (0.0, 0), "product": (1.0, 1), "max": (-np.inf, -(2**31)), "min": (np.inf, 2**31 - 1), "mean": (np.nan, 0),
+        "sum": (0.0, 0), "product": (1.0, 1), "max": (-np.inf, -(2**31)), "min": (np.inf, 2**31 - 1),
+        "mean": (np.nan, 0),
     }  # fmt: skip
     for function, (for_float, for_int) in expected.items():
         attributes: dict[str, Any] = {"function": function, "axes": (0,), "keepdims": False}

@@ -23,7 +23,8 @@ UNARY = {
     "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt", "tan": "Tan", "tanh": "Tanh", "softplus": "Softplus",
 }  # fmt: skip
 BINARY = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "pow": "Pow", "equal": "Equal", "less": "Less", "less_equal": "LessOrEqual",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "pow": "Pow", "equal": "Equal", "less": "Less",
+    "less_equal": "LessOrEqual",
 }  # fmt: skip
 
 

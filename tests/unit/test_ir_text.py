@@ -88,8 +88,8 @@ def test_bools_and_integers_stay_apart() -> None:
 def test_nested_expressions_are_read_back() -> None:
     """Every function and operator of an expression survives, with its canonical form."""
     dims = (
-        dim_floordiv(S0 * S0 - 3 * S1 + 1, 4) * 2, dim_mod(S0, 7) - S1, dim_min(S0, S1 * 2), dim_max(dim_min(S0, 5), S1),
-        -S0 + 9,
+        dim_floordiv(S0 * S0 - 3 * S1 + 1, 4) * 2, dim_mod(S0, 7) - S1, dim_min(S0, S1 * 2),
+        dim_max(dim_min(S0, 5), S1), -S0 + 9,
     )  # fmt: skip
     builder = GraphBuilder([TensorType("f32", (S0, S1))])
     graph = builder.finish([builder.add("dim_values", [], {"values": dims})])

@@ -11,7 +11,7 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.verify import verify
+from ingot_compiler.ir.verify import find_problems, verify
 
 S0 = symbol("s0")
 VECTOR = TensorType("f32", (S0,))
@@ -110,6 +110,4 @@ def test_regions_are_checked_in_their_scope() -> None:
 
 
 def _problems(graph: Graph) -> list[str]:
-    from ingot_compiler.ir.verify import find_problems
-
     return [f"{problem.where()}: {problem.expected}" for problem in find_problems(graph)]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -11,7 +12,6 @@ from ingot_runtime.format.features import LEVELS
 from ingot_runtime.format.plan import DevicePlan, Plan, VariantPlan
 from ingot_runtime.loader import cpu
 from ingot_runtime.loader.choose import choose_variant, level_of
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 V2, V3, V4 = (frozenset(LEVELS[f"x86-64-v{level}"]) for level in (2, 3, 4))
 AMX = ("amx-bf16", "amx-tile")
@@ -103,14 +103,14 @@ def test_probe_agrees_with_the_kernel() -> None:
         spelled = {}
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     flags = set(next(line for line in lines if line.startswith(("flags", "Features"))).split(":")[1].split())
-    known = cpu._X86_BITS if cpu.machine_architecture() == "x86-64" else cpu._HWCAPS[cpu.machine_architecture()]
+    known = cpu.X86_BITS if cpu.machine_architecture() == "x86-64" else cpu.HWCAPS[cpu.machine_architecture()]
     assert cpu.machine_features() == {name for name in known if spelled.get(name, name) in flags}
 
 
 def test_every_level_can_be_probed() -> None:
     """Each feature that a level of an architecture needs is one that the loader can find."""
     for level, needs in LEVELS.items():
-        known = cpu._X86_BITS if level.startswith("x86-64") else cpu._HWCAPS[level]
+        known = cpu.X86_BITS if level.startswith("x86-64") else cpu.HWCAPS[level]
         assert set(needs) <= set(known)
 
 

@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.hostile.tiny import WEIGHTS_BYTES, tiny_program
 
 import ingot_runtime
 from ingot_runtime.format import abi, header, limits
@@ -16,7 +18,6 @@ from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import DevicePlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
 from ingot_runtime.format.program import CODES, OPCODES, Instruction, Program, encode_program, operand_kinds
 from ingot_runtime.format.program_decode import decode_program
-from tests.hostile.tiny import WEIGHTS_BYTES, tiny_program
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(),
@@ -28,23 +29,27 @@ DIMS = st.lists(st.integers(-2, 9), max_size=4).map(tuple)
 TENSORS = st.builds(TensorPlan, NAMES, st.integers(0, len(DTYPE_NAMES) - 1), DIMS)
 
 
-def sorted_keys(value: object) -> object:
-    if isinstance(value, dict):
+packb: Any = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+unpackb: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+
+
+def sorted_keys(value: Any) -> Any:
+    if hasattr(value, "keys"):
         return {key: sorted_keys(value[key]) for key in sorted(value)}
-    return [sorted_keys(item) for item in value] if isinstance(value, list) else value
+    return [sorted_keys(item) for item in value] if hasattr(value, "append") else value
 
 
 @given(VALUES)
 def test_msgpack_is_the_packages(value: object) -> None:
     """Our encoding is msgpack's own, with sorted keys."""
-    assert pack(value) == msgpack.packb(sorted_keys(value))
+    assert pack(value) == packb(sorted_keys(value))
 
 
 @pytest.mark.parametrize("count", [15, 16, 31, 32, 255, 256, 65535, 65536])
 def test_msgpack_lengths(count: int) -> None:
     """The shortest form at every border of lengths."""
     for value in ("a" * count, b"a" * count, [0] * count, {f"{index:06}": 0 for index in range(count)}):
-        assert pack(value) == msgpack.packb(value)
+        assert pack(value) == packb(value)
 
 
 @pytest.mark.parametrize("value", [1.0, {1: 2}, {"a": {3}}, 2**64, object()])
@@ -64,7 +69,7 @@ def test_plan_decodes_to_itself(inputs: list[TensorPlan], outputs: list[TensorPl
     plan = Plan("m", (DevicePlan("host", "host", 0),), ("batch", "len"), tuple(inputs), tuple(outputs), (variant,))
     again = decode_plan(encode_plan(plan))
     assert encode_plan(again) == encode_plan(plan)
-    assert msgpack.unpackb(manifest_bytes(again)) == manifest_dict(plan)
+    assert unpackb(manifest_bytes(again)) == manifest_dict(plan)
 
 
 @given(st.binary(max_size=200))

@@ -9,10 +9,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from tests.hostile.tiny import tiny_contents, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from tests.hostile.tiny import tiny_contents, tree_entry
 
 # 3-100 ms each, or not ours.
 _FORBIDDEN = (
@@ -58,6 +58,7 @@ def test_load(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_import_time() -> None:
     """``import ingot_runtime`` costs at most 25 ms more than ``pass`` (medians of 15)."""
+
     def median(code: str) -> float:
         times: list[float] = []
         for _ in range(15):

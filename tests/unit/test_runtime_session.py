@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 Rows = npt.NDArray[np.float32]
 
@@ -87,26 +87,37 @@ def test_special_values_pass_through(folder: Path) -> None:
     ("inputs", "message"),
     [
         ({}, "missing input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got nothing\n  do: give it"),
-        ({"x": rows(4), "z": 1}, "no input 'z'\n  where: input 'z'\n  why: the model's inputs are x\n  do: leave it out"),
+        (
+            {"x": rows(4), "z": 1},
+            "no input 'z'\n  where: input 'z'\n  why: the model's inputs are x\n  do: leave it out",
+        ),
         (
             {"x": rows(4).astype(np.float64)},
-            "wrong dtype of input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got float64[4, 8]\n"
-            "  do: convert it: x.astype('float32')",
+            (
+                "wrong dtype of input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got float64[4, 8]\n"
+                "  do: convert it: x.astype('float32')"
+            ),
         ),
         (
             {"x": rows(4).astype(">f4")},
-            "wrong dtype of input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got >f4[4, 8]\n"
-            "  do: convert it: x.astype('float32')",
+            (
+                "wrong dtype of input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got >f4[4, 8]\n"
+                "  do: convert it: x.astype('float32')"
+            ),
         ),
         (
             {"x": rows(3)},
-            "wrong shape of input 'x'\n  where: input 'x', axis 0\n  why: expected float32[4, 8], got float32[3, 8]\n"
-            "  do: give size 4 there",
+            (
+                "wrong shape of input 'x'\n  where: input 'x', axis 0\n  why: expected float32[4, 8], got float32[3, 8]\n"
+                "  do: give size 4 there"
+            ),
         ),
         (
             {"x": rows(4)[0]},
-            "wrong rank of input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got float32[8]\n"
-            "  do: give 2 dimensions",
+            (
+                "wrong rank of input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got float32[8]\n"
+                "  do: give 2 dimensions"
+            ),
         ),
     ],
 )

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
+from ingot_runtime.executor.session import Session
 from ingot_runtime.loader import pool
-from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 LARGE = np.ones((400_000, WIDTH), np.float32)
 
@@ -33,14 +34,22 @@ def thread_count() -> int:
 @pytest.fixture
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `usable_threads` give what is asked for, so that the pool is there on any machine."""
-    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", lambda asked: asked)
+
+    def as_asked(asked: int) -> int:
+        return asked
+
+    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", as_asked)
 
 
 def test_usable_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Never more than the affinity mask or the group's quota allow, never less than one."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+
+    def eight(_: int) -> set[int]:
+        return set(range(8))
+
+    monkeypatch.setattr(os, "sched_getaffinity", eight)
     for quota, asked, expected in ((0, 4, 4), (0, 16, 8), (3, 16, 3), (1, 16, 1), (0, 1, 1)):
-        monkeypatch.setattr(pool, "_group_quota", lambda quota=quota: quota)
+        monkeypatch.setattr(pool, "group_quota", lambda quota=quota: quota)
         assert pool.usable_threads(asked) == expected
 
 
@@ -82,7 +91,8 @@ def test_fork(bundle: Path) -> None:
 def test_fork_during_a_call(bundle: Path) -> None:
     """A child that is forked while another thread is in the session may use it: that call is not in the child."""
     session = ingot_runtime.load(bundle)
-    assert session._lock.acquire(blocking=False)
+    lock = session._lock  # pyright: ignore[reportPrivateUsage]  # as if a call were running
+    assert lock.acquire(blocking=False)
     child = os.fork()
     if child == 0:
         try:
@@ -94,7 +104,7 @@ def test_fork_during_a_call(bundle: Path) -> None:
     assert os.waitstatus_to_exitcode(status) == 0
     with pytest.raises(ingot_runtime.BusyError, match="one session runs one call at a time"):
         session.run({"x": LARGE[:5]})
-    session._lock.release()
+    lock.release()
 
 
 def test_two_threads_on_one_session(bundle: Path) -> None:
@@ -142,13 +152,13 @@ def test_sessions_of_their_own_in_several_threads(bundle: Path) -> None:
 @pytest.mark.usefixtures("two_processors")
 def test_dropped_while_running(bundle: Path) -> None:
     """A session whose last reference goes while a call runs lives until that call ends."""
-    sessions = [ingot_runtime.load(bundle, threads=2)]
     results: list[bool] = []
-    run = sessions[0].run
-    thread = threading.Thread(target=lambda: results.append(bool((run({"x": LARGE})["y"] == tiny_reference(LARGE)).all())))
+
+    def call(sessions: list[Session]) -> None:
+        results.append(bool((sessions.pop().run({"x": LARGE})["y"] == tiny_reference(LARGE)).all()))
+
+    thread = threading.Thread(target=call, args=([ingot_runtime.load(bundle, threads=2)],))
     thread.start()
-    sessions.clear()
-    del run
     thread.join()
     assert results == [True]
 
@@ -171,7 +181,11 @@ except KeyboardInterrupt:
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
-        [sys.executable, "-c", text, str(bundle)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", text, str(bundle)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as child:
         assert child.stdout
         assert child.stdout.readline() == "ready\n"
@@ -179,3 +193,25 @@ except KeyboardInterrupt:
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=30)
     assert (child.returncode, out) == (0, "True\n"), err
+
+
+def test_exit_while_running(bundle: Path) -> None:
+    """An interpreter that ends while a daemon thread is inside `main` ends well."""
+    text = """
+import sys, threading, numpy as np, ingot_runtime
+from ingot_runtime.loader import load as module
+module.usable_threads = lambda asked: asked
+session = ingot_runtime.load(sys.argv[1], threads=2)
+x = np.ones((400_000, 8), np.float32)
+session.run({"x": x})
+def call():
+    while True:
+        session.run({"x": x})
+threading.Thread(target=call, daemon=True).start()
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", text, str(bundle)], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -6,14 +6,14 @@ In: counts from an executor's observer. Out: text on standard error. Not done he
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from ingot_build_rules.engine.naive import Observer
 
 
 @contextmanager
-def show_progress(label: str, *, quiet: bool) -> Iterator[Observer | None]:
+def show_progress(label: str, *, quiet: bool) -> Generator[Observer | None]:
     """Show the progress of one build while the block runs; nothing when ``quiet``."""
     if quiet:
         yield None
@@ -47,7 +47,7 @@ class _Plain:
 
 
 @contextmanager
-def _live(label: str) -> Iterator[Observer]:
+def _live(label: str) -> Generator[Observer]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -55,7 +55,7 @@ def _feed(state: _Hash, value: object) -> None:
 
 
 def _feed_bytes(state: _Hash, kind: bytes, content: bytes | bytearray | memoryview) -> None:
-    view = memoryview(content).cast("B")
+    view = cast("memoryview", memoryview(content)).cast("B")
     state.update(kind + struct.pack("<Q", view.nbytes))
     state.update(cast("bytes", view))
 

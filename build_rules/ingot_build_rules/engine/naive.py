@@ -91,9 +91,9 @@ class Build:
 
     def _compute(self, rule: Rule[Inputs, Output], missing: dict[str, Inputs]) -> dict[str, Output]:
         if rule.compute_all is not None and len(missing) > 1:
-            results = dict(zip(missing, rule.compute_all(self, tuple(missing.values())), strict=True))
-            self._report(rule.name, len(results))
-            return results
+            together = rule.compute_all(self, tuple(missing.values()))
+            self._report(rule.name, len(together))
+            return dict(zip(missing, together, strict=True))
         results: dict[str, Output] = {}
         for key, item in missing.items():
             results[key] = rule.compute(self, item)

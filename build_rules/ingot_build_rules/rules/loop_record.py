@@ -7,6 +7,8 @@ In: a ``LoopProgram``. Out: lists, strings, integers for msgpack; and the progra
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import cast
 
 from ingot_compiler.ir import dims
 from ingot_compiler.ir.errors import UserError
@@ -19,7 +21,8 @@ _CLASSES = (
     loops.Let, loops.LetIndex, loops.Store, loops.For, loops.Reduce, loops.If,
     loops.Tile, loops.Contraction, loops.Depthwise, loops.Attention, loops.Buffer, loops.LoopProgram,
 )  # fmt: skip
-_BY_NAME = {item.__name__: item for item in _CLASSES}
+# Called with fields that a record gives; a wrong count of them is a TypeError.
+_BY_NAME: dict[str, Callable[..., object]] = {item.__name__: item for item in _CLASSES}
 _TUPLE, _FLOAT = "()", "float"
 
 
@@ -45,7 +48,7 @@ def read_program(record: object) -> LoopProgram:
 
 def _record(value: object) -> object:
     if isinstance(value, tuple):
-        return [_TUPLE, *map(_record, value)]
+        return [_TUPLE, *map(_record, cast("tuple[object, ...]", value))]
     if isinstance(value, float):
         return [_FLOAT, value.hex()]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -58,9 +61,9 @@ def _record(value: object) -> object:
 def _read(record: object) -> object:
     if not isinstance(record, list):
         return record
-    head, *items = record
+    head, *items = cast("list[object]", record)
     if head == _FLOAT:
-        return float.fromhex(items[0])
+        return float.fromhex(str(items[0]))
     if head == _TUPLE:
         return tuple(map(_read, items))
-    return _BY_NAME[head](*map(_read, items))
+    return _BY_NAME[str(head)](*map(_read, items))

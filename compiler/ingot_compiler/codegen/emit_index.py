@@ -211,7 +211,7 @@ def _atom_stride(context: Context, atom: Symbol | Call) -> Dim | None:
     if isinstance(atom, Symbol):
         if atom.name == context.vector.name:
             return 1
-        return None if context.symbols[atom.name].operand.lanes else 0
+        return None if _binding_operand(context, atom.name).lanes else 0
     left, right = lane_stride(context, atom.left), lane_stride(context, atom.right)
     if left == 0 and right == 0:
         return 0

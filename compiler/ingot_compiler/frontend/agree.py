@@ -102,8 +102,8 @@ def _concat(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
     return [(*common[:axis], shape[axis], *common[axis:]) for shape in shapes]
 
 
-def _channels(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
-    """x[N, C, ..] and vectors [C]."""
+def _channels(shapes: Sequence[Shape], _: Attributes) -> list[Shape]:
+    """Let x[N, C, ..] and vectors [C]."""
     if len(shapes[0]) < 2 or any(len(shape) != 1 for shape in shapes[1:]):
         return list(shapes)
     common = _common([(shapes[0][1],), *shapes[1:]])
@@ -111,7 +111,7 @@ def _channels(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
 
 
 def _tail(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
-    """x and parameters of shape x[axis:]."""
+    """Let x agree with parameters of shape x[axis:]."""
     axis = attributes["axis"]
     if not isinstance(axis, int) or any(len(shape) != len(shapes[0]) - axis for shape in shapes[1:]):
         return list(shapes)
@@ -120,19 +120,19 @@ def _tail(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
 
 
 def _convolution(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
-    """x's channels as the weights have them."""
+    """Let x have the channels as the weights have them."""
     x, w, groups = shapes[0], shapes[1], attributes["groups"]
     if len(x) < 3 or len(w) < 3 or not isinstance(groups, int):
         return list(shapes)
     return [(x[0], simpler(x[1], dim_mul(w[1], groups)), *x[2:]), *shapes[1:]]
 
 
-def _convolution_transpose(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
+def _convolution_transpose(shapes: Sequence[Shape], _: Attributes) -> list[Shape]:
     x, w = shapes[0], shapes[1]
     return list(shapes) if len(x) < 3 or len(w) < 3 else [(x[0], simpler(x[1], w[0]), *x[2:]), *shapes[1:]]
 
 
-def _attention(shapes: Sequence[Shape], attributes: Attributes) -> list[Shape]:
+def _attention(shapes: Sequence[Shape], _: Attributes) -> list[Shape]:
     """q[B, H, S, D], k[B, G, T, D], v[B, G, T, E]."""
     if any(len(shape) != 4 for shape in shapes[:3]):
         return list(shapes)

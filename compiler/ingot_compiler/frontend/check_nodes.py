@@ -39,7 +39,7 @@ def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> Findin
 
 
 def canonical_domain(domain: str) -> str:
-    """ "" for both spellings of the ONNX domain."""
+    """Give one name, the empty one, for both spellings of the ONNX domain."""
     return "" if domain == "ai.onnx" else domain
 
 
@@ -101,19 +101,15 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
             raise ModelError(
                 "a node has an unknown attribute", describe_node(node), f"attribute {attribute.name!r}", do
             )
-        if int(expected.type) != int(attribute.type):
-            why = (
-                f"attribute {attribute.name!r}: expected {_kind(int(expected.type))}, got {_kind(int(attribute.type))}"
-            )
+        # The member's own name; the type stubs know no enum here.
+        kinds = str(expected.type).rsplit(".", 1)[-1].lower(), onnx.AttributeProto.AttributeType.Name(attribute.type).lower()
+        if kinds[0] != kinds[1]:
+            why = f"attribute {attribute.name!r}: expected {kinds[0]}, got {kinds[1]}"
             raise ModelError("an attribute is of the wrong kind", describe_node(node), why, _DO)
     given = {attribute.name for attribute in node.attribute}
     for name, formal_attribute in sorted(schema.attributes.items()):
         if formal_attribute.required and name not in given:
             raise ModelError("a node lacks an attribute", describe_node(node), f"attribute {name!r} must be given", _DO)
-
-
-def _kind(number: int) -> str:
-    return onnx.AttributeProto.AttributeType.Name(number).lower()
 
 
 def _check_count(node: NodeProto, what: str, names: Sequence[str], least: int, most: int) -> None:

@@ -74,7 +74,7 @@ def as_vector(context: OpContext, x: int) -> int:
 
 def broadcast_dim(left: Dim, right: Dim) -> Dim:
     """ONNX's two-sided broadcasting of one dimension: equal, or one of them is 1."""
-    if left == right or right == 1:
+    if right in (left, 1):
         return left
     if left == 1:
         return right
@@ -120,7 +120,7 @@ def full(context: OpContext, dtype: DType, value: float, shape: Sequence[Dim]) -
 
 
 def scaled(context: OpContext, x: int, factor: float) -> int:
-    """factor * x; integers are multiplied as floats when the factor is not one."""
+    """Multiply x by a number; integers are multiplied as floats when the factor is not one."""
     if factor == 1.0:
         return x
     dtype = context.dtype_of(x)
@@ -128,7 +128,7 @@ def scaled(context: OpContext, x: int, factor: float) -> int:
 
 
 def less_scalar(context: OpContext, x: int, value: float) -> int:
-    """x < value."""
+    """Whether x < value."""
     return binary_scalar(context, "less", x, value)
 
 

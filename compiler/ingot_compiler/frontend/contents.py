@@ -22,7 +22,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 Element = Dim | float | None
-Contents = npt.NDArray[np.object_]
+Contents = npt.NDArray[Any]
 ELEMENT_COUNT_MAX = 1024
 
 _NUMPY: dict[DType, type[np.generic]] = {
@@ -32,11 +32,48 @@ _NUMPY: dict[DType, type[np.generic]] = {
 
 # Exact on every machine, so that the graph does not depend on where it was made (DESIGN 5).
 _EXACT = frozenset(
-    "abs add sub mul div mod fmod min max neg floor ceil round sqrt sign cast equal less less_equal select logical_and "
-    "logical_or logical_not logical_xor bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right cumsum argmax "
-    "argmin isnan isinf relu reciprocal".split()
+    (
+        "abs",
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "mod",
+        "fmod",
+        "min",
+        "max",
+        "neg",
+        "floor",
+        "ceil",
+        "round",
+        "sqrt",
+        "sign",
+        "cast",
+        "equal",
+        "less",
+        "less_equal",
+        "select",
+        "logical_and",
+        "logical_or",
+        "logical_not",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_not",
+        "shift_left",
+        "shift_right",
+        "cumsum",
+        "argmax",
+        "argmin",
+        "isnan",
+        "isinf",
+        "relu",
+        "reciprocal",
+        "split",
+    )
 )
-_MOVEMENT = frozenset("reshape transpose slice concat broadcast_to".split())
+_MOVEMENT = frozenset(("reshape", "transpose", "slice", "concat", "broadcast_to"))
 _INDEXED = {
     "gather": (0,),
     "gather_elements": (0,),
@@ -100,7 +137,7 @@ def propagate(
         return _indexed(op, attributes, operands)
     if op in _EXACT and all(_is_concrete(contents) for contents in known):
         return _evaluate(op, attributes, operands, result)
-    return _symbolic(op, attributes, operands, known, result)
+    return _symbolic(op, attributes, known, result)
 
 
 def _concrete(attributes: Mapping[str, Attribute]) -> bool:
@@ -185,7 +222,6 @@ def _finite(array: npt.NDArray[Any]) -> bool:
 def _symbolic(
     op: str,
     attributes: Mapping[str, Attribute],
-    operands: Sequence[tuple[TensorType, Contents | None]],
     known: Sequence[Contents],
     result: TensorType,
 ) -> Contents | None:
@@ -196,8 +232,8 @@ def _symbolic(
         return None
     if op == "div" and result.dtype in FLOATS:
         function = _divide_exactly
-    elements = np.frompyfunc(function, len(known), 1)(*known)
-    contents = np.empty(np.shape(elements), np.object_)
+    elements: Any = np.frompyfunc(function, len(known), 1)(*known)
+    contents = np.empty(np.broadcast_shapes(*(operand.shape for operand in known)), np.object_)
     contents[...] = elements
     return contents
 
@@ -257,7 +293,7 @@ def _exact_div(left: Dim, right: Dim) -> Dim | None:
 
 
 def _less(left: Dim, right: Dim) -> Dim | None:
-    """left < right, where visible."""
+    """Whether left < right, where visible."""
     above, below = lower_bound(_difference(right, left)), lower_bound(_difference(left, right))
     return 1 if above is not None and above > 0 else 0 if below is not None and below >= 0 else None
 
@@ -288,6 +324,14 @@ def minimum(left: Dim, right: Dim) -> Dim:
 def _absolute(value: Element) -> Element:
     bound = None if value is None or isinstance(value, float) else lower_bound(value)
     return value if bound is not None and bound >= 0 else None
+
+
+def _negative(value: Element) -> Element:
+    return None if value is None else -value
+
+
+def _small(value: Element) -> Element:
+    return value if isinstance(value, int) and 0 <= value < 128 else None
 
 
 def _select(condition: Element, left: Element, right: Element) -> Element:
@@ -328,11 +372,11 @@ _divide_exactly = _dims(_exact_div)
 # Integer types of 32 and 64 bits hold every size; narrower ones would wrap.
 _CASTS: dict[DType, Callable[..., Element]] = {
     "bool": _to_bool, "i64": _whole_only, "i32": _whole_only, "f32": _same, "f64": _same,
-    **dict.fromkeys(("i8", "i16", "u8", "u16", "u32", "u64"), lambda value: value if isinstance(value, int) and 0 <= value < 128 else None),
+    "i8": _small, "i16": _small, "u8": _small, "u16": _small, "u32": _small, "u64": _small,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Element]] = {
     "add": _add, "sub": _dims(_difference), "mul": _multiply, "div": _dims(_truncating_div), "mod": _dims(dim_mod),
-    "min": _min, "max": _max, "neg": lambda value: None if value is None else -value, "abs": _absolute, "relu": lambda value: _max(value, 0),
+    "min": _min, "max": _max, "neg": _negative, "abs": _absolute, 
     "floor": _whole_only, "ceil": _whole_only, "round": _whole_only,
     "equal": _dims(_equal), "less": _dims(_less), "less_equal": _dims(_less_equal),
     "logical_and": _and, "logical_or": _or, "logical_not": _not, "select": _select,

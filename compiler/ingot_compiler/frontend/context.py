@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +43,11 @@ class Translation:
 
     builder: GraphBuilder
     read: ConstantReader
-    contents: dict[int, Contents] = field(default_factory=dict)
-    dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict)
-    local: dict[str, memoryview] = field(default_factory=dict)  # constants of function bodies, by digest
+    contents: dict[int, Contents] = field(default_factory=dict[int, Contents])
+    dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
+    local: dict[str, memoryview] = field(
+        default_factory=dict[str, memoryview]
+    )  # constants of function bodies, by digest
 
     def bytes_of(self, digest: str) -> memoryview:
         """The bytes of a constant of the model or of a function body."""
@@ -216,7 +219,7 @@ class OpContext:
         """A tensor of integers, bools or expressions that are known: ``literal``, or ``dim_values`` when symbols appear."""
         builder, place = self.translation.builder, (self.source, self.mark)
         shape = tuple(int(size) for size in contents.shape)
-        flat = tuple(contents.flat)
+        flat: tuple[Any, ...] = tuple(contents.ravel().tolist())
         if not symbols_appear(contents):
             value = tuple(bool(item) for item in flat) if dtype == "bool" else tuple(int(item) for item in flat)
             result = builder.add("literal", (), {"dtype": dtype, "shape": shape, "value": value}, *place)
@@ -237,7 +240,7 @@ class OpContext:
         count = int(np.prod(shape, dtype=np.int64))
         dtype = source.type.dtype
         self._check_size(source.type)
-        if shape == () or dtype not in FLOATS and count <= _LITERAL_COUNT_MAX:
+        if shape == () or (dtype not in FLOATS and count <= _LITERAL_COUNT_MAX):
             values = decode(self.translation.bytes_of(source.digest), dtype)
             if dtype in FLOATS:
                 return self.scalar(dtype, float(values[0]))
@@ -267,7 +270,7 @@ class OpContext:
         contents = self.contents(value)
         if contents is None:
             return () if 0 in self.shape_of(value) else None
-        return tuple(contents.flat) if is_known(contents) else None
+        return tuple(contents.ravel().tolist()) if is_known(contents) else None
 
     def known_ints(self, value: int) -> tuple[int, ...] | None:
         """All elements, row-major, as integers; None when one is not known at compile time."""

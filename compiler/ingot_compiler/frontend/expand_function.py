@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import onnx.defs
 from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, TypeProto, helper
@@ -25,9 +26,15 @@ TranslateNode = Callable[[OpContext], Sequence[int]]
 
 def function_opset(schema: OpSchema, opset: int) -> int:
     """The newest opset <= ``opset`` for which ``schema`` gives a body, 0 when none."""
-    versions = [*schema.function_opset_versions, *schema.context_dependent_function_opset_versions]
+    bodies = _bodies(schema)
+    versions: list[int] = [*bodies.function_opset_versions, *bodies.context_dependent_function_opset_versions]
     # A body stays valid until a newer one takes its place.
     return max((version for version in versions if version <= opset), default=0)
+
+
+def _bodies(schema: OpSchema) -> Any:
+    """The same object: onnx's type stubs leave out what it says of function bodies."""
+    return schema
 
 
 def expand_function(context: OpContext, translate_node: TranslateNode) -> tuple[int, ...]:
@@ -57,13 +64,14 @@ def _body(context: OpContext) -> FunctionProto:
     if not version:
         raise Unsupported("no translation")
     body = FunctionProto()
-    if version in schema.function_opset_versions:
-        data = schema.get_function_with_opset_version(version)
-        body.CopyFrom(data) if isinstance(data, FunctionProto) else body.ParseFromString(data)
+    bodies = _bodies(schema)
+    if version in bodies.function_opset_versions:
+        body.ParseFromString(bodies.get_function_with_opset_version(version))
         return body
     node, types = _as_node(context)
-    data = schema.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
-    body.ParseFromString(data)
+    body.ParseFromString(
+        bodies.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+    )
     if not body.node:
         raise Unsupported("no translation")
     return body
@@ -73,13 +81,15 @@ def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     """The node and its operands' types, as ONNX wants them to build a body."""
     operands = ["" if value is None else f"x{position}" for position, value in enumerate(context.operands)]
     results = [f"y{position}" if wanted else "" for position, wanted in enumerate(context.wanted)]
-    attributes = {name: value for name, value in context.attributes.items() if not isinstance(value, ConstantSource)}
-    node = helper.make_node(context.op, operands, results, **attributes)
+    node = helper.make_node(context.op, operands, results)
+    for name, value in context.attributes.items():
+        if not isinstance(value, ConstantSource):
+            node.attribute.append(helper.make_attribute(name, value))
     types: list[bytes] = []
-    for value in context.operands:
+    for operand in context.operands:
         type_ = TypeProto()
-        if value is not None:
-            tensor = context.type_of(value)
+        if operand is not None:
+            tensor = context.type_of(operand)
             shape = [dim if isinstance(dim, int) else str(dim) for dim in tensor.shape]
             type_ = helper.make_tensor_type_proto(onnx_number(tensor.dtype), shape)
         types.append(type_.SerializeToString())
@@ -122,5 +132,5 @@ def _store(context: OpContext, tensor: TensorProto) -> ConstantSource:
     return ConstantSource(digest, type_)
 
 
-def _no_external(location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
+def _no_external(location: str, *_: int | None) -> memoryview:
     raise OpTypeError("a function body without external data", location)

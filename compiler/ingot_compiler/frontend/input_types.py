@@ -58,7 +58,8 @@ def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
 
 
 def _dims(value: ValueInfoProto) -> Sequence[TensorShapeProto.Dimension]:
-    return value.type.tensor_type.shape.dim
+    dims: Sequence[TensorShapeProto.Dimension] = value.type.tensor_type.shape.dim
+    return dims
 
 
 def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, int]:

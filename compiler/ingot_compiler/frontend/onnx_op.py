@@ -14,7 +14,7 @@ Translate = Callable[[OpContext], Sequence[int]]
 """Builds core ops for one node; returns value ids of its results; ABSENT, or too few, for optional ones not made."""
 
 
-def _always(context: OpContext) -> bool:
+def _always(_: OpContext) -> bool:
     return True
 
 

@@ -40,6 +40,8 @@ def onnx_number(dtype: DType) -> int:
 
 
 def onnx_dtype_name(number: int) -> str:
-    """ONNX's own name of a data type, for messages; the number itself when ONNX has none."""
+    """The name of a data type for messages: ours, ONNX's own where we have none, else the number."""
+    if number in _DTYPES:
+        return _DTYPES[number]
     names = {value: name for name, value in TensorProto.DataType.items()}
-    return names.get(number, f"data type {number}").lower()
+    return str(names.get(number, f"data type {number}")).lower()

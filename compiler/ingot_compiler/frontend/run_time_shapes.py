@@ -67,7 +67,7 @@ def kept_sizes(context: OpContext, flags: int, shape: Sequence[Dim], count: int)
 
 
 def clamped(context: OpContext, x: int, low: int, high: int) -> int:
-    """x limited to [low, high]; all i64 tensors of one shape or rank 0."""
+    """Limit x to [low, high]; all i64 tensors of one shape or rank 0."""
     return context.add("min", context.add("max", x, low), high)
 
 

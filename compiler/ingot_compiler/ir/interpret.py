@@ -1,7 +1,8 @@
 """Runs a graph with the numpy references of its ops: the oracle that compiled code is compared with.
 
-In: a ``Graph``, arrays for its inputs, a reader of constants. Out: arrays. bf16 tensors are uint16 arrays of bit patterns;
-references see them as float32. Not done here: speed; bytes that end in a bundle (numpy's differ between machines).
+In: a ``Graph``, arrays for its inputs, a reader of constants. Out: arrays. bf16 tensors are uint16 arrays of bit
+patterns; references see them as float32. Not done here: speed; bytes that end in a bundle (numpy's differ between
+machines).
 """
 
 from __future__ import annotations

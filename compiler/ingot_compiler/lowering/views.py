@@ -130,6 +130,9 @@ def flat_offset(variable: Dim, extents: Shape, strides: Sequence[Dim]) -> Dim:
             merged[-1] = (dim_mul(merged[-1][0], extent), stride)
         else:
             merged.append((extent, stride))
+    if not merged:
+        # All sizes are 1: the variable is 0, but a vector loop must still see where its lanes would go.
+        return dim_mul(variable, strides[-1]) if strides else 0
     offset: Dim = 0
     inner: Dim = 1
     for position, (extent, stride) in enumerate(reversed(merged)):

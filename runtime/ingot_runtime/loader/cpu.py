@@ -17,7 +17,7 @@ _PROBE = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 418950
 _XGETBV_AT = 32
 
 # (leaf, subleaf, register, bit) by name; registers 0-3 are eax, ebx, ecx, edx.
-_X86_BITS = {
+X86_BITS = {
     "sse3": (1, 0, 2, 0), "ssse3": (1, 0, 2, 9), "fma": (1, 0, 2, 12), "cx16": (1, 0, 2, 13),
     "sse4.1": (1, 0, 2, 19), "sse4.2": (1, 0, 2, 20), "movbe": (1, 0, 2, 22), "popcnt": (1, 0, 2, 23),
     "avx": (1, 0, 2, 28), "f16c": (1, 0, 2, 29),
@@ -33,7 +33,7 @@ _OSXSAVE = (1, 0, 2, 27)
 _XCR0_BITS = (("avx", 0x6), ("fma", 0x6), ("f16c", 0x6), ("avx512", 0xE6), ("amx", 0x60000))
 
 # Bits of AT_HWCAP (16) and AT_HWCAP2 (26).
-_HWCAPS = {
+HWCAPS = {
     "aarch64": {"fp": (16, 0), "asimd": (16, 1), "asimdhp": (16, 10), "asimddp": (16, 20), "i8mm": (26, 13), "bf16": (26, 14)},
     "riscv64": {"a": (16, 0), "c": (16, 2), "d": (16, 3), "f": (16, 5), "m": (16, 12), "v": (16, 21)},
 }  # fmt: skip
@@ -52,7 +52,7 @@ def machine_features() -> frozenset[str]:
     machine = os.uname().machine
     if machine == "x86_64":
         return _x86_features()
-    table = _HWCAPS.get(machine, {})
+    table = HWCAPS.get(machine, {})
     return frozenset(name for name, (kind, bit) in table.items() if system.auxiliary_value(kind) >> bit & 1)
 
 
@@ -97,4 +97,4 @@ def _read_x86(base: int) -> frozenset[str]:
                 needed = bits
         return xcr0 & needed == needed
 
-    return frozenset(name for name, place in _X86_BITS.items() if bit(place) and saved(name))
+    return frozenset(name for name, place in X86_BITS.items() if bit(place) and saved(name))

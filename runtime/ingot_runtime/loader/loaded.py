@@ -45,8 +45,10 @@ class Loaded:
         except BaseException:
             _release(None, image, ticket, weights, source.fd)
             raise
-        # Static function and plain values: it must not keep the session alive. It runs at exit too.
+        # Static function and plain values: it must not keep the session alive. Not at exit: a daemon thread of the
+        # user may be inside `main` then, and the end of the process unmaps and ends everything anyway.
         self._finalizer = weakref.finalize(self, _release, self.pool, image, ticket, weights, source.fd)
+        self._finalizer.atexit = False
 
     def close(self) -> None:
         """Join the workers and unmap; nothing may be running."""

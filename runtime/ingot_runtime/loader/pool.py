@@ -21,11 +21,11 @@ _THREADS_MAX = 1024
 def usable_threads(asked: int) -> int:
     """Return how many of `asked` threads may run at once here: affinity mask and the control group's quota limit it."""
     count = min(asked, len(os.sched_getaffinity(0)), _THREADS_MAX)
-    quota = _group_quota()
+    quota = group_quota()
     return max(1, min(count, quota) if quota else count)
 
 
-def _group_quota() -> int:
+def group_quota() -> int:
     """Return the control group's quota (cgroup 2, ``cpu.max``) in whole processors, rounded up; 0 for none."""
     try:
         with open("/proc/self/cgroup", "rb") as file:
@@ -99,6 +99,8 @@ class Pool:
         if self.pid == os.getpid():
             at = abi.POOL_OFFSETS
             ctypes.c_uint32.from_address(self.page + at["quit"]).value = 1
+            # The system call orders the two stores: a spinning worker that sees the new epoch must see `quit`.
+            system.wake_all(self.page + at["epoch"])
             epoch = ctypes.c_uint32.from_address(self.page + at["epoch"])
             epoch.value = (epoch.value + 1) & 0xFFFFFFFF
             system.wake_all(self.page + at["epoch"])

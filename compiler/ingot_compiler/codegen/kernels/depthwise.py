@@ -170,7 +170,7 @@ def _in_order(row: _Row, taps: Sequence[Tap], pixels: int) -> list[tuple[Tap, in
     name = row.names[-1] if row.names else ""
     tap_step, pixel_step = coefficient(row.statement.a_index, name), coefficient(row.statement.a_index, row.statement.x)
     # Addresses grow along the chain of a pixel, so ordering by address keeps the chain.
-    if isinstance(tap_step, int) and isinstance(pixel_step, int) and tap_step > 0:
+    if taps[0] and isinstance(tap_step, int) and isinstance(pixel_step, int) and tap_step > 0:
         pairs.sort(key=lambda pair: (pair[0][-1] * tap_step + pair[1] * pixel_step, pair[0]))
     return pairs
 

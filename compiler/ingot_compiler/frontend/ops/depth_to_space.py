@@ -18,7 +18,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, block = context.operand(0), context.int_attribute("blocksize", 1)
     mode = context.string_attribute("mode", "DCR", ("DCR", "CRD"))
     shape = context.shape_of(x)
-    if len(shape) != 4 or block < 1 or isinstance(shape[1], int) and shape[1] % (block * block):
+    if len(shape) != 4 or block < 1 or (isinstance(shape[1], int) and shape[1] % (block * block)):
         raise OpTypeError(f"x[N, C, H, W] with {block * block} dividing C", str(context.type_of(x)))
     batch, channels, height, width = shape
     depth = dim_floordiv(channels, block * block)

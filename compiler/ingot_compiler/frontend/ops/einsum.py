@@ -40,7 +40,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     if len(terms) != len(ranks):
         raise OpTypeError(f"an equation of {len(ranks)} operands", equation)
     hidden = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
-    if any(count < 0 or count and "..." not in term for term, count in zip(terms, hidden, strict=True)):
+    if any(count < 0 or (count and "..." not in term) for term, count in zip(terms, hidden, strict=True)):
         raise OpTypeError("as many labels as dimensions", f"{equation} for ranks {list(ranks)}")
     names = [_ellipsis(count if "..." in term else 0) for term, count in zip(terms, hidden, strict=True)]
     labels = [term.replace("...", name) for term, name in zip(terms, names, strict=True)]

@@ -21,7 +21,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     rank = context.rank_of(x)
     starts, ends = _operand(context, 1, "starts"), _operand(context, 2, "ends")
-    assert starts is not None and ends is not None
+    assert starts is not None
+    assert ends is not None
     count = context.count_of(starts)
     axes, steps = _operand(context, 3, "axes"), _operand(context, 4, "steps")
     axes = context.integers(range(count)) if axes is None else axes

@@ -1,7 +1,8 @@
-"""``attention(q, k, v[, mask]){scale, causal, nan_to_zero}``: softmax(q k^T * scale + mask) v per head (ONNX Attention-24).
+"""``attention(q, k, v[, mask]){scale, causal, nan_to_zero}``: softmax(q k^T * scale + mask) v per head (ONNX
+Attention-24).
 
-In: q[B, H, S, D], k[B, G, T, D], v[B, G, T, E] floats of one type, G divides H (query head h reads key head h // (H/G));
-mask broadcasts to [B, H, S, T]: added when float, kept where true when bool. ``causal`` keeps key t <= query s.
+In: q[B, H, S, D], k[B, G, T, D], v[B, G, T, E] floats of one type, G divides H (query head h reads key head h //
+(H/G)); mask broadcasts to [B, H, S, T]: added when float, kept where true when bool. ``causal`` keeps key t <= query s.
 ``nan_to_zero``: a fully masked row gives 0 instead of NaN. Out: [B, H, S, E]. Not done here: cache, dropout.
 """
 
@@ -52,7 +53,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
 
 
 def _bias(shape: tuple[int, ...], masks: Sequence[Array], causal: bool) -> Array:
-    """What is added to the scores of one batch element and, after it, the causal rule: [B, H, S, T] or broadcastable."""
+    """What is added to the scores, the causal rule included; it broadcasts to [B, H, S, T]."""
     bias: Array = np.zeros(shape[-2:])
     for mask in masks:
         bias = bias + (np.where(mask, 0.0, -np.inf) if mask.dtype == np.bool_ else widen(mask))

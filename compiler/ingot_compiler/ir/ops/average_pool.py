@@ -1,10 +1,10 @@
-"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad, pads_counted_after}``: mean per
-window (ONNX AveragePool-22).
+"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad, pads_counted_after}``: mean
+per window (ONNX AveragePool-22).
 
 In: x[N, C, spatial..] of floats. Out: [N, C, positions..]: the sum of the window's elements over their count; padding
 counts only with ``count_include_pad``, and then only the first ``pads_counted_after`` elements of pads_after (the rest
-comes from ``ceil_mode``, which the frontend resolved). A window without counted elements gives NaN.
-Not done here: lowering.
+comes from ``ceil_mode``, which the frontend resolved). A window without counted elements gives NaN. Not done here:
+lowering.
 """
 
 from __future__ import annotations

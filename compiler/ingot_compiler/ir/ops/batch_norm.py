@@ -1,5 +1,5 @@
-"""``batch_norm(x, scale, bias, mean, variance){epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias with given
-statistics per channel (ONNX BatchNormalization-15, inference).
+"""``batch_norm(x, scale, bias, mean, variance){epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias with
+given statistics per channel (ONNX BatchNormalization-15, inference).
 
 In: x[N, C, ..] floats; four vectors [C] of its element type. Out: x's type. Not done here: training mode.
 """

@@ -1,4 +1,5 @@
-"""``conv(x, w[, bias]){strides, pads_before, pads_after, dilations, groups}``: convolution (ONNX Conv-22, pads resolved).
+"""``conv(x, w[, bias]){strides, pads_before, pads_after, dilations, groups}``: convolution (ONNX Conv-22, pads
+resolved).
 
 In: x[N, C, spatial..], w[O, C/groups, kernel..], bias[O] of one element type. Out: [N, O, positions..]; integers wrap.
 Not done here: ``auto_pad``.

@@ -1,7 +1,7 @@
 """``gather_nd(x, indices){batch_dims}``: slices of x, each picked by a vector of indices (ONNX GatherND-13).
 
-In: x[b.., d..] and integers [b.., i.., k], b.. the ``batch_dims`` leading axes, k >= 1 a fixed integer. Out: x's element type,
-shape b.. + i.. + d[k:]. Not done here: lowering.
+In: x[b.., d..] and integers [b.., i.., k], b.. the ``batch_dims`` leading axes, k >= 1 a fixed integer. Out: x's
+element type, shape b.. + i.. + d[k:]. Not done here: lowering.
 """
 
 from __future__ import annotations

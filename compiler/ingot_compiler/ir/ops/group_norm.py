@@ -1,7 +1,8 @@
-"""``group_norm(x, scale, bias){groups, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance
-per sample and group of channels (ONNX GroupNormalization-21; instance normalisation with groups = C).
+"""``group_norm(x, scale, bias){groups, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and
+variance per sample and group of channels (ONNX GroupNormalization-21; instance normalisation with groups = C).
 
-In: x[N, C, ..] floats, groups divides C; scale and bias [C] of its element type. Out: x's type. Not done here: lowering.
+In: x[N, C, ..] floats, groups divides C; scale and bias [C] of its element type. Out: x's type. Not done here:
+lowering.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """``pad(x, value){before, after, mode}``: elements added around x (ONNX Pad-25; negative pads become a slice before).
 
 In: a tensor and a rank-0 value of its element type; before and after per axis, >= 0. Modes: "constant" (value), "edge",
-"reflect" (mirrored without the edge), "wrap"; only "constant" reads value. Out: the padded tensor. Not done here: lowering.
+"reflect" (mirrored without the edge), "wrap"; only "constant" reads value. Out: the padded tensor. Not done here:
+lowering.
 """
 
 from __future__ import annotations

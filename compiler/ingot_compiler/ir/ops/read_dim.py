@@ -1,4 +1,5 @@
-"""``read_dim(x){index, symbol}``: bind a fresh symbol to element ``index`` (row-major) of an integer tensor at run time.
+"""``read_dim(x){index, symbol}``: bind a fresh symbol to element ``index`` (row-major) of an integer tensor at run
+time.
 
 In: an integer tensor. Out: no value; later types and attributes may use the symbol. Not done here: the binding itself
 (``interpret``, host code in ``main``), which asserts that the element is >= 0.

@@ -1,8 +1,9 @@
 """``reduce{function, axes, keepdims}``: one value per group of elements along ``axes`` (ONNX Reduce*-18).
 
 In: a tensor; bool only for "max" and "min". Out: its element type, the axes gone or of size 1. Functions: sum, product,
-max, min (NaN propagates), mean (integers truncate towards 0). Integers wrap. An empty group gives 0, 1, the least value,
-the greatest value (infinities for floats), NaN (0 for integers). Not done here: ``axes = []`` means no axis, not all.
+max, min (NaN propagates), mean (integers truncate towards 0). Integers wrap. An empty group gives 0, 1, the least
+value, the greatest value (infinities for floats), NaN (0 for integers). Not done here: ``axes = []`` means no axis, not
+all.
 """
 
 from __future__ import annotations

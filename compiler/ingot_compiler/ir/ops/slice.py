@@ -1,7 +1,8 @@
-"""``slice{starts, sizes, steps}``: element i of the result is x[starts + i * steps], per axis (ONNX Slice-13, resolved).
+"""``slice{starts, sizes, steps}``: element i of the result is x[starts + i * steps], per axis (ONNX Slice-13,
+resolved).
 
-In: any tensor; one entry per axis, steps are non-zero integers. Out: its element type, shape ``sizes``.
-Not done here: clamping and negative starts (the frontend resolves them); every access must be in bounds.
+In: any tensor; one entry per axis, steps are non-zero integers. Out: its element type, shape ``sizes``. Not done here:
+clamping and negative starts (the frontend resolves them); every access must be in bounds.
 """
 
 from __future__ import annotations

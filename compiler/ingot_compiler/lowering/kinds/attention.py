@@ -3,7 +3,7 @@
 In: a group anchored by ``attention``. Out: its loop program. Not done here: finding the pattern (``passes``).
 """
 
-from ingot_compiler.codegen.kernels.attention_layout import attention_scratch_bytes
+from ingot_compiler.codegen.kernels.attention_layout import attention_query_block, attention_scratch_bytes
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
@@ -13,7 +13,6 @@ from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.targets.target import Target
 
 MASK = 3  # operand of attention
-QUERY_BLOCK = 48  # queries of a unit: whole register tiles, and enough of them to pay for the repacking of k and v
 
 
 def lower_attention(group: Group, target: Target) -> LoopProgram:
@@ -26,7 +25,7 @@ def lower_attention(group: Group, target: Target) -> LoopProgram:
     keys, depth, width = k.type.shape[2], q.type.shape[3], v.type.shape[3]
     assert isinstance(depth, int)
     assert isinstance(width, int)
-    block = min(QUERY_BLOCK, queries) if isinstance(queries, int) else QUERY_BLOCK
+    block = attention_query_block(queries if isinstance(queries, int) else None, target)
     blocks = ceil_div(queries, block)
     unit = symbol("p")
     head = dim_floordiv(unit, blocks)

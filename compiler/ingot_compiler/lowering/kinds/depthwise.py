@@ -4,6 +4,7 @@ In: a group anchored by ``conv`` with one input and one output channel per group
 Not done here: other grouped convolutions (``contraction``).
 """
 
+from ingot_compiler.codegen.kernels.tiles import choose_pixels
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.convolution import TAP_NAMES, ConvShape
 from ingot_compiler.lowering.elements import GroupBuffers
@@ -14,9 +15,6 @@ from ingot_compiler.lowering.loops import Depthwise, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import flat_offset
 from ingot_compiler.targets.target import Target
-
-PIXELS_32_REGISTERS = 7  # 3x3: 9 weights + 7 accumulators + loads; measured best with 14 (cpu-codegen: 4 is 10-30 % slower)
-PIXELS_16_REGISTERS = 4
 
 
 def lower_depthwise(group: Group, target: Target) -> LoopProgram:
@@ -52,7 +50,7 @@ def lower_depthwise(group: Group, target: Target) -> LoopProgram:
         "x", shape[-1], "channel", shape[1], tuple(zip(TAP_NAMES, conv.kernel, strict=False)),
         buffers.number(x), a_index, buffers.number(w), w_index, x.type.dtype,
         "acc", anchored_epilogue(group, buffers, space),
-        PIXELS_32_REGISTERS if target.vector_register_count > 16 else PIXELS_16_REGISTERS,
+        choose_pixels(shape[-1] if isinstance(shape[-1], int) else None, conv.kernel, target),
     )  # fmt: skip
     work = dim_mul(dim_mul(shape[-1], shape[1]), dim_product(conv.kernel))
     return finish_program(buffers, (statement,), dim_product(outer_shape), grain_for(work // 8))

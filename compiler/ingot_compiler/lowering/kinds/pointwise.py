@@ -48,7 +48,8 @@ def lower_pointwise(group: Group, target: Target) -> LoopProgram:
     elements = Elements(group, buffers)
     value = elements.value(result.value, space)
     body = (*elements.take(), Store(buffers.number(result), space.offset(result.view), value))
-    return finish_program(buffers, (For("j", length, "vector", body),), extent, grain_for(length))
+    kind = "vector" if loops.inner else "serial"  # one element needs no lanes
+    return finish_program(buffers, (For("j", length, kind, body),), extent, grain_for(length))
 
 
 def _block_length(total: Dim, unit: Dim) -> Dim:

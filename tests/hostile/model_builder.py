@@ -1,0 +1,71 @@
+"""Small ONNX models for tests, right and wrong, and their way through the frontend.
+
+In: nodes, inputs, initializers. Out: ``ModelProto``, bytes, graphs. Not done here: assertions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.import_model import import_model
+from ingot_compiler.frontend.infer_types import infer_types
+from ingot_compiler.frontend.name_nodes import name_nodes
+from ingot_compiler.ir.errors import IngotError
+from ingot_compiler.ir.graph import Graph, Names
+from tests.conformance.run_case import Array, MemoryStore, no_external
+
+FLOAT = TensorProto.FLOAT
+INT64 = TensorProto.INT64
+
+
+def value(name: str, shape: Sequence[int | str | None] | None, dtype: int = FLOAT) -> ValueInfoProto:
+    """A graph input or output."""
+    return helper.make_tensor_value_info(name, dtype, shape)
+
+
+def model(
+    nodes: Sequence[NodeProto],
+    inputs: Sequence[ValueInfoProto],
+    outputs: Sequence[ValueInfoProto],
+    constants: Mapping[str, Array] | None = None,
+    opset: int = 20,
+) -> ModelProto:
+    """A model of one graph called "test"."""
+    tensors = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    graph = helper.make_graph(nodes, "test", inputs, outputs, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def relu_chain() -> ModelProto:
+    """Two nodes over x[2, n]: relu, then a product with weights."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["hidden"], "/first/relu"),
+        helper.make_node("MatMul", ["hidden", "w"], ["y"], "/second/product"),
+    ]
+    weights = np.arange(3 * 512, dtype=np.float32).reshape(3, 512)
+    return model(nodes, [value("x", ["n", 3])], [value("y", ["n", 512])], {"w": weights})
+
+
+def load(
+    source: ModelProto | bytes,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    place: Sequence[tuple[str, str]] = (),
+    store: MemoryStore | None = None,
+) -> tuple[ImportedModel, Names]:
+    """``import_model`` without external data."""
+    data = source if isinstance(source, bytes) else source.SerializeToString()
+    return import_model(data, no_external, (store or MemoryStore()).write, shapes or {}, place)
+
+
+def graph_of(source: ModelProto, store: MemoryStore | None = None) -> Graph:
+    """Import and infer types; errors speak in the user's names, as the rule makes them."""
+    kept = store or MemoryStore()
+    imported, names = load(source, store=kept)
+    try:
+        return infer_types(imported, kept.read)
+    except IngotError as error:
+        raise name_nodes(error, names) from None

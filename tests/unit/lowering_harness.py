@@ -1,0 +1,255 @@
+"""Runs a graph as compiled kernels in the test process, with the memory plan's own places, beside the interpreter.
+
+In: a graph, arrays, a target. Out: the outputs; differences are assertions. Not done here: ``main``, bundles, the loader
+(``test_end_to_end``).
+
+What a kernel must not read is NaN (or -1), what it must not write is checked: inputs, constants, and the 64 bytes
+around every buffer. Every launch is cut into parts that run last part first, each with scratch of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from tests.unit.codegen_harness import Array, Kernel
+from tests.unit.kernels_harness import NUMPY, RUNNABLE
+
+from ingot_compiler.ir.builder import GraphBuilder
+from ingot_compiler.ir.constants import ConstantReader
+from ingot_compiler.ir.dims import evaluate
+from ingot_compiler.ir.graph import Attribute, Graph, OptimizedGraph
+from ingot_compiler.ir.interpret import bind_symbols, interpret
+from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
+from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
+from ingot_compiler.lowering.fuse import fuse
+from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, SymbolRead
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.lower import lower
+from ingot_compiler.lowering.plan_memory import MemoryPlan, plan_memory
+from ingot_compiler.passes.pipeline import optimize
+from ingot_compiler.placement.place import place
+from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+from ingot_compiler.targets.target import Target
+
+BEST = RUNNABLE[-1]
+HOST_ALONE = (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),)
+PARTS = 3  # pieces of every launch
+_EDGE_BYTES = 64
+_EDGE = 0xA5
+_UNWRITTEN = 0xFF  # NaN, -1
+
+
+class RequirementError(AssertionError):
+    """Sizes of a call contradict what the graph requires of them: ``main`` would refuse."""
+
+
+class Builder(GraphBuilder):
+    """A graph builder that keeps the bytes of its constants."""
+
+    def __init__(self, inputs: Sequence[TensorType]) -> None:
+        super().__init__(inputs)
+        self.store: dict[str, bytes] = {}
+
+    def constant(self, array: Array, dtype: DType | None = None) -> int:
+        """Add a constant (a weight)."""
+        data = np.ascontiguousarray(array).tobytes()
+        digest = hashlib.sha256(data).hexdigest()
+        self.store[digest] = data
+        name: DType = dtype or next(known for known in DTYPES if NUMPY[known] == array.dtype.name)
+        return self.add("constant", (), {"digest": digest, "dtype": name, "shape": array.shape})
+
+    def literal(self, number: float, dtype: DType = "f32") -> int:
+        """Add a literal of rank 0."""
+        return self.add("literal", (), {"dtype": dtype, "shape": (), "value": (number,)})
+
+    def op(self, name: str, *operands: int, **attributes: Attribute) -> int:
+        """Add an op."""
+        return self.add(name, operands, attributes)
+
+    def read(self, digest: str) -> memoryview:
+        """Return the bytes of a constant."""
+        return memoryview(self.store[digest])
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A graph down to loop programs and places."""
+
+    fused: FusedGraph
+    programs: tuple[LoopProgram, ...]
+    plan: MemoryPlan
+    target: Target
+
+
+def compile_graph(graph: Graph, target: Target = BEST, *, passes: bool = True) -> Compiled:
+    """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is."""
+    optimized = optimize(graph) if passes else OptimizedGraph(graph)
+    fused = fuse(place(optimized, HOST_ALONE), target)
+    programs = tuple(lower(step, target) for step in fused.steps if isinstance(step, Group))
+    return Compiled(fused, programs, plan_memory(fused), target)
+
+
+@functools.lru_cache(maxsize=512)
+def _kernel(program: LoopProgram, target: Target) -> Kernel:
+    return Kernel(program, target)
+
+
+def _fenced(size_bytes: int) -> tuple[Array, Array]:
+    """(memory, its inside): the inside lies at a multiple of 64 and is unwritten, with an edge on both sides."""
+    raw = np.full(size_bytes + 3 * _EDGE_BYTES, _EDGE, np.uint8)
+    start = _EDGE_BYTES + -raw.ctypes.data % _EDGE_BYTES
+    inside = raw[start : start + size_bytes]
+    inside[:] = _UNWRITTEN
+    return raw, inside
+
+
+@dataclass
+class _Call:
+    """One run: bindings of the symbols, the memory of every buffer."""
+
+    compiled: Compiled
+    inputs: Sequence[Array]
+    read: ConstantReader
+    bindings: dict[str, int]
+    fences: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+    places: dict[int, Array] = field(default_factory=dict[int, Array])
+    unchanged: list[tuple[Array, bytes]] = field(default_factory=list[tuple[Array, bytes]])
+
+    def memory(self, size_bytes: int) -> Array:
+        """Fenced bytes."""
+        self.fences.append(_fenced(size_bytes))
+        return self.fences[-1][1]
+
+    def allocate(self) -> None:
+        """Inputs, outputs and constants in memory of their own, the workspace as planned."""
+        fused = self.compiled.fused
+        for number, spec in enumerate(fused.buffers):
+            if spec.kind == "workspace":
+                continue
+            size = dtype_size_bytes(spec.dtype) * evaluate(spec.element_count, self.bindings)
+            self.places[number] = self.memory(size)
+            if spec.kind == "input":
+                self.places[number][:] = np.ascontiguousarray(self.inputs[spec.index]).reshape(-1).view(np.uint8)
+            elif spec.kind == "constant":
+                self.places[number][:] = np.frombuffer(evaluate_constant(fused.constants[spec.index], self.read), np.uint8)
+            if spec.kind != "output":
+                self.unchanged.append((self.places[number], self.places[number].tobytes()))
+        self._workspace()
+
+    def _workspace(self) -> None:
+        starts: dict[int, tuple[int, int]] = {}
+        for item in self.compiled.plan.placements:
+            if item.late:
+                continue
+            after = max((starts[other][1] for other in item.after), default=0)
+            start = item.offset_bytes if item.offset_bytes is not None else after
+            end = start + evaluate(item.size_bytes, self.bindings)
+            starts[item.buffer] = start, end + -end % _EDGE_BYTES
+        pool = self.memory(max((end for _, end in starts.values()), default=0))
+        for buffer, (start, end) in starts.items():
+            self.places[buffer] = pool[start:end]
+
+    def late(self, step: int) -> None:
+        """Memory for the buffers whose size was only just read."""
+        for item in self.compiled.plan.placements:
+            if item.late and item.first == step:
+                self.places[item.buffer] = self.memory(evaluate(item.size_bytes, self.bindings))
+
+    def launch(self, group: Group, program: LoopProgram) -> None:
+        """Run one kernel in parts."""
+        numbers = dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results))
+        scalars = [self.bindings[name] for name in program.scalars]
+        kernel = _kernel(program, self.compiled.target)
+        kernel.run([self.places[number] for number in numbers], scalars, PARTS)
+
+    def array(self, buffer: int) -> Array:
+        """A buffer as flat elements."""
+        spec = self.compiled.fused.buffers[buffer]
+        count = evaluate(spec.element_count, self.bindings)
+        return self.places[buffer][: count * dtype_size_bytes(spec.dtype)].view(NUMPY[spec.dtype])
+
+    def check(self) -> None:
+        """Nothing was written that must not be."""
+        for raw, inside in self.fences:
+            start = inside.ctypes.data - raw.ctypes.data
+            assert (raw[:start] == _EDGE).all(), "a kernel wrote before a buffer"
+            assert (raw[start + inside.size :] == _EDGE).all(), "a kernel wrote behind a buffer"
+        for place_, before in self.unchanged:
+            assert place_.tobytes() == before, "a kernel wrote to an input or a constant"
+
+
+def run_compiled(compiled: Compiled, graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> list[Array]:
+    """The outputs of the kernels.
+
+    Raises:
+        RequirementError: the sizes of the inputs contradict each other.
+    """
+    call = _Call(compiled, inputs, read, bind_symbols(graph, inputs))
+    call.allocate()
+    ordinal = 0
+    for index, step in enumerate(compiled.fused.steps):
+        if isinstance(step, SymbolRead):
+            call.bindings[step.symbol] = int(call.array(step.buffer)[evaluate(step.index, call.bindings)])
+        elif isinstance(step, Requirement):
+            if evaluate(step.difference, call.bindings) != 0:
+                raise RequirementError(step.what)
+        else:
+            call.late(index)
+            call.launch(step, compiled.programs[ordinal])
+            ordinal += 1
+    call.check()
+    outputs = {spec.index: number for number, spec in enumerate(compiled.fused.buffers) if spec.kind == "output"}
+    shapes = [tuple(evaluate(dim, call.bindings) for dim in kind.shape) for kind in compiled.fused.outputs]
+    return [call.array(outputs[position]).reshape(shape) for position, shape in enumerate(shapes)]
+
+
+def assert_close(expected: Array, actual: Array, relative: float) -> None:
+    """Same shape and type; floats within ``relative`` of the largest finite magnitude, NaN and infinities alike."""
+    assert actual.shape == expected.shape
+    assert actual.dtype == expected.dtype
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(actual, expected)
+        return
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.where(finite, 0, actual), np.where(finite, 0, expected))
+    wide = expected.astype(np.float64)
+    scale = np.abs(wide[finite]).max(initial=0)
+    error = np.abs(actual.astype(np.float64) - wide)[finite].max(initial=0)
+    assert error <= relative * max(scale, np.finfo(np.float32).tiny), f"error {error} of {scale}"
+
+
+def check_graph(
+    builder: Builder,
+    outputs: Sequence[int],
+    inputs: Sequence[Array],
+    relative: float = 2e-5,
+    targets: Sequence[Target] = (BEST,),
+    *,
+    passes: bool = True,
+) -> None:
+    """Compiled kernels give what the interpreter gives."""
+    graph = builder.finish(outputs)
+    expected = interpret(graph, inputs, builder.read)
+    for target in targets:
+        actual = run_compiled(compile_graph(graph, target, passes=passes), graph, inputs, builder.read)
+        for want, have in zip(expected, actual, strict=True):
+            assert_close(np.asarray(want), have, relative)
+
+
+def normal(seed: int, *shape: int) -> Array:
+    """Normally distributed f32."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def f32(*shape: int) -> TensorType:
+    """The type of an f32 input of fixed shape."""
+    return TensorType("f32", shape)
+
+
+def sizes_of(kind: TensorType, bindings: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape under bindings."""
+    return tuple(evaluate(dim, bindings) for dim in kind.shape)

@@ -1,0 +1,169 @@
+"""Writing bundles: the same bytes every time, whole or not at all, streamed."""
+
+import os
+import resource
+import stat
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.hostile.tiny import WEIGHTS_AT, oracle_digest, tiny_contents, tiny_weights, tree_entry
+
+from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec
+from ingot_artifacts.bundle.write import write_bundle
+from ingot_artifacts.digest.tree import lane_checksum
+from ingot_artifacts.errors import ArtifactError, OutputError
+from ingot_artifacts.inspect.describe import opened
+from ingot_compiler.codegen.support.host import HostDigests
+from ingot_runtime.format import header as head
+from ingot_runtime.format.limits import MIB
+
+
+def weights_of(path: Path) -> bytes:
+    with opened(path) as source:
+        row = source.by_key[head.WEIGHTS, 0]
+        return os.pread(source.fd, row.size_bytes, row.offset)
+
+
+def test_same_bytes(tmp_path: Path) -> None:
+    """Two names, two folders, two umasks: one content, one root digest."""
+    (tmp_path / "other").mkdir()
+    roots = {write_bundle(tiny_contents(), tmp_path / "a.ingot", tree_entry)}
+    old = os.umask(0o077)
+    try:
+        roots.add(write_bundle(tiny_contents(), tmp_path / "other" / "b.ingot", tree_entry))
+    finally:
+        os.umask(old)
+    assert len(roots) == 1
+    assert (tmp_path / "a.ingot").read_bytes() == (tmp_path / "other" / "b.ingot").read_bytes()
+    assert stat.S_IMODE((tmp_path / "other" / "b.ingot").stat().st_mode) == 0o600
+    assert b"a.ingot" not in (tmp_path / "a.ingot").read_bytes()
+
+
+def test_root_digest_is_the_headers(tmp_path: Path) -> None:
+    """What `write_bundle` returns is what the file says, and another model has another."""
+    root = write_bundle(tiny_contents(), tmp_path / "a.ingot", tree_entry)
+    with opened(tmp_path / "a.ingot") as source:
+        assert source.root_digest.hex() == root
+    assert write_bundle(tiny_contents(seed=1), tmp_path / "a.ingot", tree_entry) != root
+
+
+def test_chunks(tmp_path: Path) -> None:
+    """Chunks at any offsets, given as bytes or brought by functions, land there; what lies between is zero."""
+    size = 3 * MIB + 100
+    expected = bytearray(4 * MIB)
+    chunks: list[Chunk] = []
+    for offset, length in ((0, 10), (10, 64), (MIB - 1, 2 * MIB), (3 * MIB + 90, 10)):
+        data = os.urandom(length)
+        expected[offset : offset + length] = data
+        chunks.append((offset, memoryview(data) if length == 10 else (lambda data=data: memoryview(data))))  # type: ignore[misc]  # a default binds the loop's value
+    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=size)
+    write_bundle(contents, tmp_path / "m.ingot", tree_entry)
+    assert weights_of(tmp_path / "m.ingot") == bytes(expected)
+
+
+def _without_ranges(contents: BundleContents) -> BundleContents:
+    return replace(contents, variants=tuple(replace(variant, weight_ranges=()) for variant in contents.variants))
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [[(64, memoryview(b"ab")), (65, memoryview(b"c"))], [(MIB - 1, memoryview(b"ab"))], [(-1, memoryview(b"a"))]],
+)
+def test_chunks_that_overlap(tmp_path: Path, chunks: Sequence[Chunk]) -> None:
+    """Chunks that overlap or leave the section are our bug: refused, and no file is left."""
+    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=MIB)
+    with pytest.raises(ArtifactError, match="weights overlap or leave"):
+        write_bundle(contents, tmp_path / "m.ingot", tree_entry)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_weights(tmp_path: Path) -> None:
+    """A bundle without weights has neither section nor tree."""
+    contents = replace(_without_ranges(tiny_contents()), weights=(), weights_bytes=0)
+    write_bundle(contents, tmp_path / "m.ingot", tree_entry)
+    with opened(tmp_path / "m.ingot") as source:
+        assert {row.kind for row in source.sections}.isdisjoint({head.WEIGHTS, head.TREE})
+
+
+def test_compiled_digests_are_the_definition() -> None:
+    """The compiler's native tree entry is the oracle's BLAKE3 and the checksum by its definition."""
+    mib = memoryview(np.random.default_rng(0).bytes(MIB))
+    entry = HostDigests().mib_tree_entry(mib)
+    assert entry[:32] == oracle_digest(mib)
+    assert entry[32:] == lane_checksum(mib).to_bytes(8, "little")
+
+
+def test_missing_folder(tmp_path: Path) -> None:
+    """No folder: four parts, exit code 1."""
+    with pytest.raises(OutputError) as caught:
+        write_bundle(tiny_contents(), tmp_path / "none" / "m.ingot", tree_entry)
+    error = caught.value
+    assert (error.exit_code, error.do) == (1, "make the folder first")
+    assert error.why == "No such file or directory"
+    assert str(tmp_path / "none" / "m.ingot") in error.where
+
+
+def test_output_is_a_folder(tmp_path: Path) -> None:
+    """A folder of that name is kept."""
+    (tmp_path / "m.ingot").mkdir()
+    with pytest.raises(OutputError, match="choose the name of a file"):
+        write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.ingot"]
+
+
+def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that one may not write to: four parts (simulated, since root may write everywhere)."""
+
+    def refuse(**_: object) -> tuple[int, str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("ingot_artifacts.store.atomic.tempfile.mkstemp", refuse)
+    with pytest.raises(OutputError, match="choose a folder that you may write to"):
+        write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
+
+
+def test_no_space(tmp_path: Path) -> None:
+    """A disk that is full (here: a limit of file size) leaves the old bundle and nothing half-written."""
+    write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
+    before = (tmp_path / "m.ingot").read_bytes()
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, old[1]))
+    try:
+        with pytest.raises(OutputError) as caught:
+            write_bundle(tiny_contents(seed=3), tmp_path / "m.ingot", tree_entry)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert caught.value.exit_code == 1
+    assert (tmp_path / "m.ingot").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["m.ingot"]
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C while weights are being read leaves nothing behind, and the old file as it was."""
+
+    def interrupt() -> memoryview:
+        raise KeyboardInterrupt
+
+    (tmp_path / "m.ingot").write_bytes(b"old")
+    contents = replace(tiny_contents(), weights=((WEIGHTS_AT, interrupt),))
+    with pytest.raises(KeyboardInterrupt):
+        write_bundle(contents, tmp_path / "m.ingot", tree_entry)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("m.ingot", b"old")]
+
+
+def test_contents_that_break_the_format() -> None:
+    """What no reader would take is refused by the writer."""
+    with pytest.raises(ArtifactError, match="unknown dtype"):
+        TensorSpec("x", "f31", ())
+    with pytest.raises(ArtifactError, match="a name is too long"):
+        TensorSpec("x" * 5000, "f32", ())
+    with pytest.raises(ArtifactError, match="features are not sorted"):
+        replace(tiny_contents().variants[0], features=("b", "a"))
+
+
+def test_weights_fixture() -> None:
+    """The fixture's weights differ by seed, so that tests of damage mean something."""
+    assert (tiny_weights(0) != tiny_weights(1)).all()

@@ -1,0 +1,220 @@
+"""Compilation as a whole: the same bundle everywhere, weights once, names beside, errors in the user's words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgpack
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import ingot
+import ingot_runtime
+from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.rules.compile_model import compile_model
+from ingot_build_rules.rules.constant_store import ConstantStore
+from ingot_build_rules.rules.loop_record import read_program, record_program
+from ingot_build_rules.rules.options import make_options
+from ingot_compiler.ir.errors import IngotError, InternalError, UserError
+
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+
+def two_layers(batch: int | str = 3, names: tuple[str, str] = ("first", "second")) -> onnx.ModelProto:
+    """x[batch, 20] @ a[20, 33] + b -> relu -> @ c[33, 7]."""
+    random = np.random.RandomState(5)
+    arrays = {"a": (20, 33), "b": (33,), "c": (33, 7)}
+    weights = {name: random.standard_normal(shape).astype(np.float32) for name, shape in arrays.items()}
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "a"], ["h0"], name=names[0]),
+            helper.make_node("Add", ["h0", "b"], ["h1"], name="bias"),
+            helper.make_node("Relu", ["h1"], ["h2"], name="activation"),
+            helper.make_node("MatMul", ["h2", "c"], ["y"], name=names[1]),
+        ],
+        "two_layers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 20])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 7])],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def expected(model: onnx.ModelProto, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """The answer in float64."""
+    a, b, c = (numpy_helper.to_array(tensor).astype(np.float64) for tensor in model.graph.initializer)
+    answer: npt.NDArray[np.float64] = np.maximum(x @ a + b, 0) @ c
+    return answer
+
+
+def some_input(batch: int = 3) -> npt.NDArray[np.float32]:
+    """Numbers for ``x``."""
+    return np.random.RandomState(1).standard_normal((batch, 20)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two layers with three variants."""
+    path = tmp_path_factory.mktemp("compile") / "m.ingot"
+    ingot.compile(two_layers(), targets=LEVELS).save(path)
+    return path
+
+
+def test_facade_takes_path_bytes_and_message(tmp_path: Path) -> None:
+    """A path, bytes and a message give the same bundle, saved or as bytes."""
+    model = two_layers()
+    onnx.save(model, tmp_path / "m.onnx")
+    contents = {
+        ingot.compile(source, targets=["x86-64-v2"]).to_bytes()
+        for source in (model, model.SerializeToString(), str(tmp_path / "m.onnx"), tmp_path / "m.onnx")
+    }
+    assert len(contents) == 1
+    x = some_input()
+    outputs = ingot_runtime.load(contents.pop()).run({"x": x})
+    np.testing.assert_allclose(outputs["y"], expected(model, x), rtol=1e-5, atol=1e-5)
+
+
+def test_each_variant_gives_the_answer(bundle: Path) -> None:
+    """Every variant that this machine can run gives the right numbers, by both executors and 1 and 2 threads, bit-equal."""
+    x = some_input()
+    features = ingot_runtime.load(bundle).loaded.variant.target
+    assert features in LEVELS
+    for level in LEVELS[: LEVELS.index(features) + 1]:
+        outputs = [
+            ingot_runtime.load(bundle, variant=level, executor=executor, threads=threads).run({"x": x})["y"]
+            for executor in ("aot", "vm")
+            for threads in (1, 2)
+        ]
+        np.testing.assert_allclose(outputs[0], expected(two_layers(), x), rtol=1e-5, atol=1e-5)
+        assert len({output.tobytes() for output in outputs}) == 1
+
+
+def test_variants_share_constants(bundle: Path) -> None:
+    """A constant with the same packing is in the file once: the bias, and what two levels pack alike."""
+    described = describe_bundle(bundle)
+    own = sum(memory["weights_bytes"] for memory in described["memory"].values())
+    layout = compile_model(two_layers().SerializeToString(), make_options(LEVELS)).layout
+    used = sum(constant.size_bytes for constant in layout.constants)
+    assert used < own
+    assert len({constant.digest for constant in layout.constants}) == len(layout.constants)
+    assert all(constant.offset_bytes % 64 == 0 for constant in layout.constants)
+    assert layout.size_bytes % (1 << 20) == 0
+
+
+def test_a_symbolic_size_stays_symbolic() -> None:
+    """One bundle runs every batch; the symbol has the user's name, and ``shapes`` fixes it."""
+    model = two_layers(batch="batch")
+    session = ingot_runtime.load(ingot.compile(model).to_bytes())
+    assert session.inputs[0].shape == ("batch", 20)
+    assert session.outputs[0].shape == ("batch", 7)
+    for batch in (1, 5, 64, 0):
+        x = some_input(batch)
+        np.testing.assert_allclose(session.run({"x": x})["y"], expected(model, x), rtol=1e-5, atol=1e-5)
+    fixed = ingot_runtime.load(ingot.compile(model, shapes={"x": [4, 20]}).to_bytes())
+    assert fixed.inputs[0].shape == (4, 20)
+
+
+_COMPILE = """
+import sys
+from ingot_build_rules.cli.main import main
+sys.exit(main(["compile", sys.argv[1], "-o", sys.argv[2], "-q", "--workers", sys.argv[3], "--target", "x86-64-v3"]))
+"""
+
+
+def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
+    """Folder, spelling of the path, HOME, hash seed, time zone, locale, umask and workers leave no trace."""
+    settings = (
+        ("one", "{folder}/m.onnx", "0", "UTC", "C", 0o022, "1"),
+        ("two/deep", "./m.onnx", "1", "Asia/Tokyo", "C.UTF-8", 0o077, "2"),
+        ("three", "../three/m.onnx", "2", "America/New_York", "POSIX", 0o000, "2"),
+    )
+    contents: set[bytes] = set()
+    for name, spelling, seed, zone, locale, mask, workers in settings:
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        onnx.save(two_layers(), folder / "m.onnx")
+        environment = {
+            "HOME": str(folder), "PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": locale, "PATH": "/nowhere",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }  # fmt: skip
+        arguments = [spelling.format(folder=folder), "out.ingot", workers]
+        subprocess.run(
+            [sys.executable, "-c", _COMPILE, *arguments], cwd=folder, env=environment, check=True, umask=mask
+        )
+        contents.add((folder / "out.ingot").read_bytes())
+        assert (folder / "out.ingot").stat().st_mode & 0o777 == 0o666 & ~mask
+    assert len(contents) == 1
+
+
+def test_names_are_beside(bundle: Path, tmp_path: Path) -> None:
+    """Renamed nodes change the report and nothing else: code, weights, programs and the recorded digests are the same."""
+    renamed = tmp_path / "renamed.ingot"
+    ingot.compile(two_layers(names=("uno", "dos")), targets=LEVELS).save(renamed)
+    first, second = describe_bundle(bundle), describe_bundle(renamed)
+    assert first["lock"] == second["lock"]
+    sections = [{(row["kind"], row["id"]): row["sha256"] for row in one["sections"]} for one in (first, second)]
+    different = {key[0] for key in sections[0] if sections[0][key] != sections[1][key]}
+    assert different == {"debug"}
+
+
+def test_the_lock_records_content_not_files(bundle: Path) -> None:
+    """The lock has digests of graph, weights, options and toolchain, and no path."""
+    lock = describe_bundle(bundle)["lock"]
+    assert set(lock) == {"graph", "weights", "options", "toolchain"}
+    assert lock["options"]["targets"] == list(LEVELS)
+    assert "/" not in msgpack.packb(lock).decode("latin-1").replace("\\", "")
+
+
+def test_counts_tell_what_ran() -> None:
+    """Equal kernels and constants are made once; every rule is listed."""
+    compiled = compile_model(two_layers().SerializeToString(), make_options(["x86-64-v3"]))
+    compiled.make()
+    counts = compiled.counts()
+    assert counts["codegen"] == {"ran": 2, "hit": 0}
+    assert counts["infer_types"]["ran"] == counts["optimize"]["ran"] == counts["link"]["ran"] == 1
+    assert counts["pack_constant"]["ran"] == 0  # packed while the bundle is written
+
+
+def test_records_of_kernels_read_back() -> None:
+    """The loop programs in a bundle are those that the kernels were made of."""
+    compiled = compile_model(two_layers("batch").SerializeToString(), make_options(["x86-64-v3"]))
+    for program in compiled.target_builds[0].programs:
+        record = msgpack.unpackb(msgpack.packb(record_program(program)))
+        assert read_program(record) == program
+    for damaged in (None, [], ["os.system", "ls"], ["LoopProgram"], ["float", "x"], ["Load", 1, 2, 3]):
+        with pytest.raises(UserError, match="damaged"):
+            read_program(damaged)
+
+
+def test_errors_name_the_users_nodes() -> None:
+    """A contradiction that a later stage finds is told by node name, not by number."""
+    model = two_layers(names=("the_culprit", "second"))
+    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.zeros((19, 33), np.float32), "a"))
+    with pytest.raises(IngotError) as caught:
+        ingot.compile(model)
+    assert "the_culprit" in str(caught.value)
+    assert "#" not in str(caught.value)
+
+
+def test_a_store_keeps_views_and_one_copy() -> None:
+    """Read-only bytes are kept as they are; equal bytes are kept once; unknown digests are our bug."""
+    store = ConstantStore()
+    backing = bytes(range(256)) * 64
+    name = store.write(memoryview(backing)[256:512])
+    assert store.read(name).obj is backing
+    assert store.write(memoryview(bytearray(backing[:256]))) == name
+    assert store.read(name).obj is backing
+    with pytest.raises(InternalError):
+        store.read("0" * 64)
+
+
+def test_an_object_of_another_kind_is_refused() -> None:
+    """What is no path, no bytes and no message is named by its type."""
+    with pytest.raises(UserError, match="not a model"):
+        ingot.compile(3.5)  # type: ignore[arg-type]

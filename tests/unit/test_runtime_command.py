@@ -1,0 +1,121 @@
+"""``python -m ingot_runtime``: files in, files out, four lines and an exit code for every mistake."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+
+from ingot_artifacts.bundle.write import write_bundle
+
+X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bundles")
+    write_bundle(tiny_contents(), path / "static.ingot", tree_entry)
+    write_bundle(tiny_contents("batch", names=("file", "self")), path / "dynamic.ingot", tree_entry)
+    np.savez(path / "x.npz", x=X)
+    np.save(path / "x.npy", X)
+    (path / "broken.npz").write_bytes((path / "x.npz").read_bytes()[:100])
+    return path
+
+
+def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    return subprocess.run(
+        [sys.executable, "-m", "ingot_runtime", *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [(), ("--threads", "2"), ("--executor", "vm"), ("--verify", "fast")])
+def test_run(folder: Path, options: tuple[str, ...]) -> None:
+    """Inputs from a file, outputs to a file, the same bits whatever the options."""
+    done = command(folder, "run", "static.ingot", "--inputs", "x.npz", "--outputs", "y.npz", *options)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    with np.load(folder / "y.npz") as outputs:
+        assert outputs.files == ["y"]
+        assert (outputs["y"] == tiny_reference(X)).all()
+
+
+def test_run_without_files(folder: Path) -> None:
+    """Zeros are run where all sizes are known; a summary is printed."""
+    done = command(folder, "run", "static.ingot")
+    assert done.returncode == 0
+    assert done.stdout == "y: float32[4, 8] = [1, 1.14286, 1.28571, 1.42857, ...]\n"
+
+
+def test_names_that_clash_with_python(folder: Path) -> None:
+    """ONNX names are kept, whatever numpy's own functions call their arguments."""
+    with zipfile.ZipFile(folder / "named.npz", "w") as archive, archive.open("file.npy", "w") as member:
+        np.lib.format.write_array(member, X)  # np.savez(path, file=X) is a TypeError
+    done = command(folder, "run", "dynamic.ingot", "--inputs", "named.npz", "--outputs", "named_y.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    with np.load(folder / "named_y.npz") as outputs:
+        assert (outputs["self"] == tiny_reference(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "first", "last"),
+    [
+        (("run", "none.ingot"), 1, "error: cannot open 'none.ingot'", "  do: check the path and its permissions"),
+        (("run", "x.npz"), 1, "error: not a bundle", "  do: give a file made by `ingot compile`"),
+        (("run", "dynamic.ingot"), 1, "error: no inputs", "  do: give --inputs F.npz"),
+        (("run", "static.ingot", "--inputs", "none.npz"), 1, "error: cannot read inputs from 'none.npz'", None),
+        (("run", "static.ingot", "--inputs", "broken.npz"), 1, "error: cannot read inputs from 'broken.npz'", None),
+        (("run", "static.ingot", "--inputs", "x.npy"), 1, "error: cannot read inputs from 'x.npy'", None),
+        (("run", "static.ingot", "--outputs", "none/y.npz"), 1, "error: cannot write 'none/y.npz'", None),
+        (("run", "static.ingot", "--variant", "x86-64-v3"), 1, "error: no variant 'x86-64-v3'", None),
+        (
+            ("run", "static.ingot", "--executor", "aott"),
+            1,
+            "error: unknown value of executor",
+            "  do: did you mean 'aot'?",
+        ),
+        (("run", "static.ingot", "--device", "gpu"), 1, "error: bad --device 'gpu'", "  do: e.g. --device gpu=cuda:0"),
+        (("run", "static.ingot", "--device", "host=cuda:0"), 5, "error: no device cuda:0 here", None),
+        (("ran", "static.ingot"), 1, None, "  do: python -m ingot_runtime --help"),
+        ((), 1, None, "  do: python -m ingot_runtime --help"),
+    ],
+)
+def test_mistakes(folder: Path, arguments: tuple[str, ...], code: int, first: str | None, last: str | None) -> None:
+    """Four parts on stderr, nothing on stdout, the exit code of the contract, no traceback, nothing half-written."""
+    before = sorted(path.name for path in folder.iterdir())
+    done = command(folder, *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("error: ")
+    assert lines[1].startswith("  where: ")
+    assert "Traceback" not in done.stderr
+    assert first is None or lines[0] == first
+    assert last is None or lines[-1] == last
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_damaged(folder: Path, tmp_path: Path) -> None:
+    """A damaged bundle: exit code 4."""
+    data = bytearray((folder / "static.ingot").read_bytes())
+    data[700] ^= 1
+    (tmp_path / "m.ingot").write_bytes(data)
+    done = command(tmp_path, "run", "m.ingot")
+    assert done.returncode == 4
+    assert done.stderr.startswith(
+        "error: section manifest 0 is damaged\n  where: section manifest 0\n  why: expected sha256 "
+    )
+
+
+def test_inspect_and_identify(folder: Path) -> None:
+    """Both speak to people and, with --json, to programs."""
+    described = json.loads(command(folder, "inspect", "static.ingot", "--json").stdout)
+    assert [row["name"] for row in described["inputs"]] == ["x"]
+    assert "x: f32[4, 8]" in command(folder, "inspect", "static.ingot").stdout
+    machine = json.loads(command(folder, "identify", "--json").stdout)
+    assert sorted(machine) == ["architecture", "features", "level"]
+    assert machine["architecture"] in command(folder, "identify").stdout
