@@ -50,7 +50,8 @@ def tree_of(root: int) -> list[int]:
         if entry.isdecimal():
             parent = _parent(int(entry))
             parents.setdefault(parent, []).append(int(entry))
-    found, waiting = [], [root]
+    found: list[int] = []
+    waiting = [root]
     while waiting:
         pid = waiting.pop()
         found.append(pid)

@@ -109,7 +109,7 @@ def test_petabyte_made_by_a_node(op: str) -> None:
     error = _refusal(model([node], [], [value("y", None, dtype)], constants))
     assert error.what == "a tensor is too large"
     assert error.where == f"node 'huge' ({op})"
-    assert "got 4503599627370496 bytes" in error.why or "got 9007199254740992 bytes" in error.why
+    assert f"got {1 << (53 if op == 'Range' else 52)} " in error.why
 
 
 def test_negative_dimension_of_a_tensor() -> None:

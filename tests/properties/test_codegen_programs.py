@@ -19,19 +19,20 @@ _N, _M = symbol("n"), symbol("m")
 _INPUTS: tuple[DType, ...] = ("f32", "i32", "f64", "i8")
 _OUTPUT: dict[DType, int] = {"f32": 4, "i32": 5, "f64": 6, "i8": 7}
 _BUFFERS = tuple(Buffer(dtype, number >= 4) for number, dtype in enumerate((*_INPUTS, *_INPUTS)))
-# Functions whose result is the same to the last place or has small errors; the arguments stay small.
-_UNARY = {"f": ("abs", "neg", "relu", "sigmoid", "tanh", "exp", "floor", "sin"), "i": ("abs", "neg", "relu", "sign", "bitwise_not")}
+# Exact functions: others would flip comparisons; they only stand outermost.
+_UNARY = {"f": ("abs", "neg", "relu", "floor"), "i": ("abs", "neg", "relu", "sign", "bitwise_not")}
+_INEXACT = ("sigmoid", "tanh", "sin", "atan", "erf")
 _BINARY = {"f": ("add", "sub", "mul", "max", "min"), "i": ("add", "sub", "mul", "max", "min", "div", "mod", "bitwise_and")}
 
 
 @st.composite
 def _indices(draw: st.DrawFn, names: tuple[str, ...]) -> Dim:
     """An index of at most a few hundred over the symbols in scope, >= 0 once it is wrapped by the caller."""
-    index: Dim = draw(st.integers(-3, 7))
+    index: Dim = draw(st.sampled_from([0, 1, -2, 5, -16, 32, -37]))
     for name in names:
         index = index + symbol(name) * draw(st.sampled_from([0, 1, 1, 2, 5, -1]))
     other = draw(st.sampled_from([1, 2, 3, 4, 7, 16, 32, _M, _N + 1]))
-    form = draw(st.sampled_from(["plain", "plain", "floordiv", "mod", "min", "max", "both"]))
+    form = draw(st.sampled_from(["plain", "plain", "floordiv", "mod", "min", "max", "both", "both"]))
     if form == "both":
         return dim_floordiv(index, other) * 3 + dim_mod(index, other)
     functions = {"floordiv": dim_floordiv, "mod": dim_mod, "min": dim_min, "max": dim_max}
@@ -90,7 +91,7 @@ def _programs(draw: st.DrawFn) -> LoopProgram:
     known = (("a", let_kind),)
     function = draw(st.sampled_from(["sum", "max", "min"]))
     term = draw(_values(reduce_kind, ("i", "k"), known, 1))
-    extent: Dim = draw(st.sampled_from([0, 5, 40, _N, _M]))
+    extent: Dim = draw(st.sampled_from([0, 5, 300, _N, _M]))
     body.append(Reduce("r", function, "k", extent, reduce_kind, (), term, lanes=draw(st.booleans())))
     known = (*known, ("r", reduce_kind))
     loop_kind = draw(st.sampled_from(["vector", "serial"]))
@@ -102,6 +103,8 @@ def _programs(draw: st.DrawFn) -> LoopProgram:
         inner.append(Reduce("w", function, "t", 3, store_kind, (), window, unroll=draw(st.booleans())))
         known = (*known, ("w", store_kind))
     value = draw(_values(store_kind, ("i", "j"), known, 2))
+    if store_kind in ("f32", "f64") and draw(st.booleans()):
+        value = Apply(draw(st.sampled_from(_INEXACT)), (value,), store_kind)
     inner.append(Store(_OUTPUT[store_kind], symbol("i") * 200 + symbol("j") * stride, value))
     loop = For("j", width, loop_kind, tuple(inner))
     condition = Compare("less", symbol("i"), draw(st.sampled_from([_EXTENT, 1])))
@@ -116,7 +119,7 @@ def _arrays() -> list[Array]:
     return [*inputs, *(np.zeros(_SIZE, NUMPY[dtype]) for dtype in _INPUTS)]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), target=st.sampled_from(RUNNABLE))
 def test_compiled_programs_agree_with_the_interpreter(program: LoopProgram, n: int, m: int, target: object) -> None:
     """Any program gives the interpreter's numbers: integers exactly, floats within the functions' errors."""
@@ -127,15 +130,11 @@ def test_compiled_programs_agree_with_the_interpreter(program: LoopProgram, n: i
     run_program(program, level, result, scalars)
     for left, right in zip(expected[4:], result[4:], strict=True):
         if left.dtype.kind == "i":
-            _assert_integers(left, right)
+            np.testing.assert_array_equal(right, left)
         else:
-            # Cancellation may show the functions' relative errors on numbers of this size.
+            # Sums are made in another order; cancellation may show their relative errors.
             np.testing.assert_allclose(right, left, rtol=2e-5, atol=2e-3)
     assert evaluate(program.extent, scalars) == _EXTENT
     for first, last in ((2, 3), (0, 2)):
         run_program(program, level, parts, scalars, first, last)
     assert [part.tobytes() for part in parts] == [whole.tobytes() for whole in result]
-
-
-def _assert_integers(expected: Array, result: Array) -> None:
-    np.testing.assert_array_equal(result, expected)

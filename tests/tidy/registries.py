@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +38,7 @@ class Registry:
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package + "."):
                 names.add((node.module or "").rsplit(".", 1)[1])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_load":
-                names |= {argument.value for argument in node.args if isinstance(argument, ast.Constant)}
+                names |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
         return names - {*self.helpers}
 
 
@@ -82,7 +83,8 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     core = onnx_op.lower()
     emitters = [FUNCTIONS[name] for name in sorted(FUNCTIONS) if name == core or name.startswith(core + "_")]
-    objects = [ONNX_OPS[onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core], *emitters]
+    objects: list[Callable[..., object]] = [ONNX_OPS["", onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core]]
+    objects += emitters
     files: dict[str, None] = {}
     for item in objects:
         source = Path(inspect.getsourcefile(inspect.unwrap(item)) or "").resolve()

@@ -16,7 +16,7 @@ from ingot_build_rules.engine.rule import Inputs, Output, Rule
 
 
 class _Hash(Protocol):
-    def update(self, data: bytes, /) -> None: ...
+    def update(self, data: bytes | bytearray | memoryview, /) -> None: ...
 
 
 def digest(value: object) -> str:
@@ -48,16 +48,17 @@ def _feed(state: _Hash, value: object) -> None:
         state.update(b"d" + struct.pack("<d", value))
     elif isinstance(value, str):
         _feed_bytes(state, b"s", value.encode("utf-8", "surrogatepass"))
-    elif isinstance(value, bytes | bytearray | memoryview):
+    elif isinstance(value, bytes | bytearray):
         _feed_bytes(state, b"b", value)
+    elif isinstance(value, memoryview):
+        _feed_bytes(state, b"b", cast("memoryview", value))
     else:
         _feed_parts(state, value)
 
 
 def _feed_bytes(state: _Hash, kind: bytes, content: bytes | bytearray | memoryview) -> None:
-    view = cast("memoryview", memoryview(content)).cast("B")
-    state.update(kind + struct.pack("<Q", view.nbytes))
-    state.update(cast("bytes", view))
+    state.update(kind + struct.pack("<Q", content.nbytes if isinstance(content, memoryview) else len(content)))
+    state.update(content)
 
 
 def _feed_parts(state: _Hash, value: object) -> None:

@@ -7,7 +7,6 @@ kinds), findings for ops, domains and opsets without a translation. Not done her
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 import onnx.defs
 from onnx import NodeProto
@@ -17,6 +16,7 @@ from ingot_compiler.frontend.expand_function import function_opset
 from ingot_compiler.frontend.findings import Finding
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 from ingot_compiler.frontend.sort_nodes import describe_node, node_name
+from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
 
 OPSET_MIN = 7
@@ -53,8 +53,6 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
     schema = _schema(node.op_type, opset)
     if schema is None:
         return _unknown(node.op_type, opset)
-    if schema.deprecated:
-        return f"deprecated since opset {schema.since_version}"
     check_schema(node, schema)
     op = OPS_BY_NAME.get(("", node.op_type))
     if op is None:
@@ -67,8 +65,8 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
 def _unknown(op: str, opset: int) -> str:
     if _schema(op, onnx.defs.onnx_opset_version()) is not None:
         return f"the op does not exist in opset {opset}"
-    close = get_close_matches(op, sorted(name for domain, name in OPS_BY_NAME if not domain), 1, 0.7)
-    return "ONNX has no such op" + (f"; did you mean {close[0]}?" if close else "")
+    close = suggest(op, (name for domain, name in OPS_BY_NAME if not domain))
+    return "ONNX has no such op" + (f"; did you mean {close}?" if close else "")
 
 
 def _schema(op: str, opset: int) -> OpSchema | None:
@@ -96,8 +94,8 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
         expected = schema.attributes.get(attribute.name)
         if expected is None:
             names = sorted(schema.attributes)
-            close = get_close_matches(attribute.name, names, 1, 0.6)
-            do = f"did you mean {close[0]!r}?" if close else f"{node.op_type} has {', '.join(names) or 'no attributes'}"
+            close = suggest(attribute.name, names)
+            do = f"did you mean {close!r}?" if close else f"{node.op_type} has {', '.join(names) or 'no attributes'}"
             raise ModelError(
                 "a node has an unknown attribute", describe_node(node), f"attribute {attribute.name!r}", do
             )

@@ -55,8 +55,24 @@ def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview
     except DecodeError as error:
         do = "give the path of an .onnx file"
         raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
+    _check_text(model)
     detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
     return _inlined(model), detached
+
+
+def _check_text(model: ModelProto) -> None:
+    """Protobuf gives bytes for a name that is not UTF-8."""
+    graph = model.graph
+    nodes = [*graph.node, *(node for function in model.functions for node in function.node)]
+    names = [name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
+    names += [attribute.name for node in nodes for attribute in node.attribute]
+    values = (*graph.input, *graph.output, *graph.value_info)
+    names += [graph.name, *(value.name for value in values), *(tensor.name for tensor in graph.initializer)]
+    names += [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
+    names += [entry.domain for entry in model.opset_import]
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        raise ModelError("a name in the model is not UTF-8", "model file", f"got {wrong[0]!r}", "export the model again")
 
 
 def _inlined(model: ModelProto) -> ModelProto:

@@ -7,12 +7,12 @@ appearance, and what the user calls each. Not done here: other tensors' shapes (
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 from onnx import TensorShapeProto, ValueInfoProto
 
 from ingot_compiler.frontend.findings import Finding
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.types import TensorType
@@ -52,8 +52,8 @@ def _type_name(value: ValueInfoProto) -> str:
 def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
     names = [value.name for value in inputs]
     for name in sorted(set(shapes) - set(names)):
-        close = get_close_matches(name, names, 1, 0.5)
-        do = f"did you mean {close[0]!r}?" if close else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
+        close = suggest(name, names)
+        do = f"did you mean {close!r}?" if close else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
         raise UserError(f"the model has no input {name!r}", f"--shape {name}", "", do)
 
 

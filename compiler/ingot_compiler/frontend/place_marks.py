@@ -6,9 +6,9 @@ In: node names and the user's globs. Out: a device name or "" per node. Not done
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import UserError
 
 
@@ -18,8 +18,8 @@ def place_marks(names: Sequence[str], place: Sequence[tuple[str, str]]) -> tuple
     for glob, device in place:
         matches = [index for index, name in enumerate(names) if fnmatchcase(name, glob)]
         if not matches:
-            close = get_close_matches(glob, names, 1, 0.5)
-            do = f"did you mean {close[0]!r}?" if close else "`ingot compile --to imported` prints all nodes"
+            close = suggest(glob, names)
+            do = f"did you mean {close!r}?" if close else "`ingot compile --to imported` prints all nodes"
             raise UserError("a placement matches no node", f"--place {glob}={device}", "", do)
         for index in matches:
             marks[index] = device

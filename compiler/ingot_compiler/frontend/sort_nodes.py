@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 
 from onnx import GraphProto, NodeProto
 
+from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
 
 
@@ -41,8 +41,8 @@ def sort_nodes(graph: GraphProto) -> tuple[NodeProto, ...]:
 
 
 def _undefined(what: str, where: str, name: str, known: Collection[str]) -> ModelError:
-    close = get_close_matches(name, sorted(known), 1, 0.6)
-    return ModelError(what, where, f"no tensor is called {name!r}", f"did you mean {close[0]!r}?" if close else _DO)
+    close = suggest(name, known)
+    return ModelError(what, where, f"no tensor is called {name!r}", f"did you mean {close!r}?" if close else _DO)
 
 
 def _makers(graph: GraphProto) -> dict[str, int]:

@@ -98,7 +98,7 @@ def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: str)
 
 
 def _external(tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: str) -> memoryview:
-    entries: Mapping[str, str] = {entry.key: entry.value for entry in tensor.external_data}
+    entries: Mapping[str, str] = {str(entry.key): str(entry.value) for entry in tensor.external_data}
     try:
         offset, length = int(entries.get("offset", "0")), int(entries.get("length", size_bytes))
     except ValueError:

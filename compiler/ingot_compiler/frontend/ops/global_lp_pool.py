@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import binary_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.windows import spatial_count
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, p = context.operand(0), context.int_attribute("p", 2)
     powers = binary_scalar(context, "pow", context.add("abs", x), p)
-    axes = tuple(range(2, context.rank_of(x)))
+    axes = tuple(range(2, 2 + spatial_count(context, x)))
     return (
         binary_scalar(context, "pow", context.add("reduce", powers, function="sum", axes=axes, keepdims=True), 1 / p),
     )

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.windows import spatial_count
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    axes = tuple(range(2, context.rank_of(x)))
+    axes = tuple(range(2, 2 + spatial_count(context, x)))
     return (context.add("reduce", x, function="max", axes=axes, keepdims=True),)
 
 

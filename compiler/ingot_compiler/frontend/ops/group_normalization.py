@@ -11,16 +11,21 @@ from ingot_compiler.frontend.compose import broadcast_to, reshape, unsqueeze
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import dim_floordiv
+from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, groups = context.operand(0), context.int_attribute("num_groups", 1)
     channels = context.shape_of(x)[1] if context.rank_of(x) > 1 else 0
+    if groups < 1:
+        raise OpTypeError("num_groups >= 1", str(groups))
     parameters = [context.operand(1), context.operand(2)]
     if context.opset < 21:
         size = dim_floordiv(channels, groups)
         wide = [broadcast_to(context, unsqueeze(context, value, (1,)), (groups, size)) for value in parameters]
-        parameters = [reshape(context, value, (channels,)) for value in wide]
+        if groups < 1:
+        raise OpTypeError("num_groups >= 1", str(groups))
+    parameters = [reshape(context, value, (channels,)) for value in wide]
     epsilon = context.float_attribute("epsilon", 1e-5)
     return (context.add("group_norm", x, *parameters, groups=groups, epsilon=epsilon),)
 

@@ -45,6 +45,8 @@ def _sizes(context: OpContext, size: Dim, count: int) -> tuple[Dim, ...]:
     given = context.ints_attribute("split") if context.opset < 13 else None
     if given is not None:
         return given
+    if context.int_attribute("num_outputs", count) != count:
+        raise OpTypeError(f"num_outputs {count}, as many as results", str(context.int_attribute("num_outputs", count)))
     # Equal parts; from opset 18 on the last one may be smaller.
     part = dim_floordiv(dim_add(size, count - 1), count)
     if context.opset < 18 and isinstance(size, int) and size % count:

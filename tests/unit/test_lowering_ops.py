@@ -1,0 +1,199 @@
+"""Each kind of kernel but contractions: compiled code gives what the interpreter gives, at every level of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from tests.unit.codegen_harness import Array
+from tests.unit.kernels_harness import RUNNABLE
+from tests.unit.lowering_harness import Builder, check_graph, f32, normal
+
+from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.types import DType, TensorType
+
+Build = Callable[[Builder], int]
+Inputs = Sequence[Array]
+
+
+def check(inputs: Inputs, build: Build, dtypes: Mapping[int, DType] | None = None, relative: float = 2e-5) -> None:
+    """Compare one result, at every level that runs here; f32 and i64 inputs by their arrays."""
+    kinds = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool"}
+    types = [TensorType((dtypes or {}).get(index, kinds[x.dtype.name]), x.shape) for index, x in enumerate(inputs)]  # type: ignore[arg-type]
+    builder = Builder(types)
+    check_graph(builder, [build(builder)], inputs, relative, RUNNABLE)
+
+
+def integers(*values: object) -> Array:
+    """Indices."""
+    return np.array(values, np.int64)
+
+
+def test_elementwise_with_broadcasting() -> None:
+    """A chain over operands of different rank is one kernel."""
+    check([normal(0, 3, 5, 7), normal(1, 7)], lambda b: b.op("mul", b.op("add", 0, 1), 0))
+
+
+MOVEMENTS: dict[str, tuple[Inputs, Build]] = {
+    "transpose": ([normal(0, 3, 5, 7)], lambda b: b.op("add", b.op("transpose", 0, permutation=(2, 0, 1)), b.literal(1.5))),
+    "slice": ([normal(0, 4, 6)], lambda b: b.op("slice", 0, starts=(3, 1), sizes=(4, 2), steps=(-1, 2))),
+    "concat": ([normal(0, 2, 3), normal(1, 2, 5)], lambda b: b.op("concat", b.op("relu", 0), 1, axis=1)),
+    "concat itself": ([normal(0, 2, 3)], lambda b: b.op("concat", *[b.op("relu", 0)] * 3, axis=0)),
+    "reshape of a transpose": (
+        [normal(0, 4, 6)],
+        lambda b: b.op("reshape", b.op("transpose", 0, permutation=(1, 0)), shape=(3, 8)),
+    ),
+    "broadcast": ([normal(0, 4, 1, 3)], lambda b: b.op("neg", b.op("broadcast_to", 0, shape=(2, 4, 5, 3)))),
+    "gather rows": ([normal(0, 10, 5), integers([1, -1, 3], [0, 9, -10])], lambda b: b.op("gather", 0, 1, axis=0)),
+    "gather columns": ([normal(0, 3, 10), integers([1, -1, 3], [0, 9, -10])], lambda b: b.op("gather", 0, 1, axis=1)),
+    "gather_elements": (
+        [normal(0, 3, 4), integers([1, -1], [0, 3], [2, 2])],
+        lambda b: b.op("gather_elements", 0, 1, axis=1),
+    ),
+    "gather_nd": ([normal(0, 3, 4, 5), integers([1, -1], [0, 3])], lambda b: b.op("gather_nd", 0, 1, batch_dims=0)),
+    "gather_nd of batches": (
+        [normal(0, 2, 4, 5), integers([[1]], [[-1]])],
+        lambda b: b.op("gather_nd", 0, 1, batch_dims=1),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVEMENTS)
+def test_movement(name: str) -> None:
+    """Views, copies and gathers."""
+    check(*MOVEMENTS[name])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pad(mode: str) -> None:
+    """Every mode, on both sides of both axes."""
+    attributes: dict[str, Attribute] = {"before": (1, 2), "after": (3, 2), "mode": mode}
+    check([normal(0, 4, 5)], lambda b: b.op("pad", b.op("relu", 0), b.literal(9.0), **attributes))
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+def test_scatter(reduction: str) -> None:
+    """Both scatters; repeated indices combine in row-major order, and the scattered tensor itself stays as it was."""
+    x, rows = normal(0, 3, 4), integers([0, 1, 2, 0], [0, 2, 1, 1])
+    builder = Builder([f32(3, 4), TensorType("i64", (2, 4)), f32(2, 4), f32(5, 4), TensorType("i64", (3, 1)), f32(3, 4)])
+    copied = builder.op("neg", 0)
+    elements = builder.op("scatter_elements", copied, 1, 2, axis=0, reduction=reduction)
+    slices = builder.op("scatter_nd", 3, 4, 5, reduction=reduction)
+    inputs = [x, rows, normal(1, 2, 4), normal(2, 5, 4), integers([4], [0], [4]), normal(3, 3, 4)]
+    check_graph(builder, [elements, slices, builder.op("abs", copied)], inputs, targets=RUNNABLE)
+
+
+@pytest.mark.parametrize("function", ["sum", "max", "min", "product", "mean"])
+def test_reduce(function: str) -> None:
+    """Every set of axes, with a prologue and an epilogue in the same kernel."""
+    for axes in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)):
+        for keepdims in (True, False):
+            attributes: dict[str, Attribute] = {"function": function, "axes": axes, "keepdims": keepdims}
+            check(
+                [normal(0, 3, 5, 17)],
+                lambda b: b.op("neg", b.op("reduce", b.op("mul", 0, b.literal(1.1)), **attributes)),  # noqa: B023
+            )
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+@pytest.mark.parametrize("select_last", [False, True])
+def test_argument_reduce(op: str, select_last: bool) -> None:
+    """Both axes, the first or the last of equal elements."""
+    x = np.round(normal(0, 6, 33))
+    for axis in (0, 1):
+        check([x], lambda b: b.op(op, 0, axis=axis, select_last=select_last, keepdims=axis == 0))  # noqa: B023
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumsum(exclusive: bool, reverse: bool) -> None:
+    """Both axes."""
+    for axis in (0, 1):
+        check([normal(0, 4, 6)], lambda b: b.op("cumsum", 0, axis=axis, exclusive=exclusive, reverse=reverse))  # noqa: B023
+
+
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_softmax(op: str, axis: int) -> None:
+    """Every axis, with neighbours in the same kernel."""
+    check(
+        [normal(0, 3, 5, 19)],
+        lambda b: b.op("add", b.op(op, b.op("mul", 0, b.literal(2.0)), axis=axis), b.literal(1.0)),
+    )
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_layer_norm(axis: int) -> None:
+    """Over one axis and over two."""
+    shape = (3, 5, 19)[axis:]
+
+    def build(b: Builder) -> int:
+        scale, bias = b.constant(normal(1, *shape)), b.constant(normal(2, *shape))
+        return b.op("layer_norm", 0, scale, bias, axis=axis, epsilon=1e-5)
+
+    check([normal(0, 3, 5, 19)], build)
+
+
+def test_other_norms() -> None:
+    """RMS, group and batch norm."""
+    check([normal(0, 3, 5, 19)], lambda b: b.op("rms_norm", 0, b.constant(normal(1, 19)), axis=2, epsilon=1e-5))
+
+    def group(b: Builder) -> int:
+        return b.op("group_norm", 0, b.constant(normal(1, 6)), b.constant(normal(2, 6)), groups=3, epsilon=1e-5)
+
+    check([normal(0, 2, 6, 4, 5)], group)
+
+    def batch(b: Builder) -> int:
+        parameters = [b.constant(normal(seed, 6)) for seed in (1, 2, 3)]
+        return b.op("batch_norm", 0, *parameters, b.constant(np.abs(normal(4, 6))), epsilon=1e-3)
+
+    check([normal(0, 2, 6, 4, 5)], batch)
+
+
+@pytest.mark.parametrize("spatial", [(9,), (9, 7), (4, 5, 6)])
+@pytest.mark.parametrize("op", ["max_pool", "average_pool"])
+def test_pool(op: str, spatial: tuple[int, ...]) -> None:
+    """Windows of one, two and three axes, with pads."""
+    rank = len(spatial)
+    attributes: dict[str, Attribute] = {
+        "kernel": (3,) * rank, "strides": (2,) * rank, "pads_before": (1,) * rank, "pads_after": (1,) * rank,
+        "dilations": (1,) * rank,
+    }  # fmt: skip
+    if op == "average_pool":
+        for counted in (False, True):
+            more: dict[str, Attribute] = {"count_include_pad": counted, "pads_counted_after": (1,) * rank}
+            check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes, **more))  # noqa: B023
+    else:
+        check([normal(0, 2, 9, *spatial)], lambda b: b.op(op, 0, **attributes))
+
+
+INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integers_wrap(dtype: DType) -> None:
+    """Sums, products and casts of any width, over values near the limits."""
+    limits = np.iinfo(dtype.replace("u", "uint").replace("i", "int") if dtype[0] == "i" else "uint" + dtype[1:])
+    draw = np.random.default_rng(0)
+    x, y = (draw.integers(limits.min, limits.max, (3, 40), limits.dtype, endpoint=True) for _ in range(2))
+    builder = Builder([TensorType(dtype, (3, 40))] * 2)
+    outputs = [builder.op(op, 0, 1) for op in ("add", "mul", "sub", "min", "max", "equal", "less")]
+    outputs += [builder.op("cast", 0, dtype=other) for other in (*INTEGERS, "f32", "f64", "bool")]
+    outputs += [builder.op("reduce", 0, function=name, axes=(1,), keepdims=False) for name in ("sum", "product", "max")]
+    check_graph(builder, outputs, [x, y], 0.0, RUNNABLE)
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f64"])
+def test_other_floats(dtype: DType) -> None:
+    """A row kernel, a reduction and a product in half and double precision."""
+    x, y = normal(0, 6, 33), normal(1, 33, 9)
+    builder = Builder([f32(6, 33), f32(33, 9)])
+    a, b = (builder.op("cast", value, dtype=dtype) for value in (0, 1))
+    outputs = [
+        builder.op("softmax", builder.op("mul", a, a), axis=1),
+        builder.op("reduce", builder.op("tanh", a), function="mean", axes=(0,), keepdims=True),
+        builder.op("matmul", a, b),
+    ]
+    back = [builder.op("cast", value, dtype="f32") for value in outputs]
+    check_graph(builder, back, [x, y], {"f16": 2e-3, "bf16": 2e-2, "f64": 1e-6}[dtype], RUNNABLE)
