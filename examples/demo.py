@@ -74,7 +74,7 @@ def make_model() -> onnx.ModelProto:
     """Return the network with generated weights; the logits before Softmax are an output too."""
     path = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "light", "light_resnet50.onnx")
     with open(path, "rb") as file:
-        model = onnx.ModelProto.FromString(file.read())
+        model: onnx.ModelProto = onnx.ModelProto.FromString(file.read())
     model.ir_version = 8  # initializers need not be inputs
     # Every op of this model means the same in opset 15, but onnx.reference takes batch normalisation before opset 14 as
     # training: by the statistics of the batch instead of the stored ones.
@@ -130,8 +130,8 @@ def compile_to(model: onnx.ModelProto, name: str) -> tuple[str, float]:
 
 def reference_logits(model: onnx.ModelProto, image: Array) -> Array:
     """Return what ``onnx.reference``, a plain numpy interpreter, makes of the model."""
-    results: Any = ReferenceEvaluator(model).run([LOGITS], {INPUT: image})
-    return np.asarray(results[0], np.float32)
+    evaluator: Any = ReferenceEvaluator(model)
+    return np.asarray(evaluator.run([LOGITS], {INPUT: image})[0], np.float32)
 
 
 def relative_error(got: npt.NDArray[Any], expected: npt.NDArray[Any]) -> float:

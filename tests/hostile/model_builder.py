@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from tests.conformance.run_case import Array, MemoryStore, no_external
 
-from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.import_model import import_model
+from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import IngotError
 from ingot_compiler.ir.graph import Graph, Names
-from tests.conformance.run_case import Array, MemoryStore, no_external
 
 FLOAT = TensorProto.FLOAT
 INT64 = TensorProto.INT64

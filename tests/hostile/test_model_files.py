@@ -8,17 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from tests.conformance.run_case import MemoryStore
+from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain, value
 
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.ir.errors import IngotError, ModelError
-from tests.conformance.run_case import MemoryStore
-from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain, value
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\x00" * 64, b"{\"json\": 1}", b"\x89PNG\r\n\x1a\n" + b"\x00" * 40, b"PK\x03\x04" + bytes(range(60)), b"\xff" * 99],
+    [
+        b"",
+        b"\x00" * 64,
+        b'{"json": 1}',
+        b"\x89PNG\r\n\x1a\n" + b"\x00" * 40,
+        b"PK\x03\x04" + bytes(range(60)),
+        b"\xff" * 99,
+    ],
     ids=["empty", "zeros", "json", "png", "zip", "ones"],
 )
 def test_other_files_are_not_onnx(data: bytes) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper
+from tests.hostile.model_builder import FLOAT, INT64, graph_of, load, model, relu_chain, value
 
 from ingot_compiler.ir.errors import IngotError, ModelError, UnsupportedError, UserError
-from tests.hostile.model_builder import FLOAT, INT64, graph_of, load, model, relu_chain, value
 
 
 def _refusal(source: ModelProto) -> IngotError:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, interpret, run_program
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, evaluate, symbol
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
-    Apply, Buffer, Compare, Constant, For, FromIndex, If, Let, Load, Local, LoopProgram, Reduce, Statement, Store, Value,
+    Apply,
+    Buffer,
+    Compare,
+    Constant,
+    For,
+    FromIndex,
+    If,
+    Let,
+    Load,
+    Local,
+    LoopProgram,
+    Reduce,
+    Statement,
+    Store,
+    Value,
 )  # fmt: skip
 
 _SIZE = 4096
@@ -21,8 +37,13 @@ _OUTPUT: dict[DType, int] = {"f32": 4, "i32": 5, "f64": 6, "i8": 7}
 _BUFFERS = tuple(Buffer(dtype, number >= 4) for number, dtype in enumerate((*_INPUTS, *_INPUTS)))
 # Exact functions: others would flip comparisons; they only stand outermost.
 _UNARY = {"f": ("abs", "neg", "relu", "floor"), "i": ("abs", "neg", "relu", "sign", "bitwise_not")}
+_REDUCTIONS: tuple[Literal["sum", "max", "min"], ...] = ("sum", "sum", "max", "min")
+_LOOP_KINDS: tuple[Literal["vector", "serial"], ...] = ("vector", "serial")
 _INEXACT = ("sigmoid", "tanh", "sin", "atan", "erf")
-_BINARY = {"f": ("add", "sub", "mul", "max", "min"), "i": ("add", "sub", "mul", "max", "min", "div", "mod", "bitwise_and")}
+_BINARY = {
+    "f": ("add", "sub", "mul", "max", "min"),
+    "i": ("add", "sub", "mul", "max", "min", "div", "mod", "bitwise_and"),
+}
 
 
 @st.composite
@@ -44,10 +65,18 @@ def _inside(index: Dim) -> Dim:
 
 
 @st.composite
-def _values(draw: st.DrawFn, dtype: DType, names: tuple[str, ...], known: tuple[tuple[str, DType], ...], depth: int) -> Value:
+def _values(
+    draw: st.DrawFn, dtype: DType, names: tuple[str, ...], known: tuple[tuple[str, DType], ...], depth: int
+) -> Value:
     fitting = [Local(name, kind) for name, kind in known if kind == dtype]
-    leaf = draw(st.sampled_from(["load", "load", "constant", "index", "local"] if fitting else ["load", "load", "constant", "index"]))
-    choice = leaf if depth == 0 else draw(st.sampled_from([leaf, "unary", "binary", "binary", "select", "cast", "guard"]))
+    leaf = draw(
+        st.sampled_from(
+            ["load", "load", "constant", "index", "local"] if fitting else ["load", "load", "constant", "index"]
+        )
+    )
+    choice = (
+        leaf if depth == 0 else draw(st.sampled_from([leaf, "unary", "binary", "binary", "select", "cast", "guard"]))
+    )
     family = "f" if dtype in ("f32", "f64") else "i"
 
     def inner(kind: DType = dtype) -> Value:
@@ -83,47 +112,47 @@ def _values(draw: st.DrawFn, dtype: DType, names: tuple[str, ...], known: tuple[
 @st.composite
 def _programs(draw: st.DrawFn) -> LoopProgram:
     """A ``Let``, a reduction, and a loop that stores to one place per iteration, maybe under an ``If``."""
-    names, known = ("i",), ()
-    body: list[Statement] = []
     kinds = st.sampled_from(_INPUTS)
-    let_kind, reduce_kind, store_kind = draw(kinds), draw(kinds), draw(kinds)
-    body.append(Let("a", draw(_values(let_kind, names, known, 1))))
-    known = (("a", let_kind),)
-    function = draw(st.sampled_from(["sum", "max", "min"]))
+    let_kind, store_kind = draw(kinds), draw(kinds)
+    known: tuple[tuple[str, DType], ...] = (("a", let_kind),)
+    first = Let("a", draw(_values(let_kind, ("i",), (), 1)))
+    reduce_kind = draw(st.sampled_from((store_kind, store_kind, _INPUTS[1])))
+    function = draw(st.sampled_from(_REDUCTIONS))
+    extent = draw(st.sampled_from((0, 300, 300, _N)))
     term = draw(_values(reduce_kind, ("i", "k"), known, 1))
-    extent: Dim = draw(st.sampled_from([0, 5, 300, _N, _M]))
-    body.append(Reduce("r", function, "k", extent, reduce_kind, (), term, lanes=draw(st.booleans())))
+    total = Reduce("r", function, "k", extent, reduce_kind, (), term, lanes=draw(st.sampled_from((True, True, False))))
     known = (*known, ("r", reduce_kind))
-    loop_kind = draw(st.sampled_from(["vector", "serial"]))
-    width: Dim = draw(st.sampled_from([1, 19, 32, _N]))
-    stride = draw(st.sampled_from([1, 1, 2]))
     inner: list[Statement] = []
     if draw(st.booleans()):
         window = draw(_values(store_kind, ("i", "j", "t"), known, 1))
         inner.append(Reduce("w", function, "t", 3, store_kind, (), window, unroll=draw(st.booleans())))
         known = (*known, ("w", store_kind))
     value = draw(_values(store_kind, ("i", "j"), known, 2))
-    if store_kind in ("f32", "f64") and draw(st.booleans()):
+    if reduce_kind == store_kind:
+        value = Apply("add", (value, Local("r", reduce_kind)), store_kind)
+    if store_kind in FLOATS and draw(st.booleans()):
         value = Apply(draw(st.sampled_from(_INEXACT)), (value,), store_kind)
+    stride = draw(st.sampled_from((1, 1, 2)))
     inner.append(Store(_OUTPUT[store_kind], symbol("i") * 200 + symbol("j") * stride, value))
-    loop = For("j", width, loop_kind, tuple(inner))
-    condition = Compare("less", symbol("i"), draw(st.sampled_from([_EXTENT, 1])))
-    body.append(If(condition, (loop,)) if draw(st.booleans()) else loop)
-    return LoopProgram(_BUFFERS, ("n", "m"), "i", _EXTENT, 1, tuple(body))
+    width = draw(st.sampled_from((1, 19, 32, _N)))
+    loop = For("j", width, draw(st.sampled_from(_LOOP_KINDS)), tuple(inner))
+    condition = Compare("less", symbol("i"), draw(st.sampled_from((_EXTENT, 1))))
+    last = If(condition, (loop,)) if draw(st.booleans()) else loop
+    return LoopProgram(_BUFFERS, ("n", "m"), "i", _EXTENT, 1, (first, total, last))
 
 
 def _arrays() -> list[Array]:
+    """Small numbers, most of whose sums are exact, and zeros for the results."""
     rng = np.random.default_rng(0)
     small = rng.integers(-8, 9, _SIZE)
-    inputs = [(small / 4).astype(np.float32), small.astype(np.int32), small / 8, small.astype(np.int8)]
+    inputs: list[Array] = [(small / 4).astype(np.float32), small.astype(np.int32), small / 8, small.astype(np.int8)]
     return [*inputs, *(np.zeros(_SIZE, NUMPY[dtype]) for dtype in _INPUTS)]
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), target=st.sampled_from(RUNNABLE))
-def test_compiled_programs_agree_with_the_interpreter(program: LoopProgram, n: int, m: int, target: object) -> None:
+@given(program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), level=st.sampled_from(RUNNABLE))
+def test_compiled_programs_agree_with_the_interpreter(program: LoopProgram, n: int, m: int, level: Target) -> None:
     """Any program gives the interpreter's numbers: integers exactly, floats within the functions' errors."""
-    level = next(level for level in RUNNABLE if level == target)
     scalars = {"n": n, "m": m}
     expected, result, parts = _arrays(), _arrays(), _arrays()
     interpret(program, level, expected, scalars)

@@ -64,7 +64,7 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "assembly", "compile_model", "constant_store", "interface", "model_source", "options", "output_file",
+            "assembly", "compile_model", "constant_store", "interface", "loop_record", "model_source", "options", "output_file",
             "stage_text", "stages", "variant", "weight_layout",
         ),
     ),
@@ -76,18 +76,36 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     The core op has the ONNX op's name in lower case; its elementwise functions start with it.
     """
-    from ingot_compiler.codegen.math import FUNCTIONS
     from ingot_compiler.frontend.ops import OPS_BY_NAME as ONNX_OPS
     from ingot_compiler.ir.ops import OPS_BY_NAME as CORE_OPS
     from ingot_compiler.lowering.ops import ELEMENTS
 
     core = onnx_op.lower()
-    emitters = [FUNCTIONS[name] for name in sorted(FUNCTIONS) if name == core or name.startswith(core + "_")]
     objects: list[Callable[..., object]] = [ONNX_OPS["", onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core]]
-    objects += emitters
+    sources = [Path(inspect.getsourcefile(item) or "").resolve() for item in objects]
     files: dict[str, None] = {}
-    for item in objects:
-        source = Path(inspect.getsourcefile(inspect.unwrap(item)) or "").resolve()
+    for source in [*sources, *_emitters(core)]:
         files[str(source.relative_to(ROOT))] = None
         files[str((source.parent / "__init__.py").relative_to(ROOT))] = None
     return tuple(files)
+
+
+def _emitters(core: str) -> list[Path]:
+    """Return the files that the table of math functions imports the functions of ``core`` from."""
+    table = ROOT / "compiler" / "ingot_compiler" / "codegen" / "math" / "__init__.py"
+    tree = ast.parse(table.read_text(encoding="utf-8"))
+    origins = {
+        alias.asname or alias.name: (node.module or "").rsplit(".", 1)[1]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingot_compiler.codegen.math.")
+        for alias in node.names
+    }
+    stems: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                name = key.value if isinstance(key, ast.Constant) else None
+                if isinstance(name, str) and (name == core or name.startswith(core + "_")):
+                    arguments = value.args if isinstance(value, ast.Call) else [value]
+                    stems |= {origins[item.id]: None for item in arguments if isinstance(item, ast.Name)}
+    return [table.parent / f"{stem}.py" for stem in stems]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 import pytest
-
 from tests.tidy.source import modules
 
 # package -> packages of ours that it may import

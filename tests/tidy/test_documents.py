@@ -1,4 +1,7 @@
-"""Every shell block of README and docs runs as written, in the order of its file."""
+"""Every shell block of README and docs runs as written, in the order of its file.
+
+A reader's folder is the project's, with ``m.onnx`` (a small model), its bundle ``m.ingot`` and its inputs ``x.npz`` in it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
-
+from onnx import TensorProto, helper
 from tests.tidy.source import ROOT
+
+import ingot
 
 DOCUMENTS = tuple(
     str(path.relative_to(ROOT))
@@ -37,17 +43,34 @@ def shell_blocks(document: str) -> list[str]:
     return [block for block in blocks if block.strip()]
 
 
+def make_files(folder: Path) -> None:
+    """Write ``m.onnx``, ``m.ingot`` and ``x.npz``."""
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"], name="only")],
+        "m",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+    )
+    (folder / "m.onnx")
+    ingot.compile(folder / "m.onnx").save(folder / "m.ingot").write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
+    np.savez(folder / "x.npz", x=np.ones((2, 3), np.float32))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_shell_blocks_run_as_written(document: str, tmp_path: Path) -> None:
     """All blocks of one document, one after the other in one folder with the examples beside, end without error."""
     for name in ("examples", "build_rules", "compiler", "artifacts", "runtime", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
+    make_files(tmp_path)
+    python_path = {"PYTHONPATH": os.pathsep.join(sys.path)}
     script = "set -eu\n" + "\n".join(shell_blocks(document))
     done = subprocess.run(
         ["/bin/sh", "-c", script],
         cwd=tmp_path,
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | python_path,
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,

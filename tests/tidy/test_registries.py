@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.tidy.registries import REGISTRIES, Registry, path_of_op
+from tests.tidy.source import ROOT, modules
 
 from ingot_build_rules.cli.verbs import VERBS
 from ingot_build_rules.rules.stage_text import STAGE_TEXTS
 from ingot_build_rules.rules.stages import STAGES
-from tests.tidy.registries import REGISTRIES, Registry, path_of_op
-from tests.tidy.source import ROOT, modules
 
 CLI_HELPERS = {"arrays", "console", "main", "progress", "usage", "verbs"}
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tests.unit.codegen_harness import Array, Kernel
-from tests.unit.kernels_harness import NUMPY, RUNNABLE
+from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
+from tests.unit.kernels_harness import Kernel
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -31,7 +30,7 @@ def small_model(path: Path, columns: int = 5) -> Path:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, columns])],
         [numpy_helper.from_array(weights, "w")],
     )
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
     return path
 
 
@@ -179,7 +178,7 @@ def test_unsupported_nodes_are_all_listed(tmp_path: Path, capsys: pytest.Capture
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets), tmp_path / "odd.onnx")
+    (tmp_path / "odd.onnx").write_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
     assert main(["compile", str(tmp_path / "odd.onnx"), "-o", str(tmp_path / "o.ingot"), "-q"]) == 3
     text = capsys.readouterr().err
     assert "Strange" in text

@@ -17,6 +17,7 @@ from ingot_compiler.targets.target import Target
 Function = Callable[[Array], Array]
 _LONG = np.longdouble
 _COUNT = 20_000
+_WIDTHS: tuple[DType, ...] = ("f32", "f64")
 
 
 def _erf(x: Array) -> Array:
@@ -24,7 +25,7 @@ def _erf(x: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
+    return np.reciprocal(1 + np.exp(-x))
 
 
 def _silu(x: Array) -> Array:
@@ -73,12 +74,14 @@ def _arguments(least: float, greatest: float, dtype: DType) -> Array:
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize(("name", "exact", "least", "greatest", "f32_max", "f64_max"), _BOUNDS, ids=[row[0] for row in _BOUNDS])
+@pytest.mark.parametrize(
+    ("name", "exact", "least", "greatest", "f32_max", "f64_max"), _BOUNDS, ids=[row[0] for row in _BOUNDS]
+)
 def test_functions_stay_within_their_bounds(
     name: str, exact: Function, least: float, greatest: float, f32_max: float, f64_max: float, target: Target
 ) -> None:
     """Each function's error is below its bound over its range, for both widths."""
-    for dtype, bound in (("f32", f32_max), ("f64", f64_max)):
+    for dtype, bound in zip(_WIDTHS, (f32_max, f64_max), strict=True):
         x = _arguments(least, greatest, dtype)
         error = ulps(run_function(name, dtype, dtype, target, x), exact(x.astype(_LONG)))
         assert error.max() <= bound, (dtype, x[error.argmax()])
@@ -88,7 +91,7 @@ def test_functions_stay_within_their_bounds(
 @pytest.mark.parametrize(("name", "exact"), [row[:2] for row in _BOUNDS], ids=[row[0] for row in _BOUNDS])
 def test_functions_agree_on_special_values(name: str, exact: Function, target: Target) -> None:
     """Zeros, infinities, NaN, denormal and extreme arguments give what the exact function gives."""
-    for dtype in ("f32", "f64"):
+    for dtype in _WIDTHS:
         x = np.array(_SPECIAL, NUMPY[dtype])
         with np.errstate(all="ignore"):
             expected = exact(x.astype(_LONG))
@@ -104,7 +107,7 @@ def test_functions_agree_on_special_values(name: str, exact: Function, target: T
 def test_trigonometry_reduces_the_largest_arguments(target: Target) -> None:
     """Arguments up to the largest float, and near multiples of pi/2, are reduced exactly."""
     rng = np.random.default_rng(3)
-    for dtype, top, bound in (("f32", 127, 0.51), ("f64", 1023, 2.5)):
+    for dtype, top, bound in zip(_WIDTHS, (127, 1023), (0.51, 2.5), strict=True):
         x = (2.0 ** rng.uniform(15, top, _COUNT) * rng.choice([-1, 1], _COUNT)).astype(NUMPY[dtype])
         x[:1000] = (np.arange(1000) * (37 * np.pi / 2)).astype(NUMPY[dtype])
         for name, exact in (("sin", np.sin), ("cos", np.cos), ("tan", np.tan)):
@@ -114,7 +117,7 @@ def test_trigonometry_reduces_the_largest_arguments(target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_gelu_is_absolutely_accurate(target: Target) -> None:
     """Both forms of GELU are within 1.1e-6 of the exact value in f32, 4e-15 in f64."""
-    for dtype, bound in (("f32", 1.1e-6), ("f64", 4e-15)):
+    for dtype, bound in zip(_WIDTHS, (1.1e-6, 4e-15), strict=True):
         x = np.linspace(-12, 12, _COUNT).astype(NUMPY[dtype])
         wide = x.astype(_LONG)
         cube = np.sqrt(2 / _LONG(np.pi)) * (wide + _LONG(0.044715) * wide**3)
@@ -143,7 +146,7 @@ def test_power_follows_c(target: Target) -> None:
     """pow is exact to 1 unit (f64) and rounded right (f32), with C's result for all pairs of special values."""
     rng = np.random.default_rng(5)
     numbers = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e30, -1e30, 2.5, 1e-30])
-    for dtype, bound in (("f32", 0.51), ("f64", 1.0)):
+    for dtype, bound in zip(_WIDTHS, (0.51, 1.0), strict=True):
         left, right = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
         base = np.concatenate([np.exp(rng.uniform(-20, 20, _COUNT)), 1 + rng.uniform(-1e-3, 1e-3, _COUNT), left])
         exponent = np.concatenate([rng.uniform(-5, 5, _COUNT), rng.uniform(-1e4, 1e4, _COUNT), right])
@@ -174,7 +177,7 @@ def test_float_remainders_are_exact(name: str, reference: Callable[[Array, Array
     rng = np.random.default_rng(9)
     numbers = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, 3, -3, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-40])
     left, right = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
-    for dtype in ("f32", "f64"):
+    for dtype in _WIDTHS:
         x = np.concatenate([rng.standard_normal(2000) * 10.0 ** rng.uniform(-10, 20, 2000), left]).astype(NUMPY[dtype])
         y = np.concatenate([rng.standard_normal(2000) * 10.0 ** rng.uniform(-10, 10, 2000), right]).astype(NUMPY[dtype])
         with np.errstate(all="ignore"):
@@ -187,7 +190,7 @@ def test_float_remainders_are_exact(name: str, reference: Callable[[Array, Array
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_rounding_functions_match_numpy(target: Target) -> None:
     """floor, ceil, round (half to even), sqrt, abs, sign, neg, relu, reciprocal are numpy's, bit for bit."""
-    for dtype in ("f32", "f64"):
+    for dtype in _WIDTHS:
         x = np.array([*_SPECIAL, 1.5, 2.5, -2.5, 0.49999997, 8388609.0, *np.linspace(-9, 9, 777)], NUMPY[dtype])
         with np.errstate(all="ignore"):
             relu = np.where(x < 0, x.dtype.type(0), x)

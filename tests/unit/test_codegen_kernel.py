@@ -14,7 +14,19 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import DTYPES, FLOATS, DType
 from ingot_compiler.lowering.loops import (
-    Apply, Buffer, Compare, Constant, For, If, Let, LetIndex, Load, Local, LoopProgram, Reduce, Store,
+    Apply,
+    Buffer,
+    Compare,
+    Constant,
+    For,
+    If,
+    Let,
+    LetIndex,
+    Load,
+    Local,
+    LoopProgram,
+    Reduce,
+    Store,
 )  # fmt: skip
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.targets.target import Target, parse_target
@@ -26,7 +38,9 @@ _BINARY = frozenset((
     "logical_xor", "max", "min", "mod", "mul", "pow", "shift_left", "shift_right", "sub",
 ))  # fmt: skip
 _TESTS = frozenset(("equal", "less", "less_equal", "isnan", "isinf", "isinf_positive", "isinf_negative", "isinf_none"))
-_ANY_DTYPE = frozenset(("abs", "add", "div", "equal", "fmod", "less", "less_equal", "max", "min", "mod", "mul", "neg", "pow"))
+_ANY_DTYPE = frozenset(
+    ("abs", "add", "div", "equal", "fmod", "less", "less_equal", "max", "min", "mod", "mul", "neg", "pow")
+)
 _INTEGERS_ONLY = frozenset(("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"))
 
 
@@ -58,7 +72,9 @@ def _dtypes_of(function: str) -> tuple[DType, ...]:
 def test_functions_call_no_library(function: str, target: Target) -> None:
     """Every function becomes instructions on every target, foreign ones included."""
     for dtype in _dtypes_of(function):
-        program = apply_program(function, (dtype,) * (1 + (function in _BINARY)), "bool" if function in _TESTS else dtype)
+        program = apply_program(
+            function, (dtype,) * (1 + (function in _BINARY)), "bool" if function in _TESTS else dtype
+        )
         assert _undefined(compile_only(program, target)) == []
 
 
@@ -66,7 +82,9 @@ def test_functions_call_no_library(function: str, target: Target) -> None:
 def test_casts_call_no_library(target: Target) -> None:
     """Every cast becomes instructions on every target."""
     for source in DTYPES:
-        loops = tuple(Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype)) for number, dtype in enumerate(DTYPES))
+        loops = tuple(
+            Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype)) for number, dtype in enumerate(DTYPES)
+        )
         buffers = (Buffer(source, written=False), *(Buffer(dtype, written=True) for dtype in DTYPES))
         program = LoopProgram(buffers, ("n",), "i", 1, 1, (For("j", symbol("n"), "vector", loops),))
         assert _undefined(compile_only(program, target)) == []
@@ -78,12 +96,15 @@ def _row_program(name: str = "x") -> LoopProgram:
         Reduce("m", "max", "j", symbol("n"), "f32", (), Load(0, row + _J), lanes=True),
         Let(name, Apply("sub", (Load(0, row), Local("m", "f32")), "f32")),
         LetIndex("k", Apply("cast", (Local(name, "f32"),), "i64")),
-        If(Compare("less", symbol("k"), 4), (For("j", symbol("n"), "vector", (Store(1, row + _J, Constant(0.5, "f32")),)),)),
+        If(
+            Compare("less", symbol("k"), 4),
+            (For("j", symbol("n"), "vector", (Store(1, row + _J, Constant(0.5, "f32")),)),),
+        ),
     )
     return LoopProgram((Buffer("f32", written=False), Buffer("f32", written=True)), ("n",), "i", 8, 2, body, 64)
 
 
-@pytest.mark.parametrize("target", (*RUNNABLE, *FOREIGN), ids=str)
+@pytest.mark.parametrize("target", [*RUNNABLE, *FOREIGN], ids=str)
 def test_row_kernels_compile_everywhere(target: Target) -> None:
     """A kernel with reductions, gathers and branches is accepted by LLVM's verifier for every target."""
     assert compile_only(_row_program(), target)[:4] == b"\x7fELF"
@@ -159,4 +180,6 @@ def test_every_float_function_has_both_widths() -> None:
         for dtype in _dtypes_of(function):
             if dtype in FLOATS:
                 result: DType = "bool" if function in _TESTS else dtype
-                assert kernel_module(apply_program(function, (dtype,) * (1 + (function in _BINARY)), result), _LEVELS[1]).text
+                assert kernel_module(
+                    apply_program(function, (dtype,) * (1 + (function in _BINARY)), result), _LEVELS[1]
+                ).text

@@ -12,7 +12,21 @@ from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, symbol
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
-    Apply, Buffer, Compare, Constant, For, FromIndex, If, Let, LetIndex, Load, Local, LoopProgram, Reduce, Statement, Store,
+    Apply,
+    Buffer,
+    Compare,
+    Constant,
+    For,
+    FromIndex,
+    If,
+    Let,
+    LetIndex,
+    Load,
+    Local,
+    LoopProgram,
+    Reduce,
+    Statement,
+    Store,
 )  # fmt: skip
 from ingot_compiler.targets.target import Target
 
@@ -20,7 +34,9 @@ _J, _N, _I, _M = symbol("j"), symbol("n"), symbol("i"), symbol("m")
 _PAGE = mmap.PAGESIZE
 
 
-def _program(dtypes: str, body: tuple[Statement, ...], extent: Dim = 1, scalars: tuple[str, ...] = ("n", "m")) -> LoopProgram:
+def _program(
+    dtypes: str, body: tuple[Statement, ...], extent: Dim = 1, scalars: tuple[str, ...] = ("n", "m")
+) -> LoopProgram:
     """A program over buffers whose dtypes are listed; the last one is written."""
     names = dtypes.split()
     buffers = tuple(Buffer(name, number == len(names) - 1) for number, name in enumerate(names))  # type: ignore[arg-type]
@@ -126,7 +142,9 @@ def test_guards_keep_loads_inside(pads: tuple[int, int], target: Target) -> None
     """Padding: the arm that is not chosen reads nothing, in whole vectors, tails and scalar code."""
     before, after = pads
     index = _J - before
-    inside = Apply("logical_and", (Compare("less_equal", 0, index), Compare("less", index, _N - before - after)), "bool")
+    inside = Apply(
+        "logical_and", (Compare("less_equal", 0, index), Compare("less", index, _N - before - after)), "bool"
+    )
     value = Apply("select", (inside, Load(0, index), Constant(-1.0, "f32")), "f32")
     for kind in ("vector", "serial"):
         program = _program("f32 f32", (For("j", _N, kind, (Store(1, _J, value),)),))  # type: ignore[arg-type]
@@ -145,7 +163,9 @@ def test_uniform_guards_keep_vector_loads_inside(target: Target) -> None:
     arms = [Load(0, row * _N + _J), Load(0, row * _N + _N - 1 - _J), Load(0, row * _N)]
     total = Apply("add", (Apply("add", (arms[0], arms[1]), "f32"), arms[2]), "f32")
     value = Apply("select", (inside, total, Constant(0.0, "f32")), "f32")
-    program = _program("f32 f32", (For("r", _M + 2, "serial", (For("j", _N, "vector", (Store(1, row * _N + _J, value),)),)),))
+    program = _program(
+        "f32 f32", (For("r", _M + 2, "serial", (For("j", _N, "vector", (Store(1, row * _N + _J, value),)),)),)
+    )
     for n in (3, 16, 21):
         x, _memory = _fenced(2 * n)
         x[:] = np.arange(2 * n)
@@ -260,7 +280,9 @@ def test_known_and_symbolic_extents_give_equal_bits(target: Target) -> None:
             )
             y = _run(_program("f32 f32", body), target, x, np.zeros(2, np.float32), n=n)
             results.append(y.tobytes())
-            np.testing.assert_allclose(y, [x.sum(dtype=np.float64), np.exp(x.astype(np.float64)).sum()], rtol=2e-5, atol=1e-5)
+            np.testing.assert_allclose(
+                y, [x.sum(dtype=np.float64), np.exp(x.astype(np.float64)).sum()], rtol=2e-5, atol=1e-5
+            )
         assert results[0] == results[1]
 
 
@@ -268,7 +290,9 @@ def test_known_and_symbolic_extents_give_equal_bits(target: Target) -> None:
 def test_reduction_bodies_store_on_the_way(target: Target) -> None:
     """A reduction over lanes may store in every iteration, and its tail stores nothing more."""
     value = Apply("exp", (Load(0, _J),), "f32")
-    reduce = Reduce("t", "sum", "j", _N, "f32", (Let("e", value), Store(1, _J, Local("e", "f32"))), Local("e", "f32"), lanes=True)
+    reduce = Reduce(
+        "t", "sum", "j", _N, "f32", (Let("e", value), Store(1, _J, Local("e", "f32"))), Local("e", "f32"), lanes=True
+    )
     scale = For("j", _N, "vector", (Store(1, _J, Apply("div", (Load(1, _J), Local("t", "f32")), "f32")),))
     program = _program("f32 f32", (reduce, scale))
     for n in (1, 7, 16, 100):
@@ -287,7 +311,10 @@ def test_if_and_unrolled_loops(target: Target) -> None:
     """``If`` runs its body for one side only; an unrolled loop sees its variable as a number, also in reductions."""
     tap = symbol("t")
     window = Reduce("w", "sum", "t", 3, "f32", (), Load(0, _J + tap), unroll=True)
-    even = If(Compare("equal", dim_mod(_I, 2), 0), (For("j", _N, "vector", (window, Store(1, _I * _N + _J, Local("w", "f32")))),))
+    even = If(
+        Compare("equal", dim_mod(_I, 2), 0),
+        (For("j", _N, "vector", (window, Store(1, _I * _N + _J, Local("w", "f32")))),),
+    )
     odd = If(
         Compare("equal", dim_mod(_I, 2), 1),
         (For("t", 2, "unroll", (Store(1, _I * _N + tap, FromIndex(tap + _I * 10, "f32")),)),),
@@ -302,9 +329,13 @@ def test_if_and_unrolled_loops(target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_serial_loops_see_their_own_stores(target: Target) -> None:
     """A running sum through memory, several columns in lanes."""
-    previous = Apply("select", (Compare("equal", symbol("t"), 0), Constant(0.0, "f32"), Load(1, (symbol("t") - 1) * 20 + _J)), "f32")
+    previous = Apply(
+        "select", (Compare("equal", symbol("t"), 0), Constant(0.0, "f32"), Load(1, (symbol("t") - 1) * 20 + _J)), "f32"
+    )
     total = Apply("add", (previous, Load(0, symbol("t") * 20 + _J)), "f32")
-    program = _program("f32 f32", (For("t", _N, "serial", (For("j", 20, "vector", (Store(1, symbol("t") * 20 + _J, total),)),)),))
+    program = _program(
+        "f32 f32", (For("t", _N, "serial", (For("j", 20, "vector", (Store(1, symbol("t") * 20 + _J, total),)),)),)
+    )
     x = np.arange(120, dtype=np.float32).reshape(6, 20)
     np.testing.assert_array_equal(_run(program, target, x, np.zeros_like(x), n=6), np.cumsum(x, axis=0))
 

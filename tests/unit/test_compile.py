@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -23,6 +24,7 @@ from ingot_build_rules.rules.loop_record import read_program, record_program
 from ingot_build_rules.rules.options import make_options
 from ingot_compiler.ir.errors import IngotError, InternalError, UserError
 
+MSGPACK: Any = msgpack  # the package has no types
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
@@ -69,7 +71,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_facade_takes_path_bytes_and_message(tmp_path: Path) -> None:
     """A path, bytes and a message give the same bundle, saved or as bytes."""
     model = two_layers()
-    onnx.save(model, tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     contents = {
         ingot.compile(source, targets=["x86-64-v2"]).to_bytes()
         for source in (model, model.SerializeToString(), str(tmp_path / "m.onnx"), tmp_path / "m.onnx")
@@ -138,7 +140,7 @@ def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
     for name, spelling, seed, zone, locale, mask, workers in settings:
         folder = tmp_path / name
         folder.mkdir(parents=True)
-        onnx.save(two_layers(), folder / "m.onnx")
+        (folder / "m.onnx").write_bytes(two_layers().SerializeToString())
         environment = {
             "HOME": str(folder), "PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": locale, "PATH": "/nowhere",
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -168,7 +170,7 @@ def test_the_lock_records_content_not_files(bundle: Path) -> None:
     lock = describe_bundle(bundle)["lock"]
     assert set(lock) == {"graph", "weights", "options", "toolchain"}
     assert lock["options"]["targets"] == list(LEVELS)
-    assert "/" not in msgpack.packb(lock).decode("latin-1").replace("\\", "")
+    assert "/" not in MSGPACK.packb(lock).decode("latin-1").replace("\\", "")
 
 
 def test_counts_tell_what_ran() -> None:
@@ -185,7 +187,7 @@ def test_records_of_kernels_read_back() -> None:
     """The loop programs in a bundle are those that the kernels were made of."""
     compiled = compile_model(two_layers("batch").SerializeToString(), make_options(["x86-64-v3"]))
     for program in compiled.target_builds[0].programs:
-        record = msgpack.unpackb(msgpack.packb(record_program(program)))
+        record = MSGPACK.unpackb(MSGPACK.packb(record_program(program)))
         assert read_program(record) == program
     for damaged in (None, [], ["os.system", "ls"], ["LoopProgram"], ["float", "x"], ["Load", 1, 2, 3]):
         with pytest.raises(UserError, match="damaged"):

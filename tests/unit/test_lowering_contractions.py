@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.kernels_harness import RUNNABLE
+from tests.unit.codegen_harness import RUNNABLE
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
 from ingot_compiler.ir.dims import symbol

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import Array
-from tests.unit.kernels_harness import RUNNABLE
+from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
 from ingot_compiler.ir.graph import Attribute

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from ingot_build_rules.engine.rule import Context, Rule
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.placement import place as placement
-from ingot_compiler.placement.place import DeclaredDevice, PlacedGraph
+from ingot_compiler.placement.place import PlacedGraph
+from ingot_compiler.placement.virtual_device import DeclaredDevice
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_compiler.frontend.imported import print_imported
 from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.ir.print_graph import print_graph
-from ingot_compiler.lowering.fused import FusedGraph, Operand, SymbolRead
+from ingot_compiler.lowering.fused import FusedGraph, Operand, Requirement, SymbolRead
 from ingot_compiler.lowering.plan_memory import MemoryPlan
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.placement.place import PlacedGraph
@@ -49,6 +49,9 @@ def _step_lines(fused: FusedGraph) -> Iterator[str]:
     for index, step in enumerate(fused.steps):
         if isinstance(step, SymbolRead):
             yield f"step {index}: {step.symbol} = b{step.buffer}[{step.index}]"
+            continue
+        if isinstance(step, Requirement):
+            yield f"step {index}: require {format_dim(step.difference)} = 0, {step.what} @{list(step.source)}"
             continue
         yield f"step {index}: {step.kind} @{list(step.source)}"
         for node in step.nodes:

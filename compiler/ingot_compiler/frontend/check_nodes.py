@@ -100,7 +100,10 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
                 "a node has an unknown attribute", describe_node(node), f"attribute {attribute.name!r}", do
             )
         # The member's own name; the type stubs know no enum here.
-        kinds = str(expected.type).rsplit(".", 1)[-1].lower(), onnx.AttributeProto.AttributeType.Name(attribute.type).lower()
+        kinds = (
+            str(expected.type).rsplit(".", 1)[-1].lower(),
+            onnx.AttributeProto.AttributeType.Name(attribute.type).lower(),
+        )
         if kinds[0] != kinds[1]:
             why = f"attribute {attribute.name!r}: expected {kinds[0]}, got {kinds[1]}"
             raise ModelError("an attribute is of the wrong kind", describe_node(node), why, _DO)

@@ -72,7 +72,9 @@ def _check_text(model: ModelProto) -> None:
     names += [entry.domain for entry in model.opset_import]
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
-        raise ModelError("a name in the model is not UTF-8", "model file", f"got {wrong[0]!r}", "export the model again")
+        raise ModelError(
+            "a name in the model is not UTF-8", "model file", f"got {wrong[0]!r}", "export the model again"
+        )
 
 
 def _inlined(model: ModelProto) -> ModelProto:

@@ -1,7 +1,7 @@
 """A session: named arrays in, named arrays out, at a few microseconds beyond `main`.
 
-In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), what the words of a message say
-when an input is wrong (``refusal``), zero copy (``bound``).
+In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), checking arrays
+(``arrays``), zero copy (``bound``).
 
 Inputs of up to 64 KiB are copied into bound buffers (fixed addresses, any strides); larger ones pass their address where
 contiguous and aligned. Outputs are always the caller's own. Everything that a call needs is packed per shape, once.
@@ -9,7 +9,6 @@ contiguous and aligned. Outputs are always the caller's own. Everything that a c
 
 import ctypes
 import os
-from _thread import allocate_lock
 
 from ..errors import BusyError, InputError, RunError
 from ..format import abi
@@ -59,7 +58,7 @@ class Session:
     """Runs one bundle; one call at a time. ``inputs`` and ``outputs`` are ``TensorSpec`` tuples."""
 
     __slots__ = (
-        "__weakref__", "_fd", "_frames", "_grow", "_loaded", "_lock", "_main", "_ndarray", "_pid", "_scratch", "_stamp",
+        "__weakref__", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_ndarray", "_pid", "_scratch", "_stamp",
         "_stride_bytes", "_views", "_vm", "_workspace", "inputs", "outputs",
     )  # fmt: skip
 
@@ -74,7 +73,9 @@ class Session:
         self.inputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.inputs)
         self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
         self._grow = Grow()
-        self._lock = allocate_lock()
+        # Empty while a call runs. A dict and not a lock: deleting and storing an item are single instructions of the
+        # interpreter, between which and `try` no Ctrl-C can come and leave the session busy for ever.
+        self._idle = {True: None}
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
@@ -106,7 +107,9 @@ class Session:
             InputError: an input is missing, extra, mistyped or misshaped. BusyError: another thread is in this session.
             ChangedError: the file was changed meanwhile.
         """
-        if not self._lock.acquire(False):
+        try:
+            del self._idle[True]
+        except KeyError:
             self._busy()
         try:
             views = self._views
@@ -130,7 +133,7 @@ class Session:
             del held
             return views.collect(results)
         finally:
-            self._lock.release()
+            self._idle[True] = None
 
     def bind(
         self,
@@ -187,9 +190,11 @@ class Session:
         Raises:
             BusyError: a call is running.
         """
-        if not self._lock.acquire(False):
+        try:
+            del self._idle[True]
+        except KeyError:
             self._busy()
-        # The lock stays taken: no call can come after this one.
+        # It stays busy: no call can come after this one.
         self._loaded.close()
 
     @property
@@ -199,23 +204,27 @@ class Session:
 
     def new_frame(self, shapes: tuple[Shape, ...]) -> Frame:
         """Return a frame of its own for `shapes` (``bind`` fixes its addresses); it gets workspace when it runs."""
-        if not self._lock.acquire(False):
+        try:
+            del self._idle[True]
+        except KeyError:
             self._busy()
         try:
             frame = Frame(self._loaded, shapes, self._main, self._grow.address)
             self._make_room(frame)
             return frame
         finally:
-            self._lock.release()
+            self._idle[True] = None
 
     def run_frame(self, frame: Frame) -> None:
         """Call `main` on a frame whose addresses are all set."""
-        if not self._lock.acquire(False):
+        try:
+            del self._idle[True]
+        except KeyError:
             self._busy()
         try:
             self._call(frame)
         finally:
-            self._lock.release()
+            self._idle[True] = None
 
     def _call(self, frame: Frame) -> None:
         """Call `main`; afterwards the file must be what it was."""
@@ -252,7 +261,7 @@ class Session:
         raise error
 
     def _busy(self) -> None:
-        """Take the lock over in a forked child (whoever held it is not in this process); else refuse."""
+        """Take the session over in a forked child (whoever was running it is not in this process); else refuse."""
         if self._pid == os.getpid():
             raise BusyError(
                 "the session is busy or closed",
@@ -261,8 +270,6 @@ class Session:
                 "load one session per thread: they share the file's memory",
             )
         self._pid = os.getpid()
-        self._lock = allocate_lock()
-        self._lock.acquire()
 
     def _prepare(self, inputs: "Mapping[str, object]") -> "tuple[Views, dict[str, np.ndarray]]":
         """Check every input with care; find or make the frame of these shapes; copy the small ones in."""

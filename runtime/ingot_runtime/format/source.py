@@ -44,7 +44,9 @@ class Source:
         end = len(header) + len(table)
         for row in self.sections:
             gap = self._read(end, row.offset - end, "gap")
-            require(not any(gap), "bytes between sections are not zero", f"before {row.name}", f"from offset {end}")
+            require(
+                not gap.strip(b"\0"), "bytes between sections are not zero", f"before {row.name}", f"from offset {end}"
+            )
             end = row.offset + row.size_bytes
 
     def _read(self, offset: int, size_bytes: int, what: str, whole: bool = True) -> bytes:

@@ -20,6 +20,8 @@ _THREADS_MAX = 1024
 
 def usable_threads(asked: int) -> int:
     """Return how many of `asked` threads may run at once here: affinity mask and the control group's quota limit it."""
+    if asked == 1:
+        return 1
     count = min(asked, len(os.sched_getaffinity(0)), _THREADS_MAX)
     quota = group_quota()
     return max(1, min(count, quota) if quota else count)

@@ -23,9 +23,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if context.opset < 21:
         size = dim_floordiv(channels, groups)
         wide = [broadcast_to(context, unsqueeze(context, value, (1,)), (groups, size)) for value in parameters]
-        if groups < 1:
-        raise OpTypeError("num_groups >= 1", str(groups))
-    parameters = [reshape(context, value, (channels,)) for value in wide]
+        parameters = [reshape(context, value, (channels,)) for value in wide]
     epsilon = context.float_attribute("epsilon", 1e-5)
     return (context.add("group_norm", x, *parameters, groups=groups, epsilon=epsilon),)
 

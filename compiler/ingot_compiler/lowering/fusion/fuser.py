@@ -60,6 +60,7 @@ class Fuser:
         self.types = list(graph.types)
         self.constant_ids = constant_values(graph)
         self.uses = self._count_uses()
+        self.made_by = {result: node.source for node in graph.nodes for result in node.results}
         self.halos, self.image_inputs = _image_consumers(graph)
         self.stored: dict[int, Stored] = {}
         self.deferred: dict[int, Deferred] = {}
@@ -173,7 +174,8 @@ class Fuser:
         node = Node("fill_halo", (), (value,), attributes)
         kind = self.types[value]
         result = Operand(value, kind, place.buffer, place.view)
-        self.steps.append(Group("fill_halo", (node,), (), (result,), ((value, kind),), 0))
+        source = self.made_by.get(value, ())
+        self.steps.append(Group("fill_halo", (node,), (), (result,), ((value, kind),), 0, source))
         self.images[value] = place, halo
 
     def _emit(self, value: int, deferred: Deferred, place: Stored) -> None:
@@ -183,7 +185,9 @@ class Fuser:
             operands.setdefault(leaf, Operand(leaf, self.types[leaf], stored.buffer, stored.view))
         result = Operand(value, self.types[value], place.buffer, place.view)
         named = {*operands, value, *(item for node in nodes for item in (*node.operands, *node.results))}
-        source = tuple(sorted({ordinal for node in nodes for ordinal in node.source}))
+        # A literal is shared by all who write it: the ops that use it are the ones to name.
+        named_by = [node.source for node in nodes if node.op != "literal"] or [self.made_by.get(value, ())]
+        source = tuple(sorted({ordinal for ordinals in named_by for ordinal in ordinals}))
         anchor = deferred.nodes.index(deferred.anchor) if deferred.anchored else -1
         types = tuple((item, self.types[item]) for item in sorted(named))
         group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source)

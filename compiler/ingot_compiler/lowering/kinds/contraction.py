@@ -216,8 +216,7 @@ def lower_conv(group: Group, target: Target) -> LoopProgram:
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
     x, w = (_operand(group, anchor.operands[position]) for position in (0, 1))
-    weight_shape = types[anchor.operands[1]].shape if not _is_packed(anchor) else _packed_shape(anchor)
-    conv = ConvShape.of(anchor, x, weight_shape)
+    conv = ConvShape.of(anchor, x, _weight_shape(anchor))
     result_shape = types[anchor.results[0]].shape
     spatial = tuple(range(2, len(result_shape)))
     rows_shape = (result_shape[0], *result_shape[2:])
@@ -227,12 +226,13 @@ def lower_conv(group: Group, target: Target) -> LoopProgram:
     product = _Product(conv.groups, dim_product(rows_shape), channels, taps, depth, packed=_is_packed(anchor))
     group_offset = dim_mul(symbol("g"), conv.channels_per_group) if conv.groups != 1 else 0
     a_index = conv.origin(x) + group_offset + flat_offset(symbol("row"), rows_shape, row_strides) + tap_offset
-    b_base = w.view.offset
+    b_base = w.view.offset + dim_mul(symbol("g"), w.view.strides[0])
     shift = dim_mul(symbol("g"), channels) if conv.groups != 1 else 0
     return _program(group, target, product, a_index, b_base, w.view.strides[-2], ((), (0, *spatial), (1,)), shift)
 
 
-def _packed_shape(anchor: Node) -> tuple[Dim, ...]:
+def _weight_shape(anchor: Node) -> tuple[Dim, ...]:
+    """[O, C/groups, kernel..] as the graph has it; the operand is laid out anew."""
     shape = anchor.attribute("weight_shape")
     assert isinstance(shape, tuple)
     return tuple(size for size in shape if not isinstance(size, (str, float, tuple)))

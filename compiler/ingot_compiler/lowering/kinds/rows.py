@@ -7,7 +7,7 @@ channels of an image (``group_norm`` has its own kind).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
@@ -69,6 +69,13 @@ class _Row:
         """A named value of the row's dtype."""
         return Local(name, self.dtype)
 
+    def kept(self, variable: str) -> Load | None:
+        """The element's place in the result, if it can hold an intermediate of the row's dtype."""
+        result = self.group.results[0]
+        if result.type.dtype != self.dtype:
+            return None
+        return Load(self.buffers.number(result), self.space(variable).offset_of(result.view, result.type.shape))
+
     def parameter(self, position: int, variable: str) -> Value:
         """Element of a per-column operand (scale, bias) of the anchor."""
         value = self.anchor.operands[position]
@@ -84,17 +91,26 @@ RowBody = Callable[[_Row], tuple[tuple[Statement, ...], Callable[[str], tuple[tu
 
 def _softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
     largest, total = row.local("largest"), row.local("total")
+    summing = row.reduce("total", "sum", lambda x: row.apply("exp", row.apply("sub", x, largest)))
+    kept = row.kept(summing.variable)
+    if kept is None:
 
-    def shifted(x: Value) -> Value:
-        return row.apply("exp", row.apply("sub", x, largest))
+        def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
+            body, x = row.x(variable)
+            return body, row.apply("div", row.apply("exp", row.apply("sub", x, largest)), total)
 
-    statements = (row.reduce("largest", "max", lambda x: x), row.reduce("total", "sum", shifted))
+    else:
+        # The exponentials wait in the result's own row, so that each is computed once.
+        exponential = row.local("exponential")
+        body = (*summing.body, Let("exponential", summing.value), Store(kept.buffer, kept.index, exponential))
+        summing = replace(summing, body=body, value=exponential)
 
-    def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
-        body, x = row.x(variable)
-        return body, row.apply("div", shifted(x), total)
+        def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
+            place = row.kept(variable)
+            assert place is not None
+            return (), row.apply("div", place, total)
 
-    return statements, element
+    return (row.reduce("largest", "max", lambda x: x), summing), element
 
 
 def _log_softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
