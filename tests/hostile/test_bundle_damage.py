@@ -293,6 +293,15 @@ def test_manifest_must_be_the_plans(bundle: Path) -> None:
         assert "manifest and plan disagree" in str(refused(forged))
 
 
+def test_forged_feature_list_is_refused(bundle: Path) -> None:
+    """A plan that hides a CPU feature which the image needs is refused before the image runs."""
+
+    def hide(plan: plans.Plan) -> None:
+        plan.variants[0].features = plan.variants[0].features[1:]
+
+    assert "CPU features" in str(refused(forged_plan(bundle.read_bytes(), hide)))
+
+
 def test_forged_program_is_refused_by_the_vm(bundle: Path) -> None:
     """The vm steps only the program whose digest the image holds; aot does not read the section."""
     data = bundle.read_bytes()

@@ -28,6 +28,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )  # fmt: skip
+from ingot_compiler.targets.target import Target
 
 _SIZE = 4096
 _EXTENT = 3
@@ -38,6 +39,8 @@ _BUFFERS = tuple(Buffer(dtype, number >= 4) for number, dtype in enumerate((*_IN
 # Exact functions: others would flip comparisons; they only stand outermost.
 _UNARY = {"f": ("abs", "neg", "relu", "floor"), "i": ("abs", "neg", "relu", "sign", "bitwise_not")}
 _REDUCTIONS: tuple[Literal["sum", "max", "min"], ...] = ("sum", "sum", "max", "min")
+_EXTENTS: tuple[Dim, ...] = (0, 300, 300, _N)
+_WIDTHS: tuple[Dim, ...] = (1, 19, 32, _N)
 _LOOP_KINDS: tuple[Literal["vector", "serial"], ...] = ("vector", "serial")
 _INEXACT = ("sigmoid", "tanh", "sin", "atan", "erf")
 _BINARY = {
@@ -118,7 +121,7 @@ def _programs(draw: st.DrawFn) -> LoopProgram:
     first = Let("a", draw(_values(let_kind, ("i",), (), 1)))
     reduce_kind = draw(st.sampled_from((store_kind, store_kind, _INPUTS[1])))
     function = draw(st.sampled_from(_REDUCTIONS))
-    extent = draw(st.sampled_from((0, 300, 300, _N)))
+    extent = draw(st.sampled_from(_EXTENTS))
     term = draw(_values(reduce_kind, ("i", "k"), known, 1))
     total = Reduce("r", function, "k", extent, reduce_kind, (), term, lanes=draw(st.sampled_from((True, True, False))))
     known = (*known, ("r", reduce_kind))
@@ -134,7 +137,7 @@ def _programs(draw: st.DrawFn) -> LoopProgram:
         value = Apply(draw(st.sampled_from(_INEXACT)), (value,), store_kind)
     stride = draw(st.sampled_from((1, 1, 2)))
     inner.append(Store(_OUTPUT[store_kind], symbol("i") * 200 + symbol("j") * stride, value))
-    width = draw(st.sampled_from((1, 19, 32, _N)))
+    width = draw(st.sampled_from(_WIDTHS))
     loop = For("j", width, draw(st.sampled_from(_LOOP_KINDS)), tuple(inner))
     condition = Compare("less", symbol("i"), draw(st.sampled_from((_EXTENT, 1))))
     last = If(condition, (loop,)) if draw(st.booleans()) else loop

@@ -51,10 +51,9 @@ def make_files(folder: Path) -> None:
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
     )
-    (folder / "m.onnx")
-    ingot.compile(folder / "m.onnx").save(folder / "m.ingot").write_bytes(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
-    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    ingot.compile(folder / "m.onnx").save(folder / "m.ingot")
     np.savez(folder / "x.npz", x=np.ones((2, 3), np.float32))
 
 

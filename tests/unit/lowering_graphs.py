@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from hypothesis import strategies as st
-from tests.unit.lowering_harness import Builder
+from tests.unit.lowering_harness import Builder, normal
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, dim_max, dim_min, dim_mul, dim_product, substitute, symbol, symbols_of
+from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.types import DType, TensorType
 
 SYMBOLS = ("s0", "s1")
@@ -190,6 +191,166 @@ class Drawing:
         return x if other is None else other
 
 
+    def exact(self) -> None:
+        """One op whose result on small integers has no rounding, or the same in any order."""
+        rules = (self._arithmetic, self._arithmetic, self._compare, self._cast, self._exact_reduce, self._scan)
+        value = self.draw(st.sampled_from(rules))()
+        if value is not None:
+            self.keep(value)
+
+    def _arithmetic(self) -> int | None:
+        x = self.pick()
+        assert x is not None
+        if self.type(x).dtype == "bool":
+            if self.integer(0, 2) == 0:
+                return self.builder.op("logical_not", x)
+            return self.builder.op(str(self.one_of("logical_and", "logical_or", "logical_xor")), x, self.like(x))
+        if self.integer(0, 2) == 0:
+            return self.builder.op(str(self.one_of("neg", "abs", "sign")), x)
+        if self.integer(0, 3) == 0 and self.type(x).dtype == "f32":
+            return self.builder.op("mul", x, self.builder.literal(float(self.integer(-2, 2))))
+        operands = (x, self.like(x))
+        return self.builder.op(
+            str(self.one_of("add", "sub", "mul", "min", "max")), *(operands if self.draw(st.booleans()) else operands[::-1])
+        )
+
+    def _compare(self) -> int | None:
+        x = self.pick(lambda kind: kind.dtype != "bool")
+        if x is None:
+            return None
+        y = self.like(x)
+        condition = self.builder.op(str(self.one_of("equal", "less", "less_equal")), x, y)
+        self.keep(condition)
+        return self.builder.op("select", condition, x, y)
+
+    def _cast(self) -> int | None:
+        x = self.pick()
+        assert x is not None
+        kinds = ("bool", "f64", "f32") if self.type(x).dtype == "f32" else (*_NUMBERS, "bool")
+        value = self.builder.op("cast", x, dtype=self.draw(st.sampled_from(kinds)))
+        # f64 comes back at once: nothing else here works on it.
+        return self.builder.op("cast", value, dtype="f32") if self.type(value).dtype == "f64" else value
+
+    def _axes(self, x: int) -> tuple[int, ...]:
+        rank = self.type(x).rank
+        return tuple(sorted(self.draw(st.sets(st.integers(0, rank - 1), min_size=1)))) if rank else ()
+
+    def _exact_reduce(self) -> int | None:
+        x = self.pick()
+        assert x is not None
+        functions = ("max", "min") if self.type(x).dtype in ("f32", "bool") else ("max", "min", "sum", "product")
+        function = self.draw(st.sampled_from(functions))
+        return self.builder.op("reduce", x, function=function, axes=self._axes(x), keepdims=self.draw(st.booleans()))
+
+    def _scan(self) -> int | None:
+        x = self.pick(lambda kind: kind.dtype in ("i64", "i32", "u8") and kind.rank > 0)
+        if x is None:
+            return None
+        shape = self.type(x).shape
+        axis = self.integer(0, len(shape) - 1)
+        kind = self.integer(0, 3)
+        if kind == 0:
+            return self.builder.op(
+                "cumsum", x, axis=axis, exclusive=self.draw(st.booleans()), reverse=self.draw(st.booleans())
+            )
+        if kind == 1 and is_fixed(shape[axis]):
+            op = str(self.one_of("argmax", "argmin"))
+            last, keep = self.draw(st.booleans()), self.draw(st.booleans())
+            return self.builder.op(op, x, axis=axis, select_last=last, keepdims=keep)
+        if kind == 2 and len(shape) >= 2:
+            order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+            return self.builder.op("matmul", x, self.builder.op("transpose", x, permutation=order))
+        length = self.builder.op("iota", dtype=self.type(x).dtype, length=shape[-1])
+        return self.builder.op("add", x, length)
+
+    def smooth(self) -> None:
+        """One op of f32 that amplifies no rounding error."""
+        value = self.draw(st.sampled_from((self._curve, self._curve, self._mean, self._row, self._product, self._image)))()
+        if value is not None:
+            self.keep(value)
+
+    def _curve(self) -> int | None:
+        x = self.pick()
+        assert x is not None
+        kind = self.integer(0, 3)
+        if kind == 0:
+            return self.builder.op(str(self.one_of("tanh", "sigmoid", "relu", "neg", "erf", "silu")), x)
+        if kind == 1:
+            return self.builder.op("mul", x, self.builder.literal(float(self.integer(-2, 2)) / 2))
+        if kind == 2 and self.type(x).rank and is_fixed(self.type(x).shape[-1]):
+            return self.builder.op("add", x, self.weights(self.type(x).shape[-1]))
+        return self.builder.op(str(self.one_of("add", "sub", "max")), self.builder.op("tanh", x), self.like(x))
+
+    def weights(self, *shape: Dim) -> int:
+        """A constant of normally distributed numbers."""
+        sizes = [int(str(dim)) for dim in shape]
+        return self.builder.constant(normal(self.integer(0, 3), *sizes))
+
+    def _mean(self) -> int | None:
+        x = self.pick()
+        assert x is not None
+        function = str(self.one_of("mean", "mean", "max"))
+        return self.builder.op("reduce", x, function=function, axes=self._axes(x), keepdims=self.draw(st.booleans()))
+
+    def _row(self) -> int | None:
+        x = self.pick(lambda kind: kind.rank > 0)
+        assert x is not None
+        shape = self.type(x).shape
+        axis = self.integer(0, len(shape) - 1)
+        kind = self.integer(0, 3)
+        if kind < 2 or not all(map(is_fixed, shape[axis:])):
+            return self.builder.op("softmax", x, axis=axis)
+        scale = self.weights(*shape[axis:])
+        if kind == 2:
+            return self.builder.op("rms_norm", x, scale, axis=axis, epsilon=0.1)
+        return self.builder.op("layer_norm", x, scale, self.weights(*shape[axis:]), axis=axis, epsilon=0.1)
+
+    def _scaled(self, x: int) -> int:
+        return self.builder.op("mul", x, self.builder.literal(0.0625))
+
+    def _product(self) -> int | None:
+        x = self.pick(lambda kind: kind.rank > 1)
+        assert x is not None
+        shape = self.type(x).shape
+        kind = self.integer(0, 2)
+        if kind == 0 and is_fixed(shape[-1]):
+            return self._scaled(self.builder.op("matmul", x, self.weights(shape[-1], self.integer(1, 40))))
+        if kind == 1 and len(shape) == 4 and is_fixed(shape[3]):
+            other = self.builder.op("tanh", x)
+            operands = self.draw(st.permutations([x, other, x]))
+            causal = self.draw(st.booleans())
+            return self.builder.op("attention", *operands, scale=0.25, causal=causal, nan_to_zero=True)
+        order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+        operands = [x, self.builder.op("transpose", x, permutation=order)]
+        return self._scaled(self.builder.op("matmul", *(operands if self.draw(st.booleans()) else operands[::-1])))
+
+    def _image(self) -> int | None:
+        x = self.pick(lambda kind: kind.rank in (3, 4) and is_fixed(kind.shape[1]))
+        if x is None:
+            return None
+        channels = int(str(self.type(x).shape[1]))
+        rank = self.type(x).rank - 2
+        strides = self.integer(1, 2)
+        window: dict[str, Attribute] = {
+            "strides": (strides,) * rank, "pads_before": (1,) * rank, "pads_after": (1,) * rank, "dilations": (1,) * rank,
+        }  # fmt: skip
+        kind = self.integer(0, 4)
+        if kind == 0:
+            return self.builder.op("max_pool", x, kernel=(3,) * rank, **window)
+        if kind == 1:
+            more: dict[str, Attribute] = {"count_include_pad": self.draw(st.booleans()), "pads_counted_after": (1,) * rank}
+            return self.builder.op("average_pool", x, kernel=(3,) * rank, **window, **more)
+        if kind == 2:
+            groups = channels if self.draw(st.booleans()) else 1
+            scale, bias = self.weights(channels), self.weights(channels)
+            return self.builder.op("group_norm", x, scale, bias, groups=groups, epsilon=0.1)
+        groups = self.draw(st.sampled_from([size for size in (1, 2, channels) if channels % size == 0]))
+        filters = groups * self.integer(1, 3)
+        w = self.weights(filters, channels // groups, *(3,) * rank)
+        operands = (x, w, self.weights(filters)) if self.draw(st.booleans()) else (x, w)
+        return self._scaled(self.builder.op("conv", *operands, groups=groups, **window))
+
+
 def largest(dim: Dim) -> int:
     """The value when every symbol is large."""
     value = substitute(dim, {name: _LARGEST for name in symbols_of(dim)})
@@ -215,6 +376,27 @@ def input_types(draw: st.DrawFn, dtypes: Sequence[DType]) -> list[TensorType]:
             shape = shape[:2]
         types.append(TensorType(draw(st.sampled_from(dtypes)), shape))
     return types
+
+
+@st.composite
+def image_types(draw: st.DrawFn) -> list[TensorType]:
+    """Inputs of smooth graphs: one that binds the symbols, a row, an image."""
+    sizes: tuple[Dim, ...] = (4, 7, *map(symbol, SYMBOLS))
+    image = (draw(st.integers(1, 2)), draw(st.sampled_from((1, 3, 4, 8))), *(draw(st.sampled_from(sizes)) for _ in range(2)))
+    row = tuple(draw(st.lists(st.sampled_from((*_STATIC, symbol("s0"))), min_size=1, max_size=3)))
+    return [TensorType("f32", shape) for shape in ((symbol("s0"), symbol("s1")), row, image)]
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *, smooth: bool) -> tuple[Builder, list[TensorType], tuple[int, ...]]:
+    """(builder, types of the inputs, outputs)."""
+    types = draw(image_types()) if smooth else draw(input_types((*_NUMBERS, "bool")))
+    drawing = Drawing(draw, types)
+    for _ in range(draw(st.integers(1, 8))):
+        step = draw(st.sampled_from((drawing.move, drawing.smooth if smooth else drawing.exact)))
+        step()
+    more = draw(st.lists(st.sampled_from(drawing.values), max_size=3))
+    return drawing.builder, types, (drawing.values[-1], *more)
 
 
 @st.composite

@@ -207,8 +207,11 @@ def run_compiled(compiled: Compiled, graph: Graph, inputs: Sequence[Array], read
     return [call.array(outputs[position]).reshape(shape) for position, shape in enumerate(shapes)]
 
 
-def assert_close(expected: Array, actual: Array, relative: float) -> None:
-    """Same shape and type; floats within ``relative`` of the largest finite magnitude, NaN and infinities alike."""
+def assert_close(expected: Array, actual: Array, relative: float, floor: float = 0.0) -> None:
+    """Same shape and type; floats within ``relative`` of the largest finite magnitude, NaN and infinities alike.
+
+    Where results may cancel to almost nothing, ``floor`` is the least magnitude that counts.
+    """
     assert actual.shape == expected.shape
     assert actual.dtype == expected.dtype
     if expected.dtype.kind != "f":
@@ -219,7 +222,7 @@ def assert_close(expected: Array, actual: Array, relative: float) -> None:
     wide = expected.astype(np.float64)
     scale = np.abs(wide[finite]).max(initial=0)
     error = np.abs(actual.astype(np.float64) - wide)[finite].max(initial=0)
-    assert error <= relative * max(scale, np.finfo(np.float32).tiny), f"error {error} of {scale}"
+    assert error <= relative * max(scale, floor), f"error {error} of {scale}"
 
 
 def check_graph(
@@ -230,6 +233,7 @@ def check_graph(
     targets: Sequence[Target] = (BEST,),
     *,
     passes: bool = True,
+    floor: float = 0.0,
 ) -> None:
     """Compiled kernels give what the interpreter gives."""
     graph = builder.finish(outputs)
@@ -237,7 +241,7 @@ def check_graph(
     for target in targets:
         actual = run_compiled(compile_graph(graph, target, passes=passes), graph, inputs, builder.read)
         for want, have in zip(expected, actual, strict=True):
-            assert_close(np.asarray(want), have, relative)
+            assert_close(np.asarray(want), have, relative, floor)
 
 
 def normal(seed: int, *shape: int) -> Array:

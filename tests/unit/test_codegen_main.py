@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.main_harness import Main, program
 from tests.unit.support_harness import Pool, address_of
 
+from ingot_compiler.codegen.llvm import host_target
 from ingot_runtime.format import abi
 from ingot_runtime.format.interface import interface_digest
 from ingot_runtime.format.program import encode_program
@@ -261,4 +262,4 @@ def test_digests_are_in_the_image() -> None:
     at = main.image.words["program_digest"]
     assert main.bytes[at : at + 32] == hashlib.sha256(encode_program(main.program)).digest()
     at = main.image.words["interface_digest"]
-    assert main.bytes[at : at + 32] == interface_digest(tuple(main.inputs), tuple(main.outputs), 1)
+    assert main.bytes[at : at + 32] == interface_digest(tuple(main.inputs), tuple(main.outputs), 1, host_target().features)

@@ -147,7 +147,7 @@ def test_guards_keep_loads_inside(pads: tuple[int, int], target: Target) -> None
     )
     value = Apply("select", (inside, Load(0, index), Constant(-1.0, "f32")), "f32")
     for kind in ("vector", "serial"):
-        program = _program("f32 f32", (For("j", _N, kind, (Store(1, _J, value),)),))  # type: ignore[arg-type]
+        program = _program("f32 f32", (For("j", _N, kind, (Store(1, _J, value),)),))
         for n in (1, 16, 37):
             (x, _x) = _fenced(n)
             x[:] = np.arange(n)

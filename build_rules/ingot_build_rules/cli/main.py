@@ -6,12 +6,16 @@ In: the arguments. Out: an exit code (0 ok, 1 user error, 2 build failure, 3 uns
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from types import FrameType
 from typing import cast
 
 from ingot_artifacts.errors import ArtifactError
@@ -28,19 +32,47 @@ EXIT_INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     texts = list(sys.argv[1:] if arguments is None else arguments)
+    interrupts: list[int] = []
+    with _noted_interrupts(interrupts):
+        return _guarded(texts, interrupts)
+
+
+@contextlib.contextmanager
+def _noted_interrupts(interrupts: list[int]) -> Generator[None]:
+    """Note each Ctrl-C before it is raised: native libraries that are being imported turn it into errors of theirs."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
     try:
         code = _dispatch(texts)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Python would complain when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001
-        return _fail(error, debug="--debug" in texts)
+        return _interrupted() if interrupts else _fail(error, debug="--debug" in texts)
     return code
+
+
+def _interrupted() -> int:
+    print("interrupted", file=sys.stderr)
+    return EXIT_INTERRUPTED
 
 
 def help_text() -> str:

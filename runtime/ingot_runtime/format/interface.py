@@ -1,7 +1,8 @@
 """What `main` expects of its caller, as a digest that is linked into the image: names left out.
 
-In: dtype codes and dimensions of inputs and outputs, and the count of devices. Out: 32 bytes. A loader compares them
-before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size.
+In: dtype codes and dimensions of inputs and outputs, the count of devices, CPU features. Out: 32 bytes. A loader compares them
+before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size, nor hide
+a CPU feature.
 Not done here: linking it (``ingot_compiler.codegen``).
 """
 
@@ -33,15 +34,22 @@ def dims_of(shape: Shape, symbols: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(dim if isinstance(dim, int) else -(symbols.index(dim) + 1) for dim in shape)
 
 
-def interface_digest(inputs: "tuple[Signature, ...]", outputs: "tuple[Signature, ...]", device_count: int) -> bytes:
-    """Return sha256 of the i64 words: device count, then per list its length and per tensor dtype, rank, dims.
+def interface_digest(
+    inputs: "tuple[Signature, ...]",
+    outputs: "tuple[Signature, ...]",
+    device_count: int,
+    features: "tuple[str, ...]",
+) -> bytes:
+    """Return sha256 of the i64 words: device count, then per list its length and per tensor dtype, rank, dims; behind
+    them the names of the CPU features that the image needs, each followed by a zero byte.
 
-    >>> interface_digest(((0, (2, -1)),), (), 1).hex()[:8]
-    '5cd64357'
+    >>> interface_digest(((0, (2, -1)),), (), 1, ("avx2",)).hex()[:8]
+    'cf522acd'
     """
     words = [device_count]
     for tensors in (inputs, outputs):
         words.append(len(tensors))
         for dtype, dims in tensors:
             words += [dtype, len(dims), *dims]
-    return sha256(struct.pack(f"<{len(words)}q", *words))
+    names = b"".join(name.encode() + b"\0" for name in features)
+    return sha256(struct.pack(f"<{len(words)}q", *words) + names)

@@ -101,8 +101,9 @@ def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:
             tuple((tensor.dtype, tensor.dims) for tensor in plan.inputs),
             tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
             len(plan.devices),
+            plan.variants[index].features,
         )
-        why = "the image was made for other inputs, outputs or devices"
+        why = "the image was made for other inputs, outputs, devices or CPU features"
         require(image.interface_digest == expected, "plan and image disagree", where, why)
         if program:
             why = "the image's main was made from another program"

@@ -115,6 +115,7 @@ OPS: tuple[OnnxOp, ...] = (
     _load("reduce_sum_square"),
     _load("relu"),
     _load("reshape"),
+    _load("resize"),
     _load("rms_normalization"),
     _load("round"),
     _load("scatter"),
@@ -146,6 +147,7 @@ OPS: tuple[OnnxOp, ...] = (
     _load("transpose"),
     _load("trilu"),
     _load("unsqueeze"),
+    _load("upsample"),
     _load("where"),
     _load("xor"),
 )

@@ -107,6 +107,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("conv_transpose"),
     _load("matmul"),
     _load("max_pool"),
+    _load("resize"),
 )
 
 OPS_BY_NAME: dict[str, CoreOp] = {op.name: op for op in OPS}

@@ -210,6 +210,7 @@ ANCHORS: dict[str, AnchorRule] = {
     "matmul": matmul,
     "max_pool": pool,
     "reduce": reduce,
+    "resize": stored_only("resize"),
     "rms_norm": rows,
     "scatter_elements": scatter("scatter_elements"),
     "scatter_nd": scatter("scatter_nd"),

@@ -159,6 +159,9 @@ class Fuser:
             return channels_last(kind.rank)
         if deferred.kind == "attention":
             return 0, 2, 1, 3
+        if deferred.kind == "resize":
+            source, stored = deferred.leaves[0]
+            return storage_order(stored.view, self.types[source].shape)
         if deferred.kind in ("matmul", "matmul_integer", "reduce", "argument_reduce", "cumsum"):
             return range(kind.rank)
         for leaf, stored in deferred.leaves:

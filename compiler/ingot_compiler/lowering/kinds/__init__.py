@@ -18,6 +18,7 @@ from ingot_compiler.lowering.kinds.matmul_integer import lower_matmul_integer
 from ingot_compiler.lowering.kinds.pointwise import lower_pointwise
 from ingot_compiler.lowering.kinds.pool import lower_pool
 from ingot_compiler.lowering.kinds.reduce import lower_reduce
+from ingot_compiler.lowering.kinds.resize import lower_resize
 from ingot_compiler.lowering.kinds.rows import lower_rows
 from ingot_compiler.lowering.kinds.scatter import lower_scatter_elements, lower_scatter_nd
 from ingot_compiler.lowering.loops import LoopProgram
@@ -37,6 +38,7 @@ KINDS: dict[str, Callable[[Group, Target], LoopProgram]] = {
     "pointwise": lower_pointwise,
     "pool": lower_pool,
     "reduce": lower_reduce,
+    "resize": lower_resize,
     "rows": lower_rows,
     "scatter_elements": lower_scatter_elements,
     "scatter_nd": lower_scatter_nd,
