@@ -109,7 +109,7 @@ def from_terms(terms: Mapping[Monomial, int]) -> Dim:
 
 
 def dim_add(left: Dim, right: Dim) -> Dim:
-    """left + right."""
+    """Left + right."""
     if isinstance(left, int) and isinstance(right, int):
         return left + right
     table = dict(terms_of(left))
@@ -119,7 +119,7 @@ def dim_add(left: Dim, right: Dim) -> Dim:
 
 
 def dim_mul(left: Dim, right: Dim) -> Dim:
-    """left * right."""
+    """Left * right."""
     if isinstance(left, int) and isinstance(right, int):
         return left * right
     table: dict[Monomial, int] = {}
@@ -158,7 +158,7 @@ def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
 
 
 def dim_floordiv(left: Dim, right: Dim) -> Dim:
-    """left // right, rounding to -infinity; 0 for a divisor of 0."""
+    """Left // right, rounding to -infinity; 0 for a divisor of 0."""
     if isinstance(left, int) and isinstance(right, int):
         return left // right if right else 0
     if right == 1 or left == 0:
@@ -173,7 +173,7 @@ def dim_floordiv(left: Dim, right: Dim) -> Dim:
 
 
 def dim_mod(left: Dim, right: Dim) -> Dim:
-    """left % right with the sign of the divisor; 0 for a divisor of 0."""
+    """Left % right with the sign of the divisor; 0 for a divisor of 0."""
     if isinstance(left, int) and isinstance(right, int):
         return left % right if right else 0
     if right == 1 or left == 0:
@@ -260,7 +260,9 @@ def coefficient(dim: Dim, name: str) -> Dim | None:
     factor: Dim = 0
     for monomial, scale in terms_of(dim):
         count = sum(1 for atom in monomial if atom == Symbol(name))
-        if count > 1 or any(isinstance(atom, Call) and name in (*symbols_of(atom.left), *symbols_of(atom.right)) for atom in monomial):
+        if count > 1 or any(
+            isinstance(atom, Call) and name in (*symbols_of(atom.left), *symbols_of(atom.right)) for atom in monomial
+        ):
             return None
         if count == 1:
             rest = tuple(atom for atom in monomial if atom != Symbol(name))

@@ -150,8 +150,10 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         index, weight = _taps(attributes, where, scale, size)
         along = [-1 if other == axis else 1 for other in range(x.ndim)]
         parts = [np.take(result, index[:, tap], axis) for tap in range(index.shape[1])]
-        result = parts[0] if nearest else np.asarray(
-            sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts))
+        result = (
+            parts[0]
+            if nearest
+            else np.asarray(sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts)))
         )
         outside = outside | ((where < 0) | (where > size - 1)).reshape(along)
     if attributes["coordinates"] == "tf_crop_and_resize":

@@ -258,7 +258,9 @@ class _Resize:
             outside = Apply("logical_or", (outside, test), "bool")
         number = self.node.attribute("extrapolation_value")
         assert isinstance(number, float)
-        fill = Constant(number if self.dtype in FLOATS else int(number), self.compute if self.dtype in FLOATS else self.dtype)
+        fill = Constant(
+            number if self.dtype in FLOATS else int(number), self.compute if self.dtype in FLOATS else self.dtype
+        )
         return Apply("select", (outside, fill, value), fill.dtype)
 
 
