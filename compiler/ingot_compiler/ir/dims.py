@@ -186,18 +186,48 @@ def dim_mod(left: Dim, right: Dim) -> Dim:
 
 def dim_min(left: Dim, right: Dim) -> Dim:
     """The smaller of two."""
-    difference = dim_add(left, dim_mul(right, -1))
-    if isinstance(difference, int):
-        return left if difference <= 0 else right
-    return _call("min", *sorted((left, right), key=format_dim))
+    return _extreme("min", "max", left, right)
 
 
 def dim_max(left: Dim, right: Dim) -> Dim:
     """The larger of two."""
+    return _extreme("max", "min", left, right)
+
+
+def _extreme(function: str, dual: str, left: Dim, right: Dim) -> Dim:
+    """``min`` or ``max``, flattened, without repetition and what absorption removes: ``max(a, min(a, b))`` is ``a``."""
     difference = dim_add(left, dim_mul(right, -1))
     if isinstance(difference, int):
-        return left if difference >= 0 else right
-    return _call("max", *sorted((left, right), key=format_dim))
+        return left if (difference <= 0) == (function == "min") else right
+    kept: list[Dim] = []
+    for dim in (*_arguments(function, left), *_arguments(function, right)):
+        kept = _with_argument(function, kept, dim)
+    absorbed = [dim for dim in kept if any(other in _arguments(dual, dim) for other in kept if other != dim)]
+    first, *rest = sorted((dim for dim in kept if dim not in absorbed), key=format_dim)
+    for dim in rest:
+        first = _call(function, first, dim)
+    return first
+
+
+def _arguments(function: str, dim: Dim) -> tuple[Dim, ...]:
+    """What a nest of ``function`` chooses from; just ``dim`` when it is none."""
+    if isinstance(dim, Sum) and len(dim.terms) == 1:
+        ((atoms, factor),) = dim.terms
+        if factor == 1 and len(atoms) == 1 and isinstance(atoms[0], Call) and atoms[0].function == function:
+            return *_arguments(function, atoms[0].left), *_arguments(function, atoms[0].right)
+    return (dim,)
+
+
+def _with_argument(function: str, kept: list[Dim], dim: Dim) -> list[Dim]:
+    """Add one argument; of two with a constant difference only the deciding one stays."""
+    result: list[Dim] = []
+    for other in kept:
+        difference = dim_add(dim, dim_mul(other, -1))
+        if not isinstance(difference, int):
+            result.append(other)
+        elif (difference >= 0) if function == "min" else (difference <= 0):
+            return kept
+    return [*result, dim]
 
 
 FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
