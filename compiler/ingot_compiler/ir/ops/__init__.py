@@ -97,6 +97,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("group_norm"),
     _load("layer_norm"),
     _load("log_softmax"),
+    _load("recurrent"),
     _load("reduce"),
     _load("rms_norm"),
     _load("softmax"),

@@ -17,6 +17,7 @@ from ingot_compiler.lowering.kinds.group_norm import lower_group_norm
 from ingot_compiler.lowering.kinds.matmul_integer import lower_matmul_integer
 from ingot_compiler.lowering.kinds.pointwise import lower_pointwise
 from ingot_compiler.lowering.kinds.pool import lower_pool
+from ingot_compiler.lowering.kinds.recurrent import lower_recurrent
 from ingot_compiler.lowering.kinds.reduce import lower_reduce
 from ingot_compiler.lowering.kinds.resize import lower_resize
 from ingot_compiler.lowering.kinds.rows import lower_rows
@@ -37,6 +38,7 @@ KINDS: dict[str, Callable[[Group, Target], LoopProgram]] = {
     "matmul_integer": lower_matmul_integer,
     "pointwise": lower_pointwise,
     "pool": lower_pool,
+    "recurrent": lower_recurrent,
     "reduce": lower_reduce,
     "resize": lower_resize,
     "rows": lower_rows,
