@@ -50,20 +50,25 @@ class Pick(nn.Module):
         return tuple(answer[name] for name in self.outputs)
 
 
-BATCH = {"batch": (1, 4)}
+BATCH = {"batch": (1, 3)}
 TOKENS = {"batch": (1, 4), "length": (2, 16)}
 PICTURES = {"batch": (1, 2), "height": (33, 48), "width": (33, 48)}
-VOCABULARY = 99
+VOCABULARY = 67
+
+
+def picture(batch: int, height: int, width: int) -> Tensor:
+    """Pictures [batch, 3, height, width], f32 around zero, in steps of 1/8: files stay small."""
+    return (torch.randn(batch, 3, height, width) * 8).round() / 8
 
 
 def pixels(side: int) -> Callable[[Mapping[str, int]], dict[str, Tensor]]:
     """Pictures of a fixed side."""
-    return lambda sizes: {"pixel_values": torch.randn(sizes["batch"], 3, side, side)}
+    return lambda sizes: {"pixel_values": picture(sizes["batch"], side, side)}
 
 
 def any_pixels(sizes: Mapping[str, int]) -> dict[str, Tensor]:
     """Pictures of any size."""
-    return {"pixel_values": torch.randn(sizes["batch"], 3, sizes["height"], sizes["width"])}
+    return {"pixel_values": picture(sizes["batch"], sizes["height"], sizes["width"])}
 
 
 def tokens(sizes: Mapping[str, int]) -> dict[str, Tensor]:
@@ -122,7 +127,7 @@ def causal(module: str, config: dict[str, Any]) -> Callable[[], nn.Module]:
 
 def residual(layers: str) -> dict[str, Any]:
     """Four stages of one block."""
-    return {"embedding_size": 8, "hidden_sizes": [8, 16, 16, 32], "depths": [1, 1, 1, 1], "layer_type": layers}
+    return {"embedding_size": 8, "hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1], "layer_type": layers}
 
 
 def detr() -> nn.Module:
@@ -130,8 +135,8 @@ def detr() -> nn.Module:
     from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
 
     backbone = ResNetConfig(**residual("basic"), out_features=["stage4"])
-    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in (("layers", 1), ("attention_heads", 4), ("ffn_dim", 32))}
-    config = DetrConfig(backbone_config=backbone, d_model=32, num_queries=6, num_labels=5, **sides)
+    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 24))}
+    config = DetrConfig(backbone_config=backbone, d_model=16, num_queries=6, num_labels=5, **sides)
     return Pick(DetrForObjectDetection(config), ("pixel_values",), ("logits", "pred_boxes"))
 
 
@@ -141,7 +146,7 @@ def rt_detr() -> nn.Module:
 
     backbone = RTDetrResNetConfig(**residual("basic"), out_features=["stage2", "stage3", "stage4"])
     config = RTDetrConfig(
-        backbone_config=backbone, encoder_hidden_dim=16, encoder_in_channels=[16, 16, 32], feat_strides=[8, 16, 32],
+        backbone_config=backbone, encoder_hidden_dim=16, encoder_in_channels=[16, 16, 24], feat_strides=[8, 16, 32],
         encoder_ffn_dim=32, encoder_attention_heads=2, hidden_expansion=0.5, d_model=16, num_queries=6,
         decoder_in_channels=[16, 16, 16], decoder_ffn_dim=16, decoder_layers=1, decoder_attention_heads=2,
         decoder_n_points=2, num_labels=5, num_denoising=0, anchor_image_size=None,
@@ -153,8 +158,8 @@ def clip() -> nn.Module:
     """CLIP: both towers and their product."""
     from transformers import CLIPConfig, CLIPModel
 
-    text = {**ENCODER, "vocab_size": VOCABULARY, "max_position_embeddings": 32, "eos_token_id": VOCABULARY - 1, "bos_token_id": 1, "pad_token_id": 0}
-    config = CLIPConfig(text_config=text, vision_config=PATCHES, projection_dim=16)
+    text = {**ENCODER, "num_hidden_layers": 1, "vocab_size": VOCABULARY, "max_position_embeddings": 32, "eos_token_id": VOCABULARY - 1, "bos_token_id": 1, "pad_token_id": 0}
+    config = CLIPConfig(text_config=text, vision_config={**PATCHES, "num_hidden_layers": 1}, projection_dim=16)
     names = ("input_ids", "pixel_values", "attention_mask")
     return Pick(CLIPModel(config), names, ("logits_per_image", "text_embeds", "image_embeds"))
 
@@ -164,7 +169,7 @@ def clip_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
     ids = torch.randint(3, VOCABULARY - 1, (sizes["batch"], sizes["length"]))
     ids[:, -1] = VOCABULARY - 1
     mask = torch.ones_like(ids)
-    return {"input_ids": ids, "pixel_values": torch.randn(sizes["pictures"], 3, 32, 32), "attention_mask": mask}
+    return {"input_ids": ids, "pixel_values": picture(sizes["pictures"], 32, 32), "attention_mask": mask}
 
 
 class Tagger(nn.Module):
@@ -189,7 +194,7 @@ def wav2vec2_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 WHISPER = {
     "vocab_size": VOCABULARY, "num_mel_bins": 8, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
-    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
     "max_source_positions": 16, "max_target_positions": 24, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
     "decoder_start_token_id": 1,
 }
@@ -210,7 +215,7 @@ def translation_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 TRANSLATION = ("input_ids", "attention_mask", "decoder_input_ids")
 TRANSLATION_AXES = {**MASKED_AXES, "decoder_input_ids": {0: "batch", 1: "answer"}}
 T5 = {
-    "vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4,
+    "vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4,
     "relative_attention_num_buckets": 8, "relative_attention_max_distance": 16, "decoder_start_token_id": 0, **EAGER,
 }
 BART = {
@@ -350,13 +355,13 @@ ARCHITECTURES: dict[str, Architecture] = {
         {"batch": 1, "height": 40, "width": 48}, PICTURES, PICTURE_AXES,
     ),
     "mobilenet_v2": Architecture(
-        vision("MobileNetV2ForImageClassification", {"depth_multiplier": 0.1, "num_labels": 10, "image_size": 32}), pixels(32), ("logits",), {"batch": 1},
+        vision("MobileNetV2ForImageClassification", {"depth_multiplier": 0.1, "finegrained_output": False, "num_labels": 10, "image_size": 32}), pixels(32), ("logits",), {"batch": 1},
     ),
     "efficientnet": Architecture(
         vision(
             "EfficientNetForImageClassification",
             {
-                "image_size": 32, "width_coefficient": 0.25, "depth_coefficient": 0.1, "hidden_dim": 64, "num_labels": 10, "kernel_sizes": [3, 3, 5],
+                "image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "hidden_dim": 128, "num_labels": 10, "kernel_sizes": [3, 3, 5],
                 "in_channels": [32, 16, 24], "out_channels": [16, 24, 40], "depthwise_padding": [], "strides": [1, 2, 2],
                 "num_block_repeats": [1, 2, 2], "expand_ratios": [1, 6, 6],
             },
@@ -373,7 +378,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "swin": Architecture(
         vision(
             "SwinForImageClassification",
-            {"image_size": 32, "patch_size": 2, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4], "window_size": 4, "num_labels": 10, **EAGER},
+            {"image_size": 32, "patch_size": 2, "embed_dim": 8, "depths": [2, 1], "num_heads": [2, 4], "window_size": 4, "num_labels": 10, **EAGER},
         ),
         pixels(32), ("logits",), {"batch": 1}, BATCH, BATCH_AXES,
     ),
@@ -386,7 +391,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         masked_tokens, ("last_hidden_state",), {"batch": 2, "length": 12},
     ),
     "gpt2": Architecture(
-        causal("GPT2LMHeadModel", {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 32, "n_layer": 2, "n_head": 4}), tokens, ("logits",),
+        causal("GPT2LMHeadModel", {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 32, "n_inner": 64, "n_layer": 2, "n_head": 4}), tokens, ("logits",),
         {"batch": 1, "length": 12}, TOKENS, TOKEN_AXES,
     ),
     "lstm": Architecture(
@@ -447,9 +452,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "swin2sr": Architecture(
         vision(
             "Swin2SRForImageSuperResolution",
-            {"image_size": 16, "embed_dim": 16, "depths": [2], "num_heads": [2], "window_size": 4, "upscale": 2, "upsampler": "pixelshuffledirect", **EAGER},
+            {"image_size": 8, "embed_dim": 16, "depths": [2], "num_heads": [2], "window_size": 4, "upscale": 2, "upsampler": "pixelshuffledirect", **EAGER},
             ("reconstruction",),
         ),
-        pixels(16), ("reconstruction",), {"batch": 1},
+        pixels(8), ("reconstruction",), {"batch": 1},
     ),
 }

@@ -20,7 +20,7 @@ from tests.unit.kernels_harness import Kernel
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import evaluate
+from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Attribute, Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
@@ -128,10 +128,10 @@ class _Call:
         """Inputs, outputs and constants in memory of their own, the workspace as planned."""
         fused = self.compiled.fused
         for number, spec in enumerate(fused.buffers):
-            if spec.kind == "workspace":
+            known = set(symbols_of(spec.element_count)) <= set(self.bindings)
+            if spec.kind == "workspace" or not known:
                 continue
-            size = dtype_size_bytes(spec.dtype) * evaluate(spec.element_count, self.bindings)
-            self.places[number] = self.memory(size)
+            self._allocate_one(number)
             if spec.kind == "input":
                 self.places[number][:] = np.ascontiguousarray(self.inputs[spec.index]).reshape(-1).view(np.uint8)
             elif spec.kind == "constant":
@@ -139,6 +139,10 @@ class _Call:
             if spec.kind != "output":
                 self.unchanged.append((self.places[number], self.places[number].tobytes()))
         self._workspace()
+
+    def _allocate_one(self, number: int) -> None:
+        spec = self.compiled.fused.buffers[number]
+        self.places[number] = self.memory(dtype_size_bytes(spec.dtype) * evaluate(spec.element_count, self.bindings))
 
     def _workspace(self) -> None:
         starts: dict[int, tuple[int, int]] = {}
@@ -154,10 +158,15 @@ class _Call:
             self.places[buffer] = pool[start:end]
 
     def late(self, step: int) -> None:
-        """Memory for the buffers whose size was only just read."""
+        """Memory for the buffers whose size was only just read: those of the plan, and outputs."""
         for item in self.compiled.plan.placements:
             if item.late and item.first == step:
-                self.places[item.buffer] = self.memory(evaluate(item.size_bytes, self.bindings))
+                self._allocate_one(item.buffer)
+        group = self.compiled.fused.steps[step]
+        assert isinstance(group, Group)
+        for operand in group.results:
+            if operand.buffer not in self.places:
+                self._allocate_one(operand.buffer)
 
     def launch(self, group: Group, program: LoopProgram) -> None:
         """Run one kernel in parts."""

@@ -118,7 +118,7 @@ class _Importer:
         nodes = sort_nodes(graph)
         constants = {tensor.name for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in constants]
-        types, symbols = input_types(inputs, shapes, self.findings)
+        typed = input_types(inputs, shapes, self.findings)
         self._check(nodes)
         self._name(value.name for value in inputs)
         initializers = self._initializers(nodes)
@@ -128,14 +128,15 @@ class _Importer:
         raise_unsupported(self.findings, graph.name)
         used = {node.domain for node in imported} | {""}
         model = ImportedModel(
-            types, initializers, imported,
+            typed.types, initializers, imported,
             tuple(self.ordinals[value.name] for value in graph.output),
             tuple(map(_declared, graph.output)),
             tuple(sorted((domain, version) for domain, version in self.opsets.items() if domain in used)),
+            typed.sizes,
         )  # fmt: skip
         pairs = tuple((name, node.op_type) for name, node in zip(names, nodes, strict=True))
         outputs = tuple(value.name for value in graph.output)
-        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, symbols)
+        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, typed.symbols)
 
     def _name(self, names: Iterable[str]) -> None:
         """Give the next ordinals."""

@@ -6,11 +6,11 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, SymbolRead
+from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, Special, SymbolRead
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
@@ -103,25 +103,47 @@ def build_program(
     offsets = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
-    ordinal = 0
-    late = _late_outputs(out, fused)
-    for index, step in enumerate(fused.steps):
-        if isinstance(step, SymbolRead):
-            _read_symbol(out, step)
-            continue
-        if isinstance(step, Requirement):
-            if step.what not in out.messages:
-                _require(out, step)
-            continue
-        _grow_late(out, plan, index)
-        for buffer in sorted({result.buffer for result in step.results} & late):
-            late.remove(buffer)
-            out.emit("buffer_grow", buffer, 0, out.dim(buffer_bytes(fused, buffer)))
-        _launch(out, step, programs[ordinal], kernel_indices[ordinal], ordinal)
-        ordinal += 1
-    _finish_late_outputs(out, fused)
-    out.emit("return")
+    ordinals = {index: count for count, index in enumerate(_groups(fused))}
+
+    def run(first: int, last: int) -> None:
+        for index in range(first, last):
+            step = fused.steps[index]
+            if isinstance(step, SymbolRead):
+                _read_symbol(out, step)
+            elif isinstance(step, Requirement):
+                if step.what not in out.messages:
+                    _require(out, step)
+            else:
+                _grow_late(out, plan, index)
+                ordinal = ordinals[index]
+                _launch(out, step, programs[ordinal], kernel_indices[ordinal], ordinal)
+        out.emit("return")
+
+    if fused.special is None:
+        run(0, len(fused.steps))
+    else:
+        _choose(out, fused.special, run, len(fused.steps))
     return Program(tuple(out.instructions), out.register_count, len(fused.buffers), tuple(out.messages))
+
+
+def _groups(fused: FusedGraph) -> list[int]:
+    return [index for index, step in enumerate(fused.steps) if isinstance(step, Group)]
+
+
+def _choose(out: _Assembler, special: Special, run: Callable[[int, int], None], count: int) -> None:
+    """``if every size is the special one: the special steps; else: the general ones``."""
+    matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in special.sizes]
+    condition = matches[0]
+    for other in matches[1:]:
+        condition = out.binary("mul", condition, other)
+    branch = len(out.instructions)
+    out.emit("branch", condition, 0, branch + 1)
+    known, symbols = dict(out.known), dict(out.symbols)
+    run(0, special.first_step)
+    # What the general steps computed is not there when they are skipped.
+    out.known, out.symbols = known, symbols
+    out.instructions[branch] = (CODES["branch"], (condition, len(out.instructions), branch + 1))
+    run(special.first_step, count)
 
 
 def _bind_inputs(out: _Assembler, fused: FusedGraph) -> None:

@@ -88,6 +88,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("scatter_elements"),
     _load("scatter_nd"),
     _load("slice"),
+    _load("suppress_overlaps"),
     _load("transpose"),
     # reductions and rows
     _load("argmax"),

@@ -219,6 +219,12 @@ def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     return fuser.constant(packing.pack_panels(fuser.expression(weights), width))
 
 
+def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
+    """The kernel reads what it writes: it has no followers."""
+    del index
+    fuser.emit_at_once("suppress_overlaps", node, [fuser.leaf(operand) for operand in node.operands], [])
+
+
 def _dims(node: Node, name: str) -> tuple[Dim, ...]:
     value = node.attribute(name)
     assert isinstance(value, tuple)
@@ -245,4 +251,5 @@ ANCHORS: dict[str, AnchorRule] = {
     "scatter_elements": scatter("scatter_elements"),
     "scatter_nd": scatter("scatter_nd"),
     "softmax": rows,
+    "suppress_overlaps": suppress_overlaps,
 }

@@ -22,6 +22,7 @@ from ingot_compiler.lowering.kinds.reduce import lower_reduce
 from ingot_compiler.lowering.kinds.resize import lower_resize
 from ingot_compiler.lowering.kinds.rows import lower_rows
 from ingot_compiler.lowering.kinds.scatter import lower_scatter_elements, lower_scatter_nd
+from ingot_compiler.lowering.kinds.suppress_overlaps import lower_suppress_overlaps
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.targets.target import Target
 
@@ -44,4 +45,5 @@ KINDS: dict[str, Callable[[Group, Target], LoopProgram]] = {
     "rows": lower_rows,
     "scatter_elements": lower_scatter_elements,
     "scatter_nd": lower_scatter_nd,
+    "suppress_overlaps": lower_suppress_overlaps,
 }

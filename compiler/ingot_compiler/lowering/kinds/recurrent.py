@@ -178,7 +178,7 @@ class _Recurrent:
         panels = ceil_div(columns, width)
         start = dim_mul(symbol(f"panel{self.counter}"), width)
         k = symbol(depth)
-        packed = b.type.rank == 4  # noqa: PLR2004
+        packed = b.type.rank == 4
         if packed:
             panel = dim_mul(self.direction, panels) + symbol(f"panel{self.counter}")
             b_index = dim_mul(panel, dim_mul(self.hidden, width)) + dim_mul(k, width) + symbol(column) - start
@@ -240,7 +240,9 @@ class _Recurrent:
         if self.attributes["input_forget"]:
             forget = self.apply("sub", self.number(1), Local("input", self.dtype))
         candidate = self.activation(1, self.clipped(g))
-        kept = self.apply("add", self.apply("mul", forget, old), self.apply("mul", Local("input", self.dtype), candidate))
+        kept = self.apply(
+            "add", self.apply("mul", forget, old), self.apply("mul", Local("input", self.dtype), candidate)
+        )
         return (
             Let("input", self.activation(0, self.clipped(i))),
             Let("cell", kept),
@@ -295,4 +297,3 @@ class _Recurrent:
         ]
         body = (self.rows((self.lanes(*copies),)), For("t", self.steps, "serial", self.step()))
         return finish_program(self.buffers, body, self.units, 1)
-
