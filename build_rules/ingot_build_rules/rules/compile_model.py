@@ -135,6 +135,10 @@ class CompiledModel:
         except IngotError as error:
             raise name_nodes(error, self.names) from error
 
+    def read_constant(self, digest: str) -> memoryview:
+        """Return the bytes of one of the model's constants."""
+        return self._store.read(digest)
+
     def make(self) -> None:
         """Make everything but the file, so that errors of the model come now."""
         assert self.variants

@@ -51,7 +51,9 @@ def deviation(got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: 
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """
     if got.shape != expected.shape:
-        return Deviation(np.inf, np.inf, (), float(expected.size), float(got.size), got.size, expected.size, within=False)
+        return Deviation(
+            np.inf, np.inf, (), float(expected.size), float(got.size), got.size, expected.size, within=False
+        )
     if got.size == 0:
         return Deviation(0.0, 0.0, (), 0.0, 0.0, 0, 0, within=True)
     left, right = _numbers(got, dtype), _numbers(expected, dtype)

@@ -1,6 +1,6 @@
 """What each launch of a run stored, as tensors: the machine's side of a self-check.
 
-In: a fused graph, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
+In: the steps of a fused graph, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
 Not done here: what they should be (``self_check``).
 
 Copies and haloes compute nothing that the graph names; they are judged here, at once.
@@ -19,14 +19,15 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import FusedGraph, Group, Operand, SymbolRead, View
+from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Step, SymbolRead, View
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What launch number ``launch`` stored as ``value``; ``expected`` is known at once for copies and haloes."""
+    """What launch number ``launch``, of ``kernel``, stored as ``value``; ``expected`` is known at once for copies and haloes."""
 
     launch: int
+    kernel: str
     value: int
     content: Array
     expected: Array | None = None
@@ -35,18 +36,24 @@ class Recorded:
 class LaunchRecorder:
     """Give ``observe`` to a session; it keeps a copy of each tensor that a launch stores."""
 
-    def __init__(self, fused: FusedGraph, inputs: Sequence[Array], symbols: Mapping[str, int]) -> None:
-        """``symbols``: those that the shapes of the inputs bind; the others are read from buffers as `main` does."""
+    def __init__(
+        self,
+        buffers: Sequence[BufferSpec],
+        steps: Sequence[Step],
+        inputs: Sequence[Array],
+        symbols: Mapping[str, int],
+    ) -> None:
+        """``steps``: those that run; ``symbols``: those that the shapes of the inputs bind, the others are read as `main` does."""
         self.recorded: list[Recorded] = []
-        self.kernels: list[str] = []
+        self.launches = 0
         self._symbols = dict(symbols)
-        self._steps = iter(fused.steps)
+        self._steps = iter(steps)
         self._watched: dict[int, Array] = {
             buffer: np.ascontiguousarray(inputs[spec.index]).reshape(-1)
-            for buffer, spec in enumerate(fused.buffers)
+            for buffer, spec in enumerate(buffers)
             if spec.kind == "input"
         }
-        self._read_later = {step.buffer for step in fused.steps if isinstance(step, SymbolRead)}
+        self._read_later = {step.buffer for step in steps if isinstance(step, SymbolRead)}
 
     def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
         """Note what a launch has stored."""
@@ -54,13 +61,13 @@ class LaunchRecorder:
         group = self._next_group()
         operands = (*group.operands, *group.results)
         views = dict(zip(dict.fromkeys(operand.buffer for operand in operands), buffers, strict=True))
-        self.kernels.append(kernel)
+        self.launches += 1
         for result in group.results:
             if result.buffer in self._read_later:
                 dtype = STORAGE_DTYPES[result.type.dtype]
                 self._watched[result.buffer] = np.frombuffer(bytes(views[result.buffer]), dtype)
             content, expected = self._stored(group, result, views)
-            self.recorded.append(Recorded(launch, result.value, content, expected))
+            self.recorded.append(Recorded(launch, kernel, result.value, content, expected))
 
     def _next_group(self) -> Group:
         for step in self._steps:
@@ -70,9 +77,7 @@ class LaunchRecorder:
                 self._symbols[step.symbol] = int(self._watched[step.buffer][evaluate(step.index, self._symbols)])
         raise InternalError("more launches than groups", do="report the model")
 
-    def _stored(
-        self, group: Group, result: Operand, views: Mapping[int, memoryview]
-    ) -> tuple[Array, Array | None]:
+    def _stored(self, group: Group, result: Operand, views: Mapping[int, memoryview]) -> tuple[Array, Array | None]:
         if group.kind == "fill_halo":
             return self._halo(group, result, views[result.buffer])
         content = self._tensor(views[result.buffer], result)

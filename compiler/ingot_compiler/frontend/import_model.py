@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
+from typing import Any
 
 import onnx.inliner
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # protobuf brings no types
@@ -64,7 +65,9 @@ def _check_text(model: ModelProto) -> None:
     """Protobuf gives bytes for a name that is not UTF-8."""
     graph = model.graph
     nodes = [*graph.node, *(node for function in model.functions for node in function.node)]
-    names = [name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
+    names: list[Any] = [
+        name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
+    ]
     names += [attribute.name for node in nodes for attribute in node.attribute]
     values = (*graph.input, *graph.output, *graph.value_info)
     names += [graph.name, *(value.name for value in values), *(tensor.name for tensor in graph.initializer)]

@@ -15,6 +15,7 @@ from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops.recurrent import ACTIVATIONS, CELLS
+from ingot_compiler.ir.types import DType
 
 _DEFAULTS = {"gru": ("Sigmoid", "Tanh"), "lstm": ("Sigmoid", "Tanh", "Tanh"), "rnn": ("Tanh",)}
 _ALPHAS = {"Affine": 1.0, "Elu": 1.0, "HardSigmoid": 0.2, "LeakyRelu": 0.01, "ScaledTanh": 1.0, "ThresholdedRelu": 1.0}
@@ -68,7 +69,7 @@ def _reverse(context: OpContext) -> tuple[bool, ...]:
 
 
 def _layer(context: OpContext, cell: str) -> _Layer:
-    dtype = "f64" if context.dtype_of(context.operand(0)) == "f64" else "f32"
+    dtype: DType = "f64" if context.dtype_of(context.operand(0)) == "f64" else "f32"
     batch_first = bool(context.int_attribute("layout", 0))
 
     def wide(position: int) -> int | None:
@@ -108,9 +109,7 @@ def _activations(context: OpContext, cell: str, directions: int) -> list[tuple[t
     names = tuple(table[name.lower()] for name in names)
     alphas = _parameters(context, "activation_alpha", names, _ALPHAS)
     betas = _parameters(context, "activation_beta", names, _BETAS)
-    return [
-        tuple(values[d * count : (d + 1) * count] for values in (names, alphas, betas)) for d in range(directions)
-    ]
+    return [tuple(values[d * count : (d + 1) * count] for values in (names, alphas, betas)) for d in range(directions)]
 
 
 def _parameters(
@@ -120,10 +119,7 @@ def _parameters(
     value = context.attributes.get(attribute)
     given = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     takers = set(_ALPHAS) if attribute == "activation_alpha" else {"Affine", *_BETAS}
-    result: list[float] = []
-    for name in names:
-        result.append(given.pop(0) if name in takers and given else defaults.get(name, 0.0))
-    return tuple(result)
+    return tuple(given.pop(0) if name in takers and given else defaults.get(name, 0.0) for name in names)
 
 
 def _run(
@@ -176,9 +172,7 @@ def _weights(context: OpContext, r: int, hidden: Dim, *, split: bool) -> list[in
     return [slice_axis(context, turned, 2, 0, 2 * hidden), slice_axis(context, turned, 2, 2 * hidden, hidden)]
 
 
-def _biases(
-    context: OpContext, bias: int, gates: int, hidden: Dim, linear: bool
-) -> tuple[int, int | None]:
+def _biases(context: OpContext, bias: int, gates: int, hidden: Dim, linear: bool) -> tuple[int, int | None]:
     """(bias of the inputs' share [D, G*H], the recurrent bias of a linear candidate [D, H])."""
     size = dim_mul(gates, hidden)
     own, state = slice_axis(context, bias, 1, 0, size), slice_axis(context, bias, 1, size, size)
@@ -188,5 +182,3 @@ def _biases(
     early = slice_axis(context, state, 1, 0, 2 * hidden)
     zeros = full(context, context.dtype_of(bias), 0.0, context.shape_of(kept))
     return context.add("add", own, concat(context, [early, zeros], 1)), kept
-
-

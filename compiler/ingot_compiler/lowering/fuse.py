@@ -75,6 +75,7 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
             part = fuser.absorb(operand, shape, anchor_allowed=fuser.types[operand].shape == shape)
         if part is not None and part.anchored:
             if anchored is not None and anchored != operand:
+                fuser.ends[anchored] = "its user takes in another operand's loops"
                 fuser.where(anchored)  # two anchors: the earlier one becomes an operand
             anchored = operand
     leaves: list[tuple[int, Stored]] = []

@@ -106,6 +106,7 @@ def build_program(
     ordinals = {index: count for count, index in enumerate(_groups(fused))}
 
     def run(first: int, last: int) -> None:
+        late = _late_outputs(out, fused)
         for index in range(first, last):
             step = fused.steps[index]
             if isinstance(step, SymbolRead):
@@ -115,8 +116,14 @@ def build_program(
                     _require(out, step)
             else:
                 _grow_late(out, plan, index)
+                for buffer in sorted({result.buffer for result in step.results} & late):
+                    late.remove(buffer)
+                    out.emit("buffer_grow", buffer, 0, out.dim(buffer_bytes(fused, buffer)))
                 ordinal = ordinals[index]
                 _launch(out, step, programs[ordinal], kernel_indices[ordinal], ordinal)
+        for buffer in sorted(late):  # empty whatever their other sizes are: no kernel writes them
+            out.emit("buffer_grow", buffer, 0, out.dim(0))
+        _finish_late_outputs(out, fused)
         out.emit("return")
 
     if fused.special is None:

@@ -48,9 +48,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         candidates = full(context, "bool", 1, (batches, classes, count))
     planes = reshape(context, _corners(context, boxes), (batches, 1, 4, count))
     wide = broadcast_to(context, planes, (batches, classes, 4, count))
-    places = broadcast_to(
-        context, reshape(context, ranked, (batches, classes, 1, count)), (batches, classes, 4, count)
-    )
+    places = broadcast_to(context, reshape(context, ranked, (batches, classes, 1, count)), (batches, classes, 4, count))
     ordered = context.add("gather_elements", wide, places, axis=3)
     rows = batches * classes
     kept = context.add(

@@ -64,6 +64,7 @@ class Fuser:
         self.halos, self.image_inputs = _image_consumers(graph)
         self.stored: dict[int, Stored] = {}
         self.deferred: dict[int, Deferred] = {}
+        self.ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
         self.images: dict[int, tuple[Stored, Halo]] = {}  # values that lie channels-last with a zero halo
         self.buffers: list[BufferSpec] = []
         self.steps: list[Step] = []
@@ -136,6 +137,14 @@ class Fuser:
         """A value as a kernel's operand."""
         return value, self.where(value)
 
+    def leaf_at(self, value: int, stored: Stored) -> tuple[int, Stored]:
+        """A kernel's operand in a layout of its own; a copy gets its own id, for the epilogue may read the value itself."""
+        if self.stored.get(value) == stored:
+            return value, stored
+        copied = self.new_value(self.types[value])
+        self.stored[copied] = stored
+        return copied, stored
+
     def materialise(self, value: int, into: Stored | None = None) -> Stored:
         """Emit the kernel of a deferred value, into a given place or a buffer of its natural layout."""
         deferred = self.deferred.pop(value)
@@ -197,7 +206,8 @@ class Fuser:
         source = tuple(sorted({ordinal for ordinals in named_by for ordinal in ordinals}))
         anchor = deferred.nodes.index(deferred.anchor) if deferred.anchored else -1
         types = tuple((item, self.types[item]) for item in sorted(named))
-        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source)
+        ends = self.ends.get(value, "") if nodes else ""
+        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source, ends=ends)
         self.steps.append(group)
 
     def emit_at_once(self, kind: str, node: Node, leaves: Sequence[tuple[int, Stored]], extra: Sequence[int]) -> None:
@@ -292,12 +302,26 @@ class Fuser:
             return None
         if self.is_cheap(deferred):
             return deferred
+        refusal = self._refusal(value, deferred, shape, anchor_allowed=anchor_allowed)
+        if refusal:
+            self.ends[value] = refusal
+        return None if refusal else deferred
+
+    def _refusal(self, value: int, deferred: Deferred, shape: tuple[Dim, ...], *, anchor_allowed: bool) -> str:
+        """Why a kernel over ``shape`` may not contain the tree; empty if it may."""
         same = self.types[value].shape == shape
-        single = self.uses.get(value, 0) == 1
-        small = len(deferred.nodes) < FUSED_NODES_MAX and (same or len(deferred.nodes) <= 2)
-        followed = same and anchor_allowed and deferred.kind not in BARE
-        fits = followed if deferred.anchored else small
-        return deferred if single and fits else None
+        uses = self.uses.get(value, 0)
+        if uses != 1:
+            return f"the value has {uses} users"
+        if deferred.anchored and deferred.kind in BARE:
+            return f"{deferred.kind} stores what it computes"
+        if len(deferred.nodes) >= FUSED_NODES_MAX and not deferred.anchored:
+            return f"a kernel has at most {FUSED_NODES_MAX} operations"
+        if not same and (deferred.anchored or len(deferred.nodes) > 2):
+            return "its user has another shape and would compute it again"
+        if deferred.anchored and not anchor_allowed:
+            return "its user has loops of its own"
+        return ""
 
     def defer(self, index: int, parts: Sequence[Deferred], leaves: Sequence[tuple[int, Stored]]) -> None:
         """Make the result of node ``index`` one deferred tree."""
