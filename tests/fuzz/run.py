@@ -51,6 +51,9 @@ def run_seeds(tasks: Iterable[str], workers: int) -> list[tuple[int, str, str, i
     results: list[tuple[int, str, str, int]] = []
     again: list[str] = []
     for task, result in run_forked(list(tasks), _work, workers, LIMIT_SECONDS):
+        for seed, kind, detail, _ in result.get("verdicts", []):
+            if kind not in ("agrees", "refused"):
+                print(f"seed {seed}: {kind}: {detail}", flush=True)
         first, count = map(int, task.split())
         if result["category"] == "done":
             results += [(seed, kind, detail, calls) for seed, kind, detail, calls in result["verdicts"]]
@@ -86,7 +89,8 @@ def main(arguments: Sequence[str]) -> int:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump([(seed, kind, detail) for seed, kind, detail, _ in results if kind != "agrees"], file, indent=1)
     for seed, kind, detail in bad:
-        print(f"seed {seed}: {kind}: {detail}")
+        if kind == "crash":
+            print(f"seed {seed}: {kind}: {detail}")
         if options.out:
             write_reproducer(seed, kind, detail, options.out, shrink=options.reduce, target=_target(seed))
     return 1 if bad else 0

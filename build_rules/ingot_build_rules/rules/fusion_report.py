@@ -7,6 +7,8 @@ records with the stages), printing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
 
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.refusal import Refusal
@@ -15,30 +17,33 @@ from ingot_compiler.lowering.fused import FusedGraph, Group
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.kinds.program import typical
+from ingot_compiler.lowering.plan_memory import MemoryPlan
 
 _USERS_MAX = 3
 _FREE = frozenset((*MOVEMENT, "constant", "literal", "iota", "dim_values"))  # make no tensor of their own in memory
 
 
-def describe_fusion(
-    fused: FusedGraph, imported: Graph, general: Graph, special: Graph | None, names: Names
-) -> list[dict[str, object]]:
-    """Return for each launch ``saved_bytes``, ``ends`` and ``users``.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to run the model: the graph before any pass, and the one that was fused; of fixed sizes for ``--shape``."""
+
+    imported: Graph
+    placed: Graph
+
+
+def describe_fusion(fused: FusedGraph, ways: Sequence[Way], names: Names) -> list[dict[str, object]]:
+    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``ways``: the general one, then the special one.
 
     ``saved_bytes``: tensors that would be stored if every operation of the model were a kernel, less what is stored; open
     dimensions count as 64. ``users``: names of nodes that read the result, three at most.
     """
-    first_special = fused.special.first_step if fused.special else len(fused.steps)
+    split = fused.special.first_step if fused.special else len(fused.steps)
     result: list[dict[str, object]] = []
-    for steps, graph in ((fused.steps[:first_special], general), (fused.steps[first_special:], special)):
+    for way, steps in zip(ways, (fused.steps[:split], fused.steps[split:]), strict=False):
         groups = [step for step in steps if isinstance(step, Group)]
-        if graph is not None:
-            saved = _saved_bytes(groups, imported)
-            ends = _ends(groups, graph, names)
-            result += [
-                {"saved_bytes": size, "ends": reason, "users": users}
-                for size, (reason, users) in zip(saved, ends, strict=True)
-            ]
+        ends = _ends(groups, way.placed, names)
+        for size, (reason, users) in zip(_saved_bytes(groups, way.imported), ends, strict=True):
+            result.append({"saved_bytes": size, "ends": reason, "users": users})
     return result
 
 
@@ -53,6 +58,12 @@ def describe_refusals(refusals: Sequence[Refusal], names: Names) -> list[object]
         }
         for item in refusals
     ]
+
+
+def describe_memory(plan: MemoryPlan) -> dict[str, object]:
+    """Return the workspace and the bytes that no plan can do without, both for typical sizes where some are open."""
+    fixed = all(isinstance(placement.size_bytes, int) for placement in plan.placements)
+    return {"planned_bytes": plan.pool_bytes, "lower_bound_bytes": plan.lower_bound_bytes, "fixed": fixed}
 
 
 def _saved_bytes(groups: Sequence[Group], imported: Graph) -> Iterator[int]:
@@ -105,8 +116,9 @@ def _ends(groups: Sequence[Group], graph: Graph, names: Names) -> Iterator[tuple
     for group in groups:
         value = group.results[0].value
         readers = users.get(value, [])
-        sources = sorted({ordinal for reader in readers for ordinal in graph.nodes[reader].source})
-        called = [names.nodes[ordinal][0] for ordinal in sources[:_USERS_MAX]]
+        # A recognised pattern stands for several nodes; the last is the one that has its result.
+        last = dict.fromkeys(graph.nodes[reader].source[-1] for reader in readers if graph.nodes[reader].source)
+        called = [names.nodes[ordinal][0] for ordinal in list(last)[:_USERS_MAX]]
         if not _computes(group):
             yield ("zeroes a border" if group.nodes else "copies into another layout"), called
         elif value in returned and not readers:
@@ -127,6 +139,5 @@ def with_fusion(launches: Sequence[object], fusion: Sequence[Mapping[str, object
     """Join what launches run with what fusion did."""
     joined: list[object] = []
     for launch, more in zip(launches, fusion, strict=True):
-        assert isinstance(launch, dict)
-        joined.append({**launch, **more})
+        joined.append({**cast("dict[str, object]", launch), **more})
     return joined

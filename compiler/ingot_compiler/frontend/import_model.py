@@ -26,6 +26,7 @@ from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.frontend.sort_nodes import describe_node, node_name, sort_nodes
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
+from ingot_compiler.frontend.upgrade_opset import upgrade_opset
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
@@ -58,7 +59,7 @@ def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview
         raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
     _check_text(model)
     detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
-    return _inlined(model), detached
+    return upgrade_opset(_inlined(model)), detached
 
 
 def _check_text(model: ModelProto) -> None:

@@ -26,6 +26,7 @@ def fuse(placed: PlacedGraph, target: Target) -> FusedGraph:
     _refuse_unknown([node for node in graph.nodes if not _is_folded(fuser, node)])
     for index, node in enumerate(graph.nodes):
         if not _is_folded(fuser, node):
+            fuser.require_sizes(node)
             _visit(fuser, index, node)
     _store_outputs(fuser)
     return FusedGraph(

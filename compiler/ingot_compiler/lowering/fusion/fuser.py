@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingot_compiler.ir.dims import Dim, dim_max
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requirement, Step, View
+from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
 
@@ -68,6 +69,7 @@ class Fuser:
         self.images: dict[int, tuple[Stored, Halo]] = {}  # values that lie channels-last with a zero halo
         self.buffers: list[BufferSpec] = []
         self.steps: list[Step] = []
+        self.checked_sizes: set[Dim] = set()
         self.constants: list[Graph] = []
         self.constant_buffers: dict[Graph, int] = {}
         for position, value in enumerate(graph.inputs):
@@ -282,6 +284,13 @@ class Fuser:
         for size, target in zip(shape, wanted[len(wanted) - len(shape) :], strict=True):
             if size not in (1, target):
                 self._require((size - 1) * (size - target), f"{size} does not broadcast to {target}", node)
+
+    def require_sizes(self, node: Node) -> None:
+        """Check at run time that every size of the results is at least 0, unless it is known to be."""
+        dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
+        for dim in possibly_negative(dims):
+            self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+        self.checked_sizes.update(dims)
 
     def _require(self, difference: Dim, what: str, node: Node) -> None:
         if difference != 0:
