@@ -134,6 +134,17 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
             raise UndefinedError("integer division by zero")
         if arrays[0].dtype.kind == "i" and (arrays[1] == -1).any():
             raise UndefinedError("the least integer divided by -1")
+    if node.op_type == "Slice" and len(arrays) == 5:
+        sizes = [arrays[0].shape[axis] for axis in arrays[3]]
+        starts = zip(arrays[1], sizes, arrays[4], strict=True)
+        if any(step < 0 and start + size < 0 for start, size, step in starts):
+            raise UndefinedError("a backward slice from before the first element: ONNX begins at 0, numpy is empty")
+    if node.op_type in ("LayerNormalization", "PRelu"):
+        if any(np.broadcast_shapes(arrays[0].shape, array.shape) != arrays[0].shape for array in arrays[1:]):
+            raise UndefinedError("a parameter that is larger than the tensor")
+    if node.op_type in ("BatchNormalization", "InstanceNormalization"):
+        if any(array.shape != arrays[0].shape[1:2] for array in arrays[1:]):
+            raise UndefinedError("a parameter for another number of channels")
     if node.op_type == "BitShift" and (arrays[1] >= arrays[0].dtype.itemsize * 8).any():
         raise UndefinedError("a shift by the whole width")
     if node.op_type == "Cast" and arrays[0].dtype.kind == "f":

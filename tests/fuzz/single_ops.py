@@ -346,7 +346,7 @@ def row(d: Drawing) -> None:
         bias = (d.weights(shape, dtype),) if d.chance(0.7) else ()
         d.add(op, x, d.weights(shape, dtype), *bias, axis=axis, epsilon=d.one_of((1e-5, 0.01)))
     elif op == "LpNormalization":
-        d.add(op, x, axis=axis, p=d.integer(1, 2))
+        d.add(op, x, axis=axis, p=2)  # onnx.reference sums x, not |x|, for p = 1
     else:
         d.add(op, x, axis=axis)
 
@@ -439,8 +439,8 @@ def pool(d: Drawing) -> None:
         d.add(op, x)
         return
     more = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
-    # onnx.reference takes pads of one axis as equal on both sides.
-    pads = [d.integer(0, 1)] * 2 if rank == 1 else [d.integer(0, 1) for _ in range(2 * rank)]
+    pads = [d.integer(0, 1) for _ in range(rank if op == "MaxPool" else 2 * rank)]
+    pads = pads * 2 if op == "MaxPool" else pads  # onnx.reference mixes up the sides of a MaxPool's pads
     d.add(op, x, kernel_shape=[kernel] * rank, strides=[d.integer(1, 2) for _ in range(rank)], pads=pads, ceil_mode=d.integer(0, 1) if d.chance(0.2) else 0, **more)
 
 

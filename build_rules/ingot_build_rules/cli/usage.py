@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 
     def _joined(self, arguments: Sequence[str]) -> Iterator[str]:
         """Close every optional file's option off from a word that is not for it."""
-        for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        for word, after in zip(arguments, [*arguments[1:], ""], strict=False):
             ending = self._endings.get(word)
             yield word if ending is None or after.endswith(ending) else f"{word}="
 
