@@ -144,6 +144,9 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     import numpy as np
 
     temporary = f"{path}.{os.getpid()}.part"
+    if os.path.exists(path) and not os.path.isfile(path):
+        # The rename would take /dev/null away from everybody.
+        raise InputError(f"cannot write {path!r}", path, "expected a regular file or a free name", "choose another name")
     try:
         # Not numpy.savez: its arguments are keyword arguments, and a tensor may be called "file".
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:

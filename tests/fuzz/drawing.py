@@ -122,7 +122,9 @@ class Drawing:
         if any(name and self.array(name).dtype == np.float64 for name in operands):
             attributes = {name: _dyadic(number) for name, number in {**_float_defaults(op), **attributes}.items()}
         node = helper.make_node(op, list(operands), names, **attributes)
-        known = [Value(np.zeros(0)) if not name else self.values.get(name) or self._constants[name] for name in operands]
+        known = [
+            Value(np.zeros(0)) if not name else self.values.get(name) or self._constants[name] for name in operands
+        ]
         try:
             values = run_node(node, known)
         except Exception as error:
@@ -162,4 +164,4 @@ def _float_defaults(op: str) -> dict[str, float]:
 
 def _dyadic(number: Any) -> Any:
     """A float attribute that f32, double and its decimal digits agree on: in f64 it would matter who reads it how."""
-    return max(round(number * 1024), 1) / 1024 if isinstance(number, float) else number
+    return max(round(number * 64), 1) / 64 if isinstance(number, float) else number

@@ -24,7 +24,9 @@ RUN = Path(__file__).parent / "run.py"
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command: it forks, which this process, with its threads, must not."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, str(RUN), *arguments], capture_output=True, text=True, env=environment, check=False)
+    return subprocess.run(
+        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, env=environment, check=False
+    )
 
 
 def test_sixty_graphs() -> None:

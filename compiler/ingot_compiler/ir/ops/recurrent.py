@@ -137,7 +137,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     c = given["c"].copy() if "c" in given else np.zeros(h.shape)
     directions, batch, hidden = h.shape
     y = np.zeros((len(x), directions, batch, hidden))
-    lengths = given.get("lengths", np.full(batch, len(x)))
+    lengths: Array = given["lengths"] if "lengths" in given else np.full(batch, len(x), np.int64)
     reverse = attributes["reverse"]
     assert isinstance(reverse, tuple)
     for d in range(directions):
