@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 
-from .errors import BundleError, InputError
+from .errors import BundleError, InputError, ResourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ def main(arguments: "list[str]") -> int:
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
+    except MemoryError:
+        print(render(ResourceError("out of memory", "this machine", "the system refused it", "free memory")), file=sys.stderr)
+        return ResourceError.exit_code
     except BrokenPipeError:
         # The reader (head, less) has seen enough; the interpreter's own flush at exit must not complain either.
         sys.stdout = sys.stderr

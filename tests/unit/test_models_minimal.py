@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto
+from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 
 
@@ -27,7 +28,7 @@ def test_sizes_read_at_run_time_are_not_loop_variables(tmp_path: Path) -> None:
         {"axes": np.array([0], np.int64)},
     )
     random = np.random.RandomState(3)
-    feeds = [
+    feeds: list[dict[str, Array]] = [
         {
             "shape": np.array([rows, columns], np.int64),
             "x": random.rand(5, 3).astype(np.float32),

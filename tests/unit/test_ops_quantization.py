@@ -34,7 +34,7 @@ def test_per_axis(tmp_path: Path, axis: int) -> None:
     """A scale for every slice along an axis."""
     x = values(4, 5, 6)
     scales = np.linspace(0.1, 0.9, x.shape[axis]).astype(np.float32)
-    tables = {"s": scales, "z": np.arange(x.shape[axis], dtype=np.uint8)}
+    tables: dict[str, Array] = {"s": scales, "z": np.arange(x.shape[axis], dtype=np.uint8)}
     nodes = [node("QuantizeLinear", "x s z", "q", axis=axis), node("DequantizeLinear", "q s z", "y", axis=axis)]
     model = make_model(nodes, [tensor("x", x.shape)], [tensor("q", None, U8), tensor("y", None)], tables)
     check_model(model, [{"x": x}], tmp_path, 1e-6)

@@ -147,7 +147,8 @@ def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
     table: dict[str, Value] = {}
     for name, value in pairs:
         if name in table:
-            raise UserError(f"{name!r} is given twice", where=f"option {option}", do="leave one of them out")
+            why = f"expected one value, got {table[name]!r} and {value!r}"
+            raise UserError(f"{name!r} is given twice", where=f"option {option}", why=why, do="leave one of them out")
         table[name] = value
     return table
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
-from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, Special, SymbolRead
 from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
 from ingot_compiler.lowering.kinds.program import typical
@@ -219,7 +219,14 @@ def _sizes(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], 
         _place(out, placement, offsets, ends)
     total = _largest(out, [ends[placement.buffer] for placement in early])
     out.emit("workspace_bytes", 0, total)
-    scratch = [out.dim(program.scratch_bytes) for program in programs if program.scratch_bytes != 0]
+    needed = [program.scratch_bytes for program in programs if program.scratch_bytes != 0]
+    if not all(_is_known(out, size) for size in needed):
+        raise UnsupportedError(
+            "attention over a number of keys that the model computes",
+            why="its scratch memory is needed before that number is known",
+            do="give the number of keys by the shape of an input",
+        )
+    scratch = [out.dim(size) for size in needed]
     out.emit("scratch_bytes", _rounded(out, _largest(out, scratch)))
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):

@@ -137,7 +137,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     c = given["c"].copy() if "c" in given else np.zeros(h.shape)
     directions, batch, hidden = h.shape
     y = np.zeros((len(x), directions, batch, hidden))
-    lengths: Array = given["lengths"] if "lengths" in given else np.full(batch, len(x), np.int64)
+    lengths: list[int] = given["lengths"].tolist() if "lengths" in given else [len(x)] * batch
     reverse = attributes["reverse"]
     assert isinstance(reverse, tuple)
     for d in range(directions):
@@ -146,7 +146,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         }
         columns = slice(d * x.shape[2] // directions, (d + 1) * x.shape[2] // directions)
         for b in range(batch):
-            steps = range(min(max(int(lengths[b]), 0), len(x)))
+            steps = range(min(max(lengths[b], 0), len(x)))
             for t in reversed(steps) if reverse[d] else steps:
                 h[d, b], c[d, b] = _step(own, attributes, x[t, b, columns], h[d, b], c[d, b])
                 y[t, d, b] = h[d, b]

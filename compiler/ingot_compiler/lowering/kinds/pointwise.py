@@ -18,7 +18,8 @@ from ingot_compiler.lowering.views import broadcast_view, storage_order
 from ingot_compiler.targets.target import Target
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
-BLOCK_ROWS, BLOCK_COLUMNS = 64, 64  # of a transposed plane: multiples of the lanes of every target
+# Of a transposed plane, multiples of the lanes of every target: few rows at a time, so that each is written in one go.
+BLOCK_ROWS, BLOCK_COLUMNS = 16, 256
 PLANE_DTYPES = frozenset(("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
 SHORT_AXIS = 8  # an innermost axis below this wastes lanes; look for a longer one
 
