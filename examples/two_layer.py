@@ -23,7 +23,7 @@ def wave(shape: tuple[int, ...], phase: float) -> npt.NDArray[np.float32]:
     """Return sin(phase + 0), sin(phase + 1), ... divided by the square root of the first size."""
     count = int(np.prod(shape))
     values = np.sin(phase + np.arange(count)) / np.sqrt(shape[0])
-    return values.reshape(shape).astype(np.float32)
+    return np.asarray(values.reshape(shape), np.float32)
 
 
 def make_model() -> onnx.ModelProto:
@@ -51,7 +51,8 @@ def main() -> None:
     os.makedirs(FOLDER, exist_ok=True)
     model = os.path.join(FOLDER, "two_layer.onnx")
     inputs = os.path.join(FOLDER, "two_layer.npz")
-    onnx.save(make_model(), model)
+    with open(model, "wb") as file:
+        file.write(make_model().SerializeToString())
     np.savez(inputs, x=wave((3, WIDTHS[0]), 9.0))
     print(f"{model}, {inputs}")
 

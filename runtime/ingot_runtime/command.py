@@ -35,6 +35,10 @@ def main(arguments: "list[str]") -> int:
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; the interpreter's own flush at exit must not complain either.
+        sys.stdout = sys.stderr
+        return 0
 
 
 def render(error: BundleError) -> str:

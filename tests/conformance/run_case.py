@@ -1,21 +1,32 @@
-"""Runs a case of the onnx package's backend suite through frontend and interpreter.
+"""Runs one backend case the way a user would: compiled to a saved bundle, run by the loader, compared.
 
-In: an ``onnx.backend.test.case.test_case.TestCase``. Out: an ``Outcome``. Not done here: choosing cases (``test_nodes_by_interpreter``).
+In: a ``Case``. Out: an ``Outcome``. Not done here: choosing cases (``cases``), surviving crashes (``workers``).
+
+What depends on the target alone (support code, the digest functions) is made once per process instead of once per case:
+the bytes are the same.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import os
+import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, TensorProto, numpy_helper
-from onnx.backend.test.case.test_case import TestCase
+from onnx import ModelProto
+from tests.conformance.cases import Case
 
+import ingot_runtime
+from ingot_build_rules.rules import bundle, codegen_support
+from ingot_build_rules.rules.compile_model import CompiledModel, compile_model
+from ingot_build_rules.rules.options import make_options
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.ir.errors import IngotError, UnsupportedError
@@ -24,13 +35,15 @@ from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
 
 Array = npt.NDArray[Any]
+CATEGORIES = ("pass", "refused", "wrong", "crash", "error")
+_BF16_RELATIVE = 2.0**-6  # two units in the last place, as the onnx package's own runner allows
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``kind``: "agrees", "differs", "unsupported" or "fails"; ``detail`` says what and why."""
+    """``category``: one of ``CATEGORIES``; ``detail`` says what and why."""
 
-    kind: str
+    category: str
     detail: str = ""
 
 
@@ -64,56 +77,100 @@ def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
     return graph, names
 
 
-def run_case(case: TestCase) -> Outcome:
-    """Translate and interpret every data set of a case, compare with its expected outputs and tolerances."""
-    store = MemoryStore()
-    assert case.model is not None
-    assert case.data_sets is not None
-    try:
-        graph, _ = translate(case.model, store)
-    except UnsupportedError as error:
-        return Outcome("unsupported", error.why.strip())
-    except IngotError as error:
-        return Outcome("fails", str(error))
-    for inputs, expected in case.data_sets:
+@functools.cache
+def _shared() -> tuple[Any, Any]:
+    return functools.cache(codegen_support.compile_object), functools.cache(bundle.HostDigests)
+
+
+def compile_quickly(model: ModelProto | bytes, path: str, targets: Sequence[str] = ()) -> CompiledModel:
+    """Compile and save as ``ingot.compile(model).save(path)`` does, with the parts that no model changes kept."""
+    support, digests = _shared()
+    content = model if isinstance(model, bytes) else model.SerializeToString()
+    with mock.patch.object(codegen_support, "compile_object", support), mock.patch.object(bundle, "HostDigests", digests):
+        compiled = compile_model(content, make_options(targets))
+        compiled.make()
+        compiled.save(path)
+    return compiled
+
+
+def run_case(case: Case) -> Outcome:
+    """Compile, save, load, run every data set, compare with the case's own tolerance."""
+    model = case.model()
+    with tempfile.TemporaryDirectory(prefix="ingot-case-") as folder:
+        path = os.path.join(folder, "case.ingot")
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                results = interpret(graph, [stored(array) for array in inputs], store.read)
+            compiled = compile_quickly(model, path)
+        except UnsupportedError as error:
+            return Outcome("refused", refusal(error))
         except IngotError as error:
-            return Outcome("fails", str(error))
-        detail = _difference(results, expected, case.rtol, case.atol)
+            return Outcome("error", f"compile: {type(error).__name__}: {one_line(str(error))}")
+        try:
+            session = ingot_runtime.load(path)
+            results = [_run(session, inputs) for inputs, _ in case.data_sets()]
+        except ingot_runtime.BundleError as error:
+            return Outcome("error", f"run: {type(error).__name__}: {one_line(str(error))}")
+    elements = [spec.element for spec in session.outputs]
+    for (inputs, expected), outputs in zip(case.data_sets(), results, strict=True):
+        detail = difference(outputs, expected, elements, case.case.rtol, case.case.atol)
         if detail:
-            return Outcome("differs", detail)
-    return Outcome("agrees")
+            return Outcome("wrong", f"{detail}; {_blame(compiled, inputs, expected, elements, case)}")
+    return Outcome("pass")
+
+
+def refusal(error: UnsupportedError) -> str:
+    """Give the reasons in one line each; empty when it does not say which op it is about."""
+    lines = [line.strip() for line in error.why.strip().splitlines() if line.strip()]
+    return " | ".join(dict.fromkeys(lines)) or one_line(str(error))
+
+
+def one_line(text: str) -> str:
+    """Join the parts of an error message."""
+    return " | ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def stored(array: object) -> Array:
-    """An input as the interpreter wants it: bf16 as bit patterns."""
-    values = _array(array)
+    """An input as loader and interpreter want it: bf16 as bit patterns."""
+    values = np.asarray(array)
     return values.view(np.uint16) if values.dtype.name == "bfloat16" else values
 
 
-def _array(value: object) -> Array:
-    return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
+def _run(session: Any, inputs: Sequence[object]) -> list[Array]:
+    names = [spec.name for spec in session.inputs]
+    outputs = session.run(dict(zip(names, map(stored, inputs), strict=True)))
+    return [outputs[spec.name] for spec in session.outputs]
 
 
-def _difference(results: Sequence[Array], expected: Sequence[object], rtol: float, atol: float) -> str:
-    """What differs. Half types get a tolerance of one unit in the last place, since the interpreter rounds once only."""
-    for position, (result, wanted) in enumerate(zip(results, expected, strict=True)):
-        want = _array(wanted)
-        if want.dtype.name == "bfloat16":
-            got = (result.astype(np.uint32) << 16).view(np.float32)
-            want = want.astype(np.float32)
-            rtol, atol = max(rtol, 1 / 64), max(atol, 1 / 256)
-        else:
-            got = result
-            rtol, atol = (max(rtol, 1 / 512), max(atol, 1e-3)) if want.dtype == np.float16 else (rtol, atol)
+def _blame(
+    compiled: CompiledModel, inputs: Sequence[object], expected: Sequence[object], elements: Sequence[str], case: Case
+) -> str:
+    """Say whether the interpreter gives the expected answer: if so, the fault is behind the graph."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = interpret(compiled.graph, list(map(stored, inputs)), compiled._store.read)
+    except Exception as error:  # a second fault must not hide the first
+        return f"interpreter fails: {one_line(str(error))}"
+    detail = difference(list(results), expected, elements, case.case.rtol, case.case.atol)
+    return f"interpreter: {detail}" if detail else "interpreter is right"
+
+
+def difference(
+    results: Sequence[Array], expected: Sequence[object], elements: Sequence[str], rtol: float, atol: float
+) -> str:
+    """What differs by the case's tolerance, empty when nothing does; bf16 results are bit patterns."""
+    for position, (result, wanted, element) in enumerate(zip(results, expected, elements, strict=True)):
+        got, want, relative = result, np.asarray(wanted), rtol
+        if element == "bf16":
+            got = (got.astype(np.uint32) << 16).view(np.float32)
+            want, relative = want.astype(np.float32), max(rtol, _BF16_RELATIVE)
         if got.shape != want.shape or got.dtype != want.dtype:
-            return f"output {position}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
-        close = (
-            np.allclose(got, want, rtol, atol, equal_nan=True) if want.dtype.kind == "f" else np.array_equal(got, want)
-        )
-        if not close:
-            return f"output {position}: largest difference {np.abs(got.astype(float) - want.astype(float)).max()}"
+            return f"output {position}: {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
+        if want.dtype.kind != "f":
+            if not np.array_equal(got, want):
+                return f"output {position}: {int((got != want).sum())} of {want.size} elements differ"
+        elif not np.allclose(got, want, relative, atol, equal_nan=True):
+            apart = ~np.isclose(got, want, relative, atol, equal_nan=True)
+            first = tuple(int(axis[0]) for axis in np.nonzero(apart))
+            count = int(apart.sum())
+            return f"output {position}: {count} of {want.size} differ, at {list(first)} {got[first]}, expected {want[first]}"
     return ""

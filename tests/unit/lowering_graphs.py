@@ -66,6 +66,8 @@ class Drawing:
 
     def transpose(self, x: int) -> int:
         """Any permutation."""
+        if self.type(x).rank < 2:
+            return x
         permutation = self.draw(st.permutations(range(self.type(x).rank)))
         return self.builder.op("transpose", x, permutation=tuple(permutation))
 
@@ -388,11 +390,13 @@ def image_types(draw: st.DrawFn) -> list[TensorType]:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, *, smooth: bool) -> tuple[Builder, list[TensorType], tuple[int, ...]]:
-    """(builder, types of the inputs, outputs)."""
+def graphs(
+    draw: st.DrawFn, *, smooth: bool, steps: tuple[int, int] = (2, 10)
+) -> tuple[Builder, list[TensorType], tuple[int, ...]]:
+    """(builder, types of the inputs, outputs) of a graph made in least to most ``steps``."""
     types = draw(image_types()) if smooth else draw(input_types((*_NUMBERS, "bool")))
     drawing = Drawing(draw, types)
-    for _ in range(draw(st.integers(1, 8))):
+    for _ in range(draw(st.integers(*steps))):
         step = draw(st.sampled_from((drawing.move, drawing.smooth if smooth else drawing.exact)))
         step()
     more = draw(st.lists(st.sampled_from(drawing.values), max_size=3))

@@ -219,9 +219,9 @@ def assert_close(expected: Array, actual: Array, relative: float, floor: float =
         return
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(np.where(finite, 0, actual), np.where(finite, 0, expected))
-    wide = expected.astype(np.float64)
-    scale = np.abs(wide[finite]).max(initial=0)
-    error = np.abs(actual.astype(np.float64) - wide)[finite].max(initial=0)
+    wide = expected[finite].astype(np.float64)
+    scale = np.abs(wide).max(initial=0)
+    error = np.abs(actual[finite].astype(np.float64) - wide).max(initial=0)
     assert error <= relative * max(scale, floor), f"error {error} of {scale}"
 
 

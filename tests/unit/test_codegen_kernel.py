@@ -158,7 +158,7 @@ def test_unknown_functions_are_refused_by_name() -> None:
 
 
 def test_broken_programs_are_internal_errors() -> None:
-    """Unbound symbols, unknown locals, nested vector loops, and lanes that meet in one element are our bugs, by name."""
+    """Unbound symbols, unknown locals, nested vector loops, lanes that meet or disagree are our bugs, by name."""
     nested = For("j", 4, "vector", (For("k", 4, "vector", ()),))
     broken = {
         "symbol q is not bound": elementwise(Load(0, symbol("q")), ("f32", "f32")),
@@ -166,6 +166,14 @@ def test_broken_programs_are_internal_errors() -> None:
         "vector loop k stands inside vector loop j": LoopProgram((), (), "i", 1, 1, (nested,)),
         "store to one element": LoopProgram(
             (Buffer("f32", written=True),), (), "i", 1, 1, (For("j", 9, "vector", (Store(0, 0, Load(0, _J)),)),)
+        ),
+        "extent differs between lanes": LoopProgram(
+            (Buffer("f32", written=True),),
+            (),
+            "i",
+            1,
+            1,
+            (For("j", 9, "vector", (Reduce("r", "sum", "k", _J, "f32", (), Constant(1.0, "f32")),)),),
         ),
         "extent that is no integer": LoopProgram((), ("n",), "i", 1, 1, (For("j", symbol("n"), "unroll", ()),)),
     }

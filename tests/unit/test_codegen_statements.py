@@ -303,6 +303,19 @@ def test_reduction_bodies_store_on_the_way(target: Target) -> None:
         assert (y[n:] == 7).all()
 
 
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+def test_negative_extents_are_empty(target: Target) -> None:
+    """A loop or reduction whose extent comes out negative runs no iteration, in lanes or not."""
+    for lanes in (True, False):
+        reduce = Reduce(
+            "t", "sum", "j", _N - 5, "f32", (Store(1, _J + 1, Constant(9.0, "f32")),), Load(0, _J), lanes=lanes
+        )
+        loop = For("j", _N - _M, "vector" if lanes else "serial", (Store(1, _J + 1, Constant(8.0, "f32")),))
+        program = _program("f32 f32", (reduce, loop, Store(1, 0, Local("t", "f32"))))
+        y = _run(program, target, np.ones(40, np.float32), np.full(40, -1, np.float32), n=2, m=9)
+        np.testing.assert_array_equal(y, [0, *[-1] * 39])
+
+
 # ---- control --------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -96,7 +97,6 @@ def test_bfloat16_of_ml_dtypes(tmp_path: Path) -> None:
     assert (session.inputs[0].dtype, session.inputs[0].element) == ("uint16", "bf16")
     with pytest.raises(ingot_runtime.InputError, match=r"expected uint16\[3\], got float16\[3\]"):
         session.run({"x": np.zeros(3, np.float16)})
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.array([1, -2, 0.5], ml_dtypes.bfloat16)
     assert (session.run({"x": x})["y"] == x.view(np.uint16)).all()
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ingot_compiler.codegen.emit_context import Context, Typed
 from ingot_compiler.codegen.emit_convert import emit_cast
-from ingot_compiler.codegen.emit_index import emit_index
+from ingot_compiler.codegen.emit_index import emit_index, is_nonnegative, lane_stride
 from ingot_compiler.codegen.emit_memory import emit_store
 from ingot_compiler.codegen.emit_reduce import (
     combine,
@@ -26,7 +26,7 @@ from ingot_compiler.codegen.emit_reduce import (
 )
 from ingot_compiler.codegen.emit_value import emit_value
 from ingot_compiler.codegen.writer import Operand, constant
-from ingot_compiler.ir.dims import Dim, substitute
+from ingot_compiler.ir.dims import Dim, dim_max, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Apply, Constant, For, If, Let, LetIndex, Reduce, Statement, Store, Value
 
@@ -89,6 +89,14 @@ def _integer_extent(context: Context, extent: Dim, what: str) -> int:
     return number
 
 
+def _loop_extent(context: Context, extent: Dim) -> Operand:
+    """The number of iterations, at least 0; the same for all lanes of an enclosing vector loop."""
+    if lane_stride(context, extent) != 0:
+        raise InternalError("a loop's extent differs between lanes", why=f"extent {extent}")
+    known = substitute(extent, context.constants)
+    return emit_index(context, known if is_nonnegative(context, known) else dim_max(known, 0))
+
+
 def _emit_for(context: Context, statement: For) -> None:
     if statement.kind == "unroll":
         for number in range(_integer_extent(context, statement.extent, f"unrolled loop {statement.variable}")):
@@ -96,7 +104,7 @@ def _emit_for(context: Context, statement: For) -> None:
                 context.bind({statement.variable: number})
                 emit_statements(context, statement.body)
         return
-    extent = emit_index(context, statement.extent)
+    extent = _loop_extent(context, statement.extent)
 
     def step(index: Operand, mask: Operand | None, vector: bool) -> None:
         with context.scope():
@@ -166,7 +174,7 @@ def _emit_reduce(context: Context, statement: Reduce) -> Operand:
             context.bind({statement.variable: index})
             return (_accumulate(context, statement, carried[0]),)
 
-    return context.writer.loop(constant(0, "i64"), emit_index(context, statement.extent), 1, (start,), body)[0]
+    return context.writer.loop(constant(0, "i64"), _loop_extent(context, statement.extent), 1, (start,), body)[0]
 
 
 def _accumulate(context: Context, statement: Reduce, total: Operand) -> Operand:
@@ -185,7 +193,7 @@ def _accumulate(context: Context, statement: Reduce, total: Operand) -> Operand:
 def _reduce_lanes(context: Context, statement: Reduce) -> Operand:
     w, lanes = context.writer, context.lanes
     count = partial_count(statement)
-    extent = emit_index(context, statement.extent)
+    extent = _loop_extent(context, statement.extent)
     partials: tuple[Operand, ...] = (identity(statement.function, statement.dtype, lanes),) * count
 
     def step(index: Operand, total: Operand, mask: Operand | None) -> Operand:

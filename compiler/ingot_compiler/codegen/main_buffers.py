@@ -15,9 +15,9 @@ _TO_DEVICE, _FROM_DEVICE, _WITHIN_DEVICE = 0, 1, 2
 
 
 def write_buffers(frame: Frame, target: Target) -> str:
-    """Write ``main.buffers``, ``main.copy`` and ``main.grow``."""
+    """Write ``main.buffers``, ``main.copy``, ``main.grow`` and ``main.output``."""
     attributes = target.function_attributes
-    return _buffers(frame, attributes) + _copy(frame, attributes) + _grow(frame, attributes)
+    return _buffers(frame, attributes) + _copy(frame, attributes) + _grow(frame, attributes) + _output(frame, attributes)
 
 
 def _buffers(frame: Frame, attributes: str) -> str:
@@ -163,5 +163,26 @@ good:
 bad:
   {fail_call("grow")}
   ret i32 {abi.RC_LIMIT}
+}}
+"""
+
+
+def _output(frame: Frame, attributes: str) -> str:
+    """Write ``void output(frame, i64 tensor, i64 buffer, i64 bytes)``: the output lies in a grown block."""
+    offsets, size = abi.TENSOR.offsets, abi.TENSOR.size_bytes
+    return f"""
+define internal void @main.output(ptr %frame, i64 %tensor, i64 %buffer, i64 %bytes) {attributes} {{
+  %call = load ptr, ptr %frame, align 8
+{call_load("outputs", "ptr")}
+{frame_field("addresses", frame.buffers_at)}
+  %slot = getelementptr ptr, ptr %addresses, i64 %buffer
+  %address = load ptr, ptr %slot, align 8
+  %at = mul i64 %tensor, {size}
+  %tensor.p = getelementptr i8, ptr %outputs, i64 %at
+  %data.p = getelementptr i8, ptr %tensor.p, i64 {offsets["data"]}
+  store ptr %address, ptr %data.p, align 8
+  %bytes.p = getelementptr i8, ptr %tensor.p, i64 {offsets["bytes"]}
+  store i64 %bytes, ptr %bytes.p, align 8
+  ret void
 }}
 """

@@ -94,7 +94,7 @@ def _tensors(attributes: str) -> str:
     """Write ``i32 tensors(call, tensors, table, i64 count, i32 mode)``: compare with the program's signature.
 
     A row of the table: dtype code, bytes per element, rank, dims (negative: not known before the call). Rank and dtype
-    are always compared; shapes and sizes as the mode says. A size is that of the fixed dims and of the shape given.
+    are always compared; shapes and sizes as the mode says. An output of a dim -1 is sized after ``begin``. A size is that of the fixed dims and of the shape given.
     """
     offsets, size = abi.TENSOR.offsets, abi.TENSOR.size_bytes
     return f"""
@@ -160,7 +160,12 @@ one:
   %wrong = and i1 %differs, %compare
   %negative = icmp slt i64 %value, 0
   %refused = or i1 %wrong, %negative
-  br i1 %refused, label %bad, label %multiply
+  br i1 %refused, label %unknown, label %multiply
+unknown:
+  %minus = icmp eq i64 %value, -1
+  %unsized = xor i1 %compare, true
+  %late = and i1 %minus, %unsized
+  br i1 %late, label %good, label %bad
 multiply:
   %pair = call {{ i64, i1 }} @llvm.umul.with.overflow.i64(i64 %total, i64 %value)
   %product = extractvalue {{ i64, i1 }} %pair, 0

@@ -146,7 +146,7 @@ class _Translation:
             return False
         step = {
             "assert": self._assert, "begin": self._begin, "launch": self._launch, "copy": self._copy,
-            "buffer_grow": self._grow,
+            "buffer_grow": self._grow, "output_buffer": self._output_buffer,
         }.get(name)  # fmt: skip
         if step is None:
             self._collect(name, instruction)
@@ -225,6 +225,12 @@ class _Translation:
         size = self._name("bytes")
         self._steps.body += self._read(register, size)
         self._checked(f"call i32 @main.grow(ptr %frame, i64 {buffer}, i64 {device}, i64 {size})")
+
+    def _output_buffer(self, operands: tuple[int | tuple[int, ...], ...]) -> None:
+        tensor, buffer, register = (_number(operand) for operand in operands)
+        size = self._name("bytes")
+        self._steps.body += self._read(register, size)
+        self._steps.body.append(f"  call void @main.output(ptr %frame, i64 {tensor}, i64 {buffer}, i64 {size})")
 
     def _flush(self) -> None:
         self._flush_stretch()

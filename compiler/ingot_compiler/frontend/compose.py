@@ -64,6 +64,8 @@ def slice_axis(context: OpContext, x: int, axis: int, start: Dim, size: Dim, ste
 
 def element(context: OpContext, vector: int, index: int) -> int:
     """Element ``index`` of a vector, as rank 0."""
+    if context.rank_of(vector) != 1:
+        raise OpTypeError("a vector", str(context.type_of(vector)))
     return reshape(context, slice_axis(context, vector, 0, index, 1), ())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
 
+RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
 SIZE_BYTES_MAX = 1 << 46  # of one tensor; the bundle format has the same limit for a workspace
 _LITERAL_COUNT_MAX = 1024
 
@@ -211,6 +213,8 @@ class OpContext:
         )
 
     def _check_size(self, type_: TensorType) -> None:
+        if type_.rank > RANK_MAX:
+            raise OpTypeError(f"at most {RANK_MAX} dimensions", str(type_.rank))
         size_bytes = type_.size_bytes
         if isinstance(size_bytes, int) and size_bytes > SIZE_BYTES_MAX:
             why = f"expected at most {SIZE_BYTES_MAX} bytes, got {size_bytes} for {type_}"
@@ -221,6 +225,8 @@ class OpContext:
     def scalar(self, dtype: DType, value: float) -> int:
         """A rank-0 literal; floats are rounded to f32 where the element type is not wider."""
         builder = self.translation.builder
+        if dtype not in FLOATS and value != int(value if isfinite(value) else 0):
+            raise OpTypeError("a float element type", dtype)
         item: int | float = (
             bool(value) if dtype == "bool" else _rounded(float(value), dtype) if dtype in FLOATS else int(value)
         )
@@ -309,6 +315,8 @@ class OpContext:
     def count_of(self, value: int) -> int:
         """The number of elements of a tensor that fixes a rank; Unsupported when it is known at run time only."""
         count = self.type_of(value).element_count
+        if isinstance(count, int) and count > _LITERAL_COUNT_MAX:
+            raise OpTypeError(f"at most {_LITERAL_COUNT_MAX} sizes or axes", str(count))
         if isinstance(count, int):
             return count
         raise Unsupported("a number of dimensions that is known at run time only")

@@ -109,7 +109,7 @@ def from_terms(terms: Mapping[Monomial, int]) -> Dim:
 
 
 def dim_add(left: Dim, right: Dim) -> Dim:
-    """left + right."""
+    """Left + right."""
     if isinstance(left, int) and isinstance(right, int):
         return left + right
     table = dict(terms_of(left))
@@ -119,7 +119,7 @@ def dim_add(left: Dim, right: Dim) -> Dim:
 
 
 def dim_mul(left: Dim, right: Dim) -> Dim:
-    """left * right."""
+    """Left * right."""
     if isinstance(left, int) and isinstance(right, int):
         return left * right
     table: dict[Monomial, int] = {}
@@ -158,7 +158,7 @@ def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
 
 
 def dim_floordiv(left: Dim, right: Dim) -> Dim:
-    """left // right, rounding to -infinity; 0 for a divisor of 0."""
+    """Left // right, rounding to -infinity; 0 for a divisor of 0."""
     if isinstance(left, int) and isinstance(right, int):
         return left // right if right else 0
     if right == 1 or left == 0:
@@ -173,7 +173,7 @@ def dim_floordiv(left: Dim, right: Dim) -> Dim:
 
 
 def dim_mod(left: Dim, right: Dim) -> Dim:
-    """left % right with the sign of the divisor; 0 for a divisor of 0."""
+    """Left % right with the sign of the divisor; 0 for a divisor of 0."""
     if isinstance(left, int) and isinstance(right, int):
         return left % right if right else 0
     if right == 1 or left == 0:
@@ -186,18 +186,48 @@ def dim_mod(left: Dim, right: Dim) -> Dim:
 
 def dim_min(left: Dim, right: Dim) -> Dim:
     """The smaller of two."""
-    difference = dim_add(left, dim_mul(right, -1))
-    if isinstance(difference, int):
-        return left if difference <= 0 else right
-    return _call("min", *sorted((left, right), key=format_dim))
+    return _extreme("min", "max", left, right)
 
 
 def dim_max(left: Dim, right: Dim) -> Dim:
     """The larger of two."""
+    return _extreme("max", "min", left, right)
+
+
+def _extreme(function: str, dual: str, left: Dim, right: Dim) -> Dim:
+    """``min`` or ``max``, flattened, without repetition and what absorption removes: ``max(a, min(a, b))`` is ``a``."""
     difference = dim_add(left, dim_mul(right, -1))
     if isinstance(difference, int):
-        return left if difference >= 0 else right
-    return _call("max", *sorted((left, right), key=format_dim))
+        return left if (difference <= 0) == (function == "min") else right
+    kept: list[Dim] = []
+    for dim in (*_arguments(function, left), *_arguments(function, right)):
+        kept = _with_argument(function, kept, dim)
+    absorbed = [dim for dim in kept if any(other in _arguments(dual, dim) for other in kept if other != dim)]
+    first, *rest = sorted((dim for dim in kept if dim not in absorbed), key=format_dim)
+    for dim in rest:
+        first = _call(function, first, dim)
+    return first
+
+
+def _arguments(function: str, dim: Dim) -> tuple[Dim, ...]:
+    """What a nest of ``function`` chooses from; just ``dim`` when it is none."""
+    if isinstance(dim, Sum) and len(dim.terms) == 1:
+        ((atoms, factor),) = dim.terms
+        if factor == 1 and len(atoms) == 1 and isinstance(atoms[0], Call) and atoms[0].function == function:
+            return *_arguments(function, atoms[0].left), *_arguments(function, atoms[0].right)
+    return (dim,)
+
+
+def _with_argument(function: str, kept: list[Dim], dim: Dim) -> list[Dim]:
+    """Add one argument; of two with a constant difference only the deciding one stays."""
+    result: list[Dim] = []
+    for other in kept:
+        difference = dim_add(dim, dim_mul(other, -1))
+        if not isinstance(difference, int):
+            result.append(other)
+        elif (difference >= 0) if function == "min" else (difference <= 0):
+            return kept
+    return [*result, dim]
 
 
 FUNCTIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
@@ -260,7 +290,9 @@ def coefficient(dim: Dim, name: str) -> Dim | None:
     factor: Dim = 0
     for monomial, scale in terms_of(dim):
         count = sum(1 for atom in monomial if atom == Symbol(name))
-        if count > 1 or any(isinstance(atom, Call) and name in (*symbols_of(atom.left), *symbols_of(atom.right)) for atom in monomial):
+        if count > 1 or any(
+            isinstance(atom, Call) and name in (*symbols_of(atom.left), *symbols_of(atom.right)) for atom in monomial
+        ):
             return None
         if count == 1:
             rest = tuple(atom for atom in monomial if atom != Symbol(name))

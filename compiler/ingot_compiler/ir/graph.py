@@ -57,7 +57,7 @@ class Graph:
     types: tuple[TensorType, ...]
 
     def users(self) -> dict[int, list[int]]:
-        """value id -> indices of the nodes that read it (regions included), ascending; graph outputs are not users."""
+        """Value id -> indices of the nodes that read it (regions included), ascending; graph outputs are not users."""
         table: dict[int, list[int]] = {}
         for index, node in enumerate(self.nodes):
             for operand in sorted({*node.operands, *captured(node)}):
@@ -65,7 +65,7 @@ class Graph:
         return table
 
     def producers(self) -> dict[int, int]:
-        """value id -> index of the node that makes it; inputs are absent."""
+        """Value id -> index of the node that makes it; inputs are absent."""
         return {result: index for index, node in enumerate(self.nodes) for result in node.results}
 
 

@@ -66,7 +66,6 @@ class ConvShape:
         offset = self.tap_offset(x) + dim_mul(symbol("k"), x.view.strides[1])
         joins = x.view.strides[-1] == depth and self.dilations[-1] == 1 and x.view.strides[1] == 1
         if joins and self.groups == 1:
-
             name, extent = taps.pop()
             offset = substitute(offset, {name: 0})
             depth = dim_mul(extent, depth)

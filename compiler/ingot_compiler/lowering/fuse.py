@@ -46,7 +46,9 @@ def _refuse_unknown(nodes: list[Node]) -> None:
     unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *ANCHORS, *MOVEMENT})
     if unknown:
         raise UnsupportedError(
-            f"no lowering for {', '.join(unknown)}", why="these operations have no kernel on a CPU yet", do="report the model"
+            f"no lowering for {', '.join(unknown)}",
+            why="these operations have no kernel on a CPU yet",
+            do="report the model",
         )
 
 

@@ -104,6 +104,7 @@ def build_program(
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
     ordinal = 0
+    late = _late_outputs(out, fused)
     for index, step in enumerate(fused.steps):
         if isinstance(step, SymbolRead):
             _read_symbol(out, step)
@@ -113,8 +114,12 @@ def build_program(
                 _require(out, step)
             continue
         _grow_late(out, plan, index)
+        for buffer in sorted({result.buffer for result in step.results} & late):
+            late.remove(buffer)
+            out.emit("buffer_grow", buffer, 0, out.dim(buffer_bytes(fused, buffer)))
         _launch(out, step, programs[ordinal], kernel_indices[ordinal], ordinal)
         ordinal += 1
+    _finish_late_outputs(out, fused)
     out.emit("return")
     return Program(tuple(out.instructions), out.register_count, len(fused.buffers), tuple(out.messages))
 
@@ -142,9 +147,7 @@ def _only_symbol(dim: Dim) -> str | None:
     return None
 
 
-def _sizes(
-    out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan
-) -> dict[int, int]:
+def _sizes(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan) -> dict[int, int]:
     """Workspace offsets (registers by buffer), then the totals that the caller must provide."""
     offsets: dict[int, int] = {}
     ends: dict[int, int] = {}
@@ -157,7 +160,7 @@ def _sizes(
     out.emit("scratch_bytes", _rounded(out, _largest(out, scratch)))
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):
-            out.emit("output_dim", index, axis, out.dim(dim))
+            out.emit("output_dim", index, axis, out.dim(dim if _is_known(out, dim) else -1))
     return offsets
 
 
@@ -192,7 +195,8 @@ def _buffers(
         if spec.kind == "input":
             out.emit("buffer_input", buffer, spec.index)
         elif spec.kind == "output":
-            out.emit("buffer_output", buffer, spec.index)
+            if all(_is_known(out, dim) for dim in fused.outputs[spec.index].shape):
+                out.emit("buffer_output", buffer, spec.index)
         elif spec.kind == "constant":
             out.emit("buffer_weights", buffer, constant_offsets[spec.index], typical(buffer_bytes(fused, buffer)))
         elif buffer in offsets and buffer not in late:
@@ -204,6 +208,32 @@ def _grow_late(out: _Assembler, plan: MemoryPlan, step: int) -> None:
     for placement in plan.placements:
         if placement.late and placement.first == step:
             out.emit("buffer_grow", placement.buffer, 0, out.dim(placement.size_bytes))
+
+
+def _is_known(out: _Assembler, dim: Dim) -> bool:
+    return all(name in out.symbols for name in symbols_of(dim))
+
+
+def _late_outputs(out: _Assembler, fused: FusedGraph) -> set[int]:
+    """Buffers of outputs whose size no input shape gives: they get blocks of their own."""
+    return {
+        buffer
+        for buffer, spec in enumerate(fused.buffers)
+        if spec.kind == "output" and not all(_is_known(out, dim) for dim in fused.outputs[spec.index].shape)
+    }
+
+
+def _finish_late_outputs(out: _Assembler, fused: FusedGraph) -> None:
+    """Real sizes and addresses of those outputs."""
+    read = {step.symbol for step in fused.steps if isinstance(step, SymbolRead)}
+    for buffer, spec in enumerate(fused.buffers):
+        if spec.kind != "output":
+            continue
+        shape = fused.outputs[spec.index].shape
+        if any(name in read for dim in shape for name in symbols_of(dim)):
+            for axis, dim in enumerate(shape):
+                out.emit("output_dim", spec.index, axis, out.dim(dim))
+            out.emit("output_buffer", spec.index, buffer, out.dim(buffer_bytes(fused, buffer)))
 
 
 def _read_symbol(out: _Assembler, step: SymbolRead) -> None:

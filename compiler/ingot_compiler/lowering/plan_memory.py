@@ -88,7 +88,7 @@ def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
 
 
 def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
-    """workspace buffer -> (first, last) step that names it."""
+    """Workspace buffer -> (first, last) step that names it."""
     found: dict[int, tuple[int, int]] = {}
     for index, step in enumerate(fused.steps):
         for buffer in _named(step):
@@ -104,7 +104,7 @@ def _named(step: Step) -> list[int]:
 
 
 def _order(buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]) -> dict[int, tuple[int, ...]]:
-    """buffer -> those it must lie above; a pair is left out when a third buffer between them implies it."""
+    """Buffer -> those it must lie above; a pair is left out when a third buffer between them implies it."""
     conflicts = {int(buffer.name[1:]): {int(name[1:]) for name in buffer.conflicts} for buffer in buffers}
     order = sorted(offsets, key=lambda buffer: (offsets[buffer], buffer))
     rank = {buffer: position for position, buffer in enumerate(order)}

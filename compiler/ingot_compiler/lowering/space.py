@@ -71,7 +71,7 @@ def point(shape: Shape, indices: tuple[Dim, ...]) -> Space:
 
 
 def ceil_div(left: Dim, right: int) -> Dim:
-    """left / right, rounded up."""
+    """Left / right, rounded up."""
     return dim_add(left, right - 1) // right
 
 

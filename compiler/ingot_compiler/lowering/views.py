@@ -7,6 +7,7 @@ Not done here: deciding when to copy (``fuse``). Dimensions may be symbolic; equ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, substitute, symbols_of
 from ingot_compiler.lowering.fused import View
@@ -19,9 +20,7 @@ def dense_view(shape: Shape, order: Sequence[int] | None = None) -> View:
     return haloed_view(shape, order or range(len(shape)), (0,) * len(shape), (0,) * len(shape))[0]
 
 
-def haloed_view(
-    shape: Shape, order: Sequence[int], before: Sequence[Dim], after: Sequence[Dim]
-) -> tuple[View, Dim]:
+def haloed_view(shape: Shape, order: Sequence[int], before: Sequence[Dim], after: Sequence[Dim]) -> tuple[View, Dim]:
     """The view of the interior of a buffer padded by ``before``/``after`` elements per axis, and the element count."""
     strides: list[Dim] = [0] * len(shape)
     count: Dim = 1
@@ -114,7 +113,7 @@ def _collapsed_stride(view: View, shape: Shape, axes: list[int]) -> Dim | None:
     """The common stride of a run of axes that lie as one, or None."""
     if not axes:
         return 1
-    for outer, inner in zip(axes, axes[1:], strict=False):
+    for outer, inner in pairwise(axes):
         if view.strides[outer] != dim_mul(view.strides[inner], shape[inner]):
             return None
     return view.strides[axes[-1]]
@@ -159,7 +158,7 @@ def _order_key(view: View, shape: Shape, axis: int) -> tuple[int, int]:
 
 
 def _estimate(dim: Dim) -> int:
-    value = substitute(dim, {name: 64 for name in symbols_of(dim)})
+    value = substitute(dim, dict.fromkeys(symbols_of(dim), 64))
     return value if isinstance(value, int) else 0
 
 

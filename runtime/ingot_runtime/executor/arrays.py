@@ -3,6 +3,7 @@
 In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: calling `main`. The first import of numpy.
 """
 
+import ctypes
 import math
 
 import numpy as np
@@ -85,12 +86,22 @@ class Views:
         results: dict[str, Array] = {}
         for index, (name, view) in enumerate(self.outputs):
             array = large[name] if view is None else view.copy()
-            if index in self._measured:
+            if self.frame.late[index]:
+                array = _copied(self.frame, index, array.dtype)
+            elif index in self._measured:
                 shape = self.frame.final_shape(index)
                 count = math.prod(shape)
                 array = array.reshape(-1)[:count].reshape(shape)
             results[name] = array
         return results
+
+
+def _copied(frame: Frame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
+    """Return a copy of an output whose size `main` alone knew."""
+    array = aligned_empty(frame.final_shape(index), dtype)
+    if array.nbytes:
+        ctypes.memmove(array.__array_interface__["data"][0], frame.late_address(index), array.nbytes)
+    return array
 
 
 def aligned_empty(shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":

@@ -42,6 +42,9 @@ class Bound:
                 f"no output {unknown[0]!r}", "session.bind", f"the model's: {', '.join(t.name for t in plan.outputs)}"
             )
         for index, tensor in enumerate(plan.outputs):
+            if frame.late[index]:
+                why = "its size depends on the data, so it has no fixed address"
+                raise InputError(f"output {tensor.name!r} cannot be bound", "session.bind", why, "use session.run")
             given = outputs.get(tensor.name)
             array = aligned_empty(frame.output_shapes[index], DTYPES[tensor.dtype]) if given is None else given
             _check_output(tensor, array, frame.output_shapes[index], describe(tensor, plan))

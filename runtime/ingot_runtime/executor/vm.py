@@ -247,6 +247,14 @@ class Vm:
         self._require_inside(offset, size_bytes, room, "read")
         self._registers[register] = element(ctypes.string_at(address + offset, size_bytes), dtype)
 
+    def _output_buffer(self, tensor: int, buffer: int, size_register: int) -> None:
+        at = self._field("outputs") + tensor * abi.TENSOR.size_bytes
+        size_bytes = self._registers[size_register]
+        address, room = self._buffers[buffer]
+        self._require_inside(0, size_bytes, room, "output")
+        self._word(at + abi.TENSOR.offsets["data"]).value = address
+        self._word(at + abi.TENSOR.offsets["bytes"]).value = size_bytes
+
     def _require_inside(self, offset: int, size_bytes: int, room: int, what: str) -> None:
         if not (0 <= offset <= room and 0 <= size_bytes <= room - offset):
             why = f"{size_bytes} bytes at {offset} of {room}"

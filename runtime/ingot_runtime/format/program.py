@@ -40,6 +40,7 @@ OPCODES: tuple[tuple[str, str], ...] = (
     ("launch", "iii*b*rri"),  # device, kernel, launch ordinal; buffers; scalars; extent r; grain i
     ("copy", "iibbr"),  # source device, destination device; destination b, source b; r bytes
     ("read", "rbri"),  # r = element at index r of b with dtype code i
+    ("output_buffer", "ibr"),  # outputs[i].data = b, a grown block of r bytes; at `begin` its unknown sizes are -1
 )
 CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
 

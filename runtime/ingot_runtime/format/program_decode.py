@@ -35,6 +35,7 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     "launch": ("device", "kernel", "size", "positive"),
     "copy": ("device", "device"),
     "read": ("dtype",),
+    "output_buffer": ("output",),
 }
 _TERMINATORS = ("return", "jump", "branch")
 

@@ -13,12 +13,12 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, axis = context.operand(0), context.operand(1)
+    x, axis = context.operand(0), reshape(context, context.operand(1), ())
     rank, known = context.rank_of(x), context.known_ints(axis)
     if known is not None:
         return (_along(context, x, context.axis(known[0], rank)),)
     # An axis that comes at run time: all sums, and one is chosen.
-    scalar = cast(context, reshape(context, axis, ()), "i64")
+    scalar = cast(context, axis, "i64")
     wrapped = context.add(
         "select", less_scalar(context, scalar, 0), binary_scalar(context, "add", scalar, rank), scalar
     )

@@ -1,38 +1,33 @@
 """ONNX Upsample: enlarge along every axis; opsets 7 to 9 (later ones have Resize).
 
-In: a tensor; scales, an attribute (opset 7) or an operand (opset 9). Out: core ``resize``. Not done here: scales computed
-at run time (reported as unsupported).
+In: a tensor; scales, an attribute (opset 7) or an operand (opset 9). Out: core ``resize``. Not done here: lowering.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.ops.resize import known_floats, resample, scaled_size
+from ingot_compiler.frontend.ops.resize import Target, resample, scaled_size, target_of_scales
 from ingot_compiler.ir.op import OpTypeError
 
 
-def _scales(context: OpContext) -> tuple[float, ...]:
+def _target(context: OpContext, x: int) -> Target:
+    shape = context.shape_of(x)
     if context.opset >= 9:
-        known = known_floats(context, context.operand(1))
-        if known is None:
-            raise Unsupported("scales that are computed at run time")
-        return known
+        return target_of_scales(context, shape, context.operand(1))
     value = context.attributes.get("scales")
-    floats = tuple(item for item in value if isinstance(item, float)) if isinstance(value, tuple) else ()
-    return floats
+    scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
+    if len(scales) != len(shape) or not all(scale > 0 for scale in scales):
+        raise OpTypeError(f"{len(shape)} scales > 0", str(scales))
+    return Target([scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales)
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, scales = context.operand(0), _scales(context)
-    rank = context.rank_of(x)
-    if len(scales) != rank or not all(scale > 0 for scale in scales):
-        raise OpTypeError(f"{rank} scales > 0", str(scales))
-    sizes = [scaled_size(size, scale) for size, scale in zip(context.shape_of(x), scales, strict=True)]
-    roi = (0.0,) * (2 * rank)
-    return (resample(context, x, range(rank), sizes, scales, roi=roi, coordinates="asymmetric"),)
+    x = context.operand(0)
+    axes = range(context.rank_of(x))
+    return (resample(context, x, axes, _target(context, x), roi=None, coordinates="asymmetric"),)
 
 
 OP = OnnxOp("Upsample", _translate, 7)

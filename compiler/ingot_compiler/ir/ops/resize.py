@@ -1,8 +1,9 @@
-"""``resize(x){axes, sizes, scales, mode, coordinates, ..}``: resample along some axes (ONNX Resize-19).
+"""``resize(x[, scales, roi]){axes, sizes, scales, mode, coordinates, ..}``: resample along some axes (ONNX Resize-19).
 
 In: any tensor for ``nearest``, floats otherwise. ``sizes`` are the new sizes of ``axes``; ``scales`` the factors, 0.0
-where the factor is new size / old size. Out: x's element type. ``roi`` holds the starts, then the ends, for
-``tf_crop_and_resize``. Not done here: ``keep_aspect_ratio_policy`` (the frontend), lowering.
+where the factor is new size / old size. f64 vectors as operands take the place of the attributes ``scales`` and ``roi``
+(starts, then ends, for ``tf_crop_and_resize``). Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the
+frontend), lowering.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from ingot_compiler.ir.typing_rules import (
     require,
     require_attributes,
     require_dtype,
-    require_operands,
     require_sizes,
 )
 
@@ -49,7 +49,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
         attributes, "antialias", "axes", "coordinates", "cubic_coefficient", "exclude_outside", "extrapolation_value",
         "mode", "nearest_mode", "roi", "scales", "sizes",
     )  # fmt: skip
-    require_operands(types, 1)
+    require(len(types) in (1, 3), "one or three operands", len(types))
     mode = attribute_str(attributes, "mode", ("nearest", "linear", "cubic"))
     attribute_str(attributes, "coordinates", COORDINATES)
     attribute_str(attributes, "nearest_mode", NEAREST_MODES)
@@ -63,7 +63,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     scales, roi = _floats(attributes, "scales"), _floats(attributes, "roi")
     require(len(sizes) == len(scales) == len(axes), "one size and one scale per axis", (sizes, scales))
     require(len(roi) == 2 * len(axes), "a start and an end per axis", roi)
-    require(not antialias or all(scale > 0 for scale in scales), "known scales for antialias", scales)
+    known = len(types) > 1 or all(scale > 0 for scale in scales)
+    require(not antialias or known, "known scales for antialias", scales)
+    for vector, count in zip(types[1:], (len(axes), 2 * len(axes)), strict=False):
+        require(vector == TensorType("f64", (count,)), f"f64[{count}]", vector)
     require_sizes(sizes, "sizes")
     shape = list(types[0].shape)
     for axis, size in zip(axes, sizes, strict=True):
@@ -141,6 +144,9 @@ def _taps(attributes: Attributes, where: Array, scale: float, size: int) -> tupl
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x = operands[0]
+    if len(operands) > 1:
+        given = {name: tuple(map(float, values)) for name, values in zip(("scales", "roi"), operands[1:], strict=True)}
+        attributes = {**attributes, **given}
     nearest = attributes["mode"] == "nearest"
     result = x if nearest else widen(x)
     outside: Array = np.zeros((1,) * x.ndim, np.bool_)
@@ -150,8 +156,10 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         index, weight = _taps(attributes, where, scale, size)
         along = [-1 if other == axis else 1 for other in range(x.ndim)]
         parts = [np.take(result, index[:, tap], axis) for tap in range(index.shape[1])]
-        result = parts[0] if nearest else np.asarray(
-            sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts))
+        result = (
+            parts[0]
+            if nearest
+            else np.asarray(sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts)))
         )
         outside = outside | ((where < 0) | (where > size - 1)).reshape(along)
     if attributes["coordinates"] == "tf_crop_and_resize":

@@ -95,7 +95,7 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous rows."""
     result = fuser.types[node.results[0]]
     if result.dtype not in FLOATS:
         leaves = [fuser.leaf(operand) for operand in node.operands]
@@ -105,7 +105,7 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     a = _converted(fuser, index, node.operands[0], dtype)
     b = node.operands[1]
     a_leaf = a, fuser.contiguous(a)
-    if fuser.is_constant(b) and fuser.types[b].rank == 2:  # noqa: PLR2004
+    if fuser.is_constant(b) and fuser.types[b].rank == 2:
         rows = dim_product(fuser.types[a].shape[:-1])
         width = panel_width(rows, result.shape[-1], fuser.target, dtype)
         packed, stored = fuser.constant(packing.pack_matrix(packing.cast_to(fuser.expression(b), dtype), width))

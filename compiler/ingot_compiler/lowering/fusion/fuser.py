@@ -166,7 +166,9 @@ class Fuser:
             return range(kind.rank)
         for leaf, stored in deferred.leaves:
             same = self.types[leaf].shape == kind.shape
-            if same and all(size == 1 or stride != 0 for size, stride in zip(kind.shape, stored.view.strides, strict=True)):
+            if same and all(
+                size == 1 or stride != 0 for size, stride in zip(kind.shape, stored.view.strides, strict=True)
+            ):
                 return storage_order(stored.view, kind.shape)
         return range(kind.rank)
 
@@ -182,6 +184,8 @@ class Fuser:
         self.images[value] = place, halo
 
     def _emit(self, value: int, deferred: Deferred, place: Stored) -> None:
+        if self.types[value].element_count == 0:
+            return  # nothing to write
         nodes = tuple(self.nodes[index] for index in deferred.nodes)
         operands: dict[int, Operand] = {}
         for leaf, stored in deferred.leaves:
@@ -276,7 +280,7 @@ class Fuser:
             return deferred
         same = self.types[value].shape == shape
         single = self.uses.get(value, 0) == 1
-        small = len(deferred.nodes) < FUSED_NODES_MAX and (same or len(deferred.nodes) <= 2)  # noqa: PLR2004
+        small = len(deferred.nodes) < FUSED_NODES_MAX and (same or len(deferred.nodes) <= 2)
         followed = same and anchor_allowed and deferred.kind not in BARE
         fits = followed if deferred.anchored else small
         return deferred if single and fits else None

@@ -87,7 +87,7 @@ def concat(fuser: Fuser, node: Node) -> None:
 def _lies_channels_last(fuser: Fuser, node: Node) -> bool:
     """Whether the first operand is an image whose channels lie together."""
     first = node.operands[0]
-    if fuser.types[first].rank < 3:  # noqa: PLR2004
+    if fuser.types[first].rank < 3:
         return False
     deferred = fuser.deferred.get(first)
     if deferred is not None and deferred.anchored:

@@ -30,7 +30,9 @@ def lower_argument_reduce(group: Group, target: Target) -> LoopProgram:
         return Load(buffers.number(x), space.offset(x.view))
 
     function = "max" if anchor.op == "argmax" else "min"
-    extreme = Reduce("extreme", "max" if function == "max" else "min", "i", shape[axis], dtype, (), load("i"), lanes=True)
+    extreme = Reduce(
+        "extreme", "max" if function == "max" else "min", "i", shape[axis], dtype, (), load("i"), lanes=True
+    )
     found: Value = Apply("equal", (load("j"), Local("extreme", dtype)), "bool")
     if dtype in ("f16", "bf16", "f32", "f64"):
         found = Apply("logical_or", (found, Apply("isnan", (load("j"),), "bool")), "bool")

@@ -201,9 +201,7 @@ def _batch_offset(operand: Operand, batch: tuple[Dim, ...]) -> Dim:
     own = operand.type.shape[:-2]
     missing = len(batch) - len(own)
     strides: list[Dim] = [0] * missing
-    strides += [
-        0 if size == 1 else stride for size, stride in zip(own, operand.view.strides[:-2], strict=True)
-    ]
+    strides += [0 if size == 1 else stride for size, stride in zip(own, operand.view.strides[:-2], strict=True)]
     return operand.view.offset + flat_offset(symbol("g"), batch, strides)
 
 

@@ -3,75 +3,126 @@
 In: a group anchored by ``group_norm``. Out: its loop program: units are (image, group). Not done here: fusion before it.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
-from ingot_compiler.lowering.loops import Apply, Constant, For, FromIndex, Let, Load, Local, LoopProgram, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Constant,
+    For,
+    FromIndex,
+    Let,
+    Load,
+    Local,
+    LoopProgram,
+    Reduce,
+    Statement,
+    Store,
+    Value,
+)
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupNorm:
+    """The unit's geometry: ``channels`` of one group from ``first`` on, at all ``positions`` of one image."""
+
+    group: Group
+    buffers: GroupBuffers
+    operands: tuple[Operand, Operand, Operand]
+    groups: int
+    channels: Dim
+    positions: Dim
+    dtype: DType
+
+    def apply(self, function: str, *arguments: Value) -> Value:
+        """An operation in the tensor's dtype."""
+        return Apply(function, arguments, self.dtype)
+
+    def channel(self, variable: str) -> Dim:
+        """The channel that counts ``variable`` within the group."""
+        return dim_mul(dim_mod(symbol("p"), self.groups), self.channels) + symbol(variable)
+
+    def space(self, channel: str, position: str) -> Space:
+        """A point of the image."""
+        shape = self.operands[0].type.shape
+        image = Run((0,), dim_floordiv(symbol("p"), self.groups))
+        spatial = Run(tuple(range(2, len(shape))), symbol(position))
+        return Space(shape, (image, Run((1,), self.channel(channel)), spatial))
+
+    def load(self, channel: str, position: str) -> Value:
+        """Element of the image."""
+        x = self.operands[0]
+        return Load(self.buffers.number(x), self.space(channel, position).offset(x.view))
+
+    def parameter(self, number: int, channel: str) -> Value:
+        """Scale (1) or bias (2) of a channel."""
+        operand = self.operands[number]
+        index = operand.view.offset + dim_mul(self.channel(channel), operand.view.strides[0])
+        return Load(self.buffers.number(operand), index)
+
+    def axes(self, name: str) -> list[tuple[str, Dim]]:
+        """Loop variables, outermost first: the axis that lies together is innermost, so that lanes run along it."""
+        order = [(f"{name}_s", self.positions), (f"{name}_c", self.channels)]
+        return order if self.operands[0].view.strides[1] == 1 else order[::-1]
+
+    def total(self, name: str, value: Value) -> Reduce:
+        """``name = sum of value`` over the unit."""
+        return nested_reduce(name, "sum", self.axes(name), self.dtype, ((), value), lanes=True)
 
 
 def lower_group_norm(group: Group, target: Target) -> LoopProgram:
     """Sum, sum of squared deviations, then one pass that stores."""
     del target
     anchor = group.nodes[group.anchor]
-    types = dict(group.types)
     operands = {operand.value: operand for operand in group.operands}
     x, scale, bias = (operands[value] for value in anchor.operands)
-    count_groups, epsilon = anchor.attribute("groups"), anchor.attribute("epsilon")
-    assert isinstance(count_groups, int)
-    assert isinstance(epsilon, float)
+    groups = anchor.attribute("groups")
+    assert isinstance(groups, int)
     shape = x.type.shape
-    spatial = tuple(range(2, len(shape)))
-    channels = dim_floordiv(shape[1], count_groups)
-    positions = dim_product(tuple(shape[axis] for axis in spatial))
-    image = dim_floordiv(symbol("p"), count_groups)
-    first = dim_mul(dim_mod(symbol("p"), count_groups), channels)
-    dtype = types[anchor.results[0]].dtype
-    buffers = GroupBuffers(group)
+    channels, positions = dim_floordiv(shape[1], groups), dim_product(shape[2:])
+    dtype = dict(group.types)[anchor.results[0]].dtype
+    norm = _GroupNorm(group, GroupBuffers(group), (x, scale, bias), groups, channels, positions, dtype)
+    body = (*_statistics(norm), _normalise(norm))
+    return finish_program(norm.buffers, body, dim_mul(shape[0], groups), grain_for(dim_mul(channels, positions)))
 
-    def space(channel: str, position: str) -> Space:
-        runs = (Run((0,), image), Run((1,), first + symbol(channel)), Run(spatial, symbol(position)))
-        return Space(shape, runs)
 
-    def load(channel: str, position: str) -> Value:
-        return Load(buffers.number(x), space(channel, position).offset(x.view))
-
-    # The axis that lies together is innermost, so that lanes run along it.
-    channels_inner = x.view.strides[1] == 1
-
-    def axes(name: str) -> list[tuple[str, Dim]]:
-        order = [(f"{name}_s", positions), (f"{name}_c", channels)]
-        return order if channels_inner else order[::-1]
-
-    def apply(function: str, *arguments: Value) -> Value:
-        return Apply(function, arguments, dtype)
-
-    size = FromIndex(dim_mul(channels, positions), dtype)
-    total = nested_reduce("total", "sum", axes("total"), dtype, ((), load("total_c", "total_s")), lanes=True)
-    mean = Local("mean", dtype)
-    deviation = apply("sub", load("squares_c", "squares_s"), mean)
-    squares = nested_reduce(
-        "squares", "sum", axes("squares"), dtype, ((), apply("mul", deviation, deviation)), lanes=True
+def _statistics(norm: _GroupNorm) -> tuple[Statement, ...]:
+    """``mean`` and ``inverse``, the reciprocal of the deviation."""
+    epsilon = norm.group.nodes[norm.group.anchor].attribute("epsilon")
+    assert isinstance(epsilon, float)
+    size = FromIndex(dim_mul(norm.channels, norm.positions), norm.dtype)
+    deviation = norm.apply("sub", norm.load("squares_c", "squares_s"), Local("mean", norm.dtype))
+    variance = norm.apply("div", Local("squares", norm.dtype), size)
+    spread = norm.apply("sqrt", norm.apply("add", variance, Constant(epsilon, norm.dtype)))
+    return (
+        norm.total("total", norm.load("total_c", "total_s")),
+        Let("mean", norm.apply("div", Local("total", norm.dtype), size)),
+        norm.total("squares", norm.apply("mul", deviation, deviation)),
+        Let("inverse", norm.apply("reciprocal", spread)),
     )
-    variance = apply("div", Local("squares", dtype), size)
-    inverse = apply("reciprocal", apply("sqrt", apply("add", variance, Constant(epsilon, dtype))))
-    at = space("c", "s")
-    channel = first + symbol("c")
 
-    def parameter(position: int) -> Value:
-        operand = (x, scale, bias)[position]
-        return Load(buffers.number(operand), operand.view.offset + dim_mul(channel, operand.view.strides[0]))
 
-    scaled = apply("mul", apply("mul", apply("sub", load("c", "s"), mean), Local("inverse", dtype)), parameter(1))
-    elements = Elements(group, buffers)
-    elements.given[anchor.results[0]] = elements.let(apply("add", scaled, parameter(2)), dtype)
+def _normalise(norm: _GroupNorm) -> For:
+    """Scale, shift, whatever is fused behind, store."""
+    group = norm.group
+    at = norm.space("c", "s")
+    centred = norm.apply("sub", norm.load("c", "s"), Local("mean", norm.dtype))
+    scaled = norm.apply("mul", norm.apply("mul", centred, Local("inverse", norm.dtype)), norm.parameter(1, "c"))
+    elements = Elements(group, norm.buffers)
+    shifted = elements.let(norm.apply("add", scaled, norm.parameter(2, "c")), norm.dtype)
+    elements.given[group.nodes[group.anchor].results[0]] = shifted
     result = group.results[0]
     value = elements.value(result.value, at)
-    store = Store(buffers.number(result), at.offset_of(result.view, result.type.shape), value)
-    inner, outer = (("c", channels), ("s", positions)) if channels_inner else (("s", positions), ("c", channels))
-    loop = For(outer[0], outer[1], "serial", (For(inner[0], inner[1], "vector", (*elements.take(), store)),))
-    body = (total, Let("mean", apply("div", Local("total", dtype), size)), squares, Let("inverse", inverse), loop)
-    return finish_program(buffers, body, dim_mul(shape[0], count_groups), grain_for(dim_mul(channels, positions)))
+    store = Store(norm.buffers.number(result), at.offset_of(result.view, result.type.shape), value)
+    (outer, outer_extent), (inner, inner_extent) = norm.axes("")
+    lanes = For(inner[1:], inner_extent, "vector", (*elements.take(), store))
+    return For(outer[1:], outer_extent, "serial", (lanes,))

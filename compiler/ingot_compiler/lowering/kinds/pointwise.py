@@ -48,8 +48,9 @@ def lower_pointwise(group: Group, target: Target) -> LoopProgram:
     elements = Elements(group, buffers)
     value = elements.value(result.value, space)
     body = (*elements.take(), Store(buffers.number(result), space.offset(result.view), value))
-    kind = "vector" if loops.inner else "serial"  # one element needs no lanes
-    return finish_program(buffers, (For("j", length, kind, body),), extent, grain_for(length))
+    # A single element needs no lanes.
+    loop = For("j", length, "vector", body) if loops.inner else For("j", length, "serial", body)
+    return finish_program(buffers, (loop,), extent, grain_for(length))
 
 
 def _block_length(total: Dim, unit: Dim) -> Dim:

@@ -77,7 +77,9 @@ def lower_pool(group: Group, target: Target) -> LoopProgram:
     body: tuple[Statement, ...] = (reduce, *elements.take(), store)
     columns = For("x", shape[-1], "serial", (For("c", shape[1], "vector", body),))
     units = dim_product(tuple(shape[axis] for axis in outer_axes))
-    work = dim_mul(dim_mul(shape[-1], shape[1]), dim_product(tuple(typical(k) for k in attribute_ints(anchor, "kernel"))))
+    work = dim_mul(
+        dim_mul(shape[-1], shape[1]), dim_product(tuple(typical(k) for k in attribute_ints(anchor, "kernel")))
+    )
     return finish_program(buffers, (columns,), units, grain_for(work))
 
 

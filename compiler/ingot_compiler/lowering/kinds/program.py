@@ -29,7 +29,7 @@ def finish_program(
 
 def typical(dim: Dim) -> int:
     """A plausible size for cost decisions: symbols count as 64."""
-    value = substitute(dim, {name: TYPICAL_SYMBOL for name in symbols_of(dim)})
+    value = substitute(dim, dict.fromkeys(symbols_of(dim), TYPICAL_SYMBOL))
     assert isinstance(value, int)
     return value
 

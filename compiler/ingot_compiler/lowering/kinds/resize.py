@@ -1,7 +1,7 @@
 """Resampling: indices and weights once per row and column, elements that lie together in lanes.
 
 In: a group anchored by ``resize``, with elementwise followers. Out: its loop program: units are outer positions.
-Not done here: coordinates of a run-time region of interest (the frontend reports it).
+Not done here: deciding sizes and scales (the frontend).
 
 Coordinates are computed in f64. Up to sixteen taps are written out; more (antialias) are nested sums.
 """
@@ -52,7 +52,7 @@ class _Axis:
     base: Dim
     coordinate: Value
     size: Dim
-    count: int
+    count: Dim
     weights: tuple[Value, ...]
 
 
@@ -61,7 +61,8 @@ class _Resize:
 
     def __init__(self, group: Group) -> None:
         self.node: Node = group.nodes[group.anchor]
-        self.x: Operand = next(operand for operand in group.operands if operand.value == self.node.operands[0])
+        operands = {operand.value: operand for operand in group.operands}
+        self.x, *self.vectors = (operands[value] for value in self.node.operands)
         self.buffers = GroupBuffers(group)
         self.elements = Elements(group, self.buffers)
         self.axes = attribute_ints(self.node, "axes")
@@ -83,13 +84,36 @@ class _Resize:
         assert not isinstance(value, (str, float, tuple))
         return value
 
+    def later(self, vector: int, position: int) -> Value:
+        """An entry of the scales (0) or of the region (1) that are operands."""
+        operand = self.vectors[vector]
+        return self.elements.load(operand, point(operand.type.shape, (position,)))
+
+    def scale(self, position: int) -> Value:
+        """The factor of an axis."""
+        factor = self._number("scales", position)
+        if self.vectors:
+            return self.later(0, position)
+        new, size = self._new_size(position), self.x.type.shape[self.axes[position]]
+        return _c(factor) if factor else _f("div", FromIndex(new, "f64"), FromIndex(size, "f64"))
+
+    def shrink(self, position: int) -> Value | None:
+        """The factor that widens an antialias filter; None for a filter of its own width."""
+        return _f("min", self.scale(position), _c(1)) if self.node.attribute("antialias") else None
+
+    def region(self, position: int) -> tuple[Value, Value]:
+        """Start and end of an axis's region of interest, as fractions."""
+        if self.vectors:
+            return self.later(1, position), self.later(1, position + len(self.axes))
+        return _c(self._number("roi", position)), _c(self._number("roi", position + len(self.axes)))
+
     def coordinate(self, position: int, index: Dim) -> Value:
         """Where the result's ``index`` along an axis lies in x."""
         size = FromIndex(self.x.type.shape[self.axes[position]], "f64")
         new = FromIndex(self._new_size(position), "f64")
-        factor = self._number("scales", position)
-        scale: Value = _c(factor) if factor else _f("div", new, size)
-        length: Value = _f("mul", scale, size) if factor else new
+        scale = self.scale(position)
+        from_sizes = not self.vectors and not self._number("scales", position)
+        length: Value = new if from_sizes else _f("mul", scale, size)
         where: Value = FromIndex(index, "f64")
         last = _f("sub", size, _c(1))
         step = _f("max", _f("sub", length, _c(1)), _c(1e-300))
@@ -100,10 +124,10 @@ class _Resize:
         if mode == "align_corners":
             return _f("select", single, _c(0), _f("div", _f("mul", where, last), step))
         if mode == "tf_crop_and_resize":
-            start, end = self._number("roi", position), self._number("roi", position + len(self.axes))
-            middle = _f("mul", _c(0.5 * (start + end)), last)
-            along = _f("div", _f("mul", _f("mul", where, _c(end - start)), last), step)
-            return _f("select", single, middle, _f("add", along, _f("mul", _c(start), last)))
+            start, end = self.region(position)
+            middle = _f("mul", _f("mul", _c(0.5), _f("add", start, end)), last)
+            along = _f("div", _f("mul", _f("mul", where, _f("sub", end, start)), last), step)
+            return _f("select", single, middle, _f("add", along, _f("mul", start, last)))
         centred = _f("sub", _f("div", _f("add", where, _c(0.5)), scale), _c(0.5))
         if mode == "pytorch_half_pixel":
             return _f("select", single, _c(0), centred)
@@ -125,11 +149,12 @@ class _Resize:
             nearest = Apply("cast", (self._nearest(where),), "i64")
             return _Axis(elements.let_index(nearest), where, size, 1, ())
         assert isinstance(mode, str)
-        first, count = tap_count(mode, self._number("scales", position), bool(self.node.attribute("antialias")))
+        first, count = self.taps(mode, position)
         base = elements.let_index(Apply("cast", (_f("floor", where),), "i64")) + first
         found = _Axis(base, where, size, count, ())
         if self.is_summed:
             return found
+        assert isinstance(count, int)
         weights = [self.weight(found, position, base + tap) for tap in range(count)]
         if self.is_normalised:
             weights = [elements.let(weight, "f64") for weight in weights]
@@ -140,6 +165,16 @@ class _Resize:
             weights = [_f("div", weight, total) for weight in weights]
         named = tuple(elements.let(self.narrowed(weight), self.compute) for weight in weights)
         return _Axis(base, where, size, count, named)
+
+    def taps(self, mode: str, position: int) -> tuple[Dim, Dim]:
+        """First tap relative to the floor of the coordinate, and their number."""
+        shrink = self.shrink(position)
+        factor = self._number("scales", position)
+        if shrink is None or not self.vectors:
+            return tap_count(mode, factor, shrink is not None)
+        reach = _c({"linear": -1.0, "cubic": -2.0}[mode])
+        first = self.elements.let_index(Apply("cast", (_f("floor", _f("div", reach, shrink)),), "i64")) + 1
+        return first, 2 - 2 * first
 
     @property
     def compute(self) -> DType:
@@ -161,6 +196,8 @@ class _Resize:
         mode = self.node.attribute("mode")
         assert isinstance(mode, str)
         antialias = bool(self.node.attribute("antialias"))
+        if antialias and self.vectors:
+            return True
         counts = [tap_count(mode, self._number("scales", i), antialias)[1] for i in range(len(self.axes))]
         total = 1
         for count in counts:
@@ -176,8 +213,9 @@ class _Resize:
 
     def weight(self, axis: _Axis, position: int, index: Dim) -> Value:
         """The weight of x's ``index`` before normalisation."""
-        scale = min(self._number("scales", position), 1.0) if self.node.attribute("antialias") else 1.0
-        distance = _f("abs", _f("mul", _f("sub", FromIndex(index, "f64"), axis.coordinate), _c(scale)))
+        shrink = self.shrink(position)
+        offset = _f("sub", FromIndex(index, "f64"), axis.coordinate)
+        distance = _f("abs", offset if shrink is None else _f("mul", offset, shrink))
         if self.node.attribute("mode") == "linear":
             weight = _f("max", _f("sub", _c(1), distance), _c(0))
         else:
@@ -218,9 +256,9 @@ class _Resize:
             return self._load(where, chosen, axes)
         axis, rest = order[0], order[1:]
         total: Value | None = None
-        for tap in range(axes[axis].count):
+        for tap, weight in enumerate(axes[axis].weights):
             inner = self._written_out(axes, where, rest, {**chosen, axis: axes[axis].base + tap})
-            term = Apply("mul", (axes[axis].weights[tap], inner), self.compute)
+            term = Apply("mul", (weight, inner), self.compute)
             total = term if total is None else Apply("add", (total, term), self.compute)
         assert total is not None
         return total
@@ -258,7 +296,9 @@ class _Resize:
             outside = Apply("logical_or", (outside, test), "bool")
         number = self.node.attribute("extrapolation_value")
         assert isinstance(number, float)
-        fill = Constant(number if self.dtype in FLOATS else int(number), self.compute if self.dtype in FLOATS else self.dtype)
+        fill = Constant(
+            number if self.dtype in FLOATS else int(number), self.compute if self.dtype in FLOATS else self.dtype
+        )
         return Apply("select", (outside, fill, value), fill.dtype)
 
 

@@ -128,7 +128,9 @@ def _log_softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tupl
     return statements, element
 
 
-def _norm(row: _Row, *, centred: bool) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
+def _norm(
+    row: _Row, *, centred: bool
+) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
     count = FromIndex(row.extent, row.dtype)
     epsilon = row.anchor.attribute("epsilon")
     assert isinstance(epsilon, float)
@@ -142,7 +144,10 @@ def _norm(row: _Row, *, centred: bool) -> tuple[tuple[Statement, ...], Callable[
 
     statements: list[Statement] = []
     if centred:
-        statements += [row.reduce("total", "sum", lambda x: x), Let("mean", row.apply("div", row.local("total"), count))]
+        statements += [
+            row.reduce("total", "sum", lambda x: x),
+            Let("mean", row.apply("div", row.local("total"), count)),
+        ]
     statements.append(row.reduce("squares", "sum", square))
     variance = row.apply("add", row.apply("div", row.local("squares"), count), Constant(epsilon, row.dtype))
     statements.append(Let("inverse", row.apply("reciprocal", row.apply("sqrt", variance))))

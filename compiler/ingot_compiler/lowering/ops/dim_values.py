@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def element(elements: Elements, node: Node, space: Space) -> Value:
     """``values[index]`` as a chain of selects."""
+    del elements
     values = node.attribute("values")
     assert isinstance(values, tuple)
     index = space.index(0)

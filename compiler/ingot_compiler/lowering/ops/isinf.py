@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def element(elements: Elements, node: Node, space: Space) -> Value:
-    """x == inf or x == -inf, as far as the attributes ask."""
+    """X == inf or x == -inf, as far as the attributes ask."""
     operand = elements.value(node.operands[0], space)
     dtype = elements.dtype(node.operands[0])
     tests = [

@@ -36,7 +36,7 @@ def _source_index(mode: str, index: Dim, extent: Dim) -> Dim:
 
 
 def element(elements: Elements, node: Node, space: Space) -> Value:
-    """x at the index moved by ``before``; outside, the pad value or the index that ``mode`` gives."""
+    """X at the index moved by ``before``; outside, the pad value or the index that ``mode`` gives."""
     data = elements.operand(node, 0)
     mode = node.attribute("mode")
     before, after = node.attribute("before"), node.attribute("after")

@@ -1,0 +1,69 @@
+"""Writes docs/coverage.md: which backend cases of the ``onnx`` package pass, by op.
+
+In: cases and their outcomes. Out: the page. Not done here: running cases.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+import onnx
+from tests.conformance.cases import KINDS, Case
+from tests.conformance.run_case import CATEGORIES, Outcome
+
+PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs", "coverage.md")
+_HEAD = """\
+# Coverage
+
+What of ONNX goes through, by the backend cases of the `onnx` package {version}: each is compiled to a saved bundle, run by
+the loader alone and compared with the case's own tolerance. Written by `python tests/conformance/run.py --write-coverage`.
+
+*refused*: at compile time, with node, op and reason (exit code 3). *wrong*: another answer. *error*: any other error.
+The cases behind the numbers that are not *pass* are in `tests/conformance/known_failures.txt`, each with its reason.
+"""
+
+
+def page(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> str:
+    """Return the whole page."""
+    kinds: dict[str, list[Outcome]] = {kind: [] for kind in KINDS}
+    ops: dict[str, list[Outcome]] = {}
+    for name, outcome in outcomes.items():
+        kinds[cases[name].kind].append(outcome)
+        if cases[name].kind == "node":
+            ops.setdefault(cases[name].op, []).append(outcome)
+    parts = [_HEAD.format(version=onnx.__version__), "## Totals\n", *_table("kind", kinds)]
+    parts += ["\n## Node cases by op\n", *_table("op", dict(sorted(ops.items())), reasons=True)]
+    return "\n".join(parts) + "\n"
+
+
+def write(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> None:
+    """Write the page."""
+    with open(PATH, "w", encoding="utf-8") as file:
+        file.write(page(cases, outcomes))
+
+
+def _table(what: str, rows: Mapping[str, Sequence[Outcome]], *, reasons: bool = False) -> list[str]:
+    head = [what, "cases", *CATEGORIES, *(["why not"] if reasons else [])]
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    for name, outcomes in rows.items():
+        counts = collections.Counter(outcome.category for outcome in outcomes)
+        cells = [name, str(len(outcomes)), *(str(counts[category] or "") for category in CATEGORIES)]
+        lines.append(f"| {' | '.join([*cells, *([_reason(outcomes)] if reasons else [])])} |")
+    return lines
+
+
+def _reason(outcomes: Sequence[Outcome]) -> str:
+    """Name the most frequent reason."""
+    reasons = collections.Counter(reason_of(outcome) for outcome in outcomes if outcome.category != "pass")
+    return min(reasons.items(), key=lambda item: (-item[1], item[0]))[0].replace("|", "/") if reasons else ""
+
+
+def reason_of(outcome: Outcome) -> str:
+    """Shorten a detail to what cases have in common: no names of nodes, no numbers of elements."""
+    if outcome.category != "refused":
+        return outcome.detail.split(";")[0][:100]
+    first = outcome.detail.split(" | ")[0]
+    return re.sub(r"^(node|input|output|tensor|value) '[^']*'[^:]*: ", "", first)[:140]

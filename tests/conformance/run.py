@@ -1,0 +1,77 @@
+"""Command: run backend cases of the ``onnx`` package and report; ``python tests/conformance/run.py --help``.
+
+In: kinds, patterns. Out: a report, ``--json`` results, ``--write-coverage`` docs/coverage.md, ``--prune`` a shorter list of
+known failures. Not done here: judging (``test_backend_cases``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import fnmatch
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+if ROOT not in sys.path:
+    sys.path.insert(0, ROOT)  # started as a file: test helpers are imported as tests.*
+
+from tests.conformance import coverage, known_failures  # noqa: E402
+from tests.conformance.cases import KINDS, Case, collect  # noqa: E402
+from tests.conformance.run_case import CATEGORIES, Outcome, run_case  # noqa: E402
+from tests.conformance.workers import Result, run_forked  # noqa: E402
+
+LIMIT_SECONDS = 60.0
+
+
+def run_all(cases: Mapping[str, Case], workers: int = 2, limit_seconds: float = LIMIT_SECONDS) -> dict[str, Outcome]:
+    """Run ``cases`` in forked processes; return the outcomes sorted by name."""
+
+    def work(name: str) -> Result:
+        outcome = run_case(cases[name])
+        return {"category": outcome.category, "detail": outcome.detail}
+
+    done: dict[str, Outcome] = {}
+    for name, result in run_forked(list(cases), work, workers, limit_seconds):
+        done[name] = Outcome(result["category"], result["detail"])
+    return dict(sorted(done.items()))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; exit 0 when the known failures are exactly those that failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--modules", nargs="*", default=(), help="modules of node cases, all where not given")
+    parser.add_argument("--match", default="*", help="a pattern over KIND/NAME")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--json", help="write {name: [category, detail]} here")
+    parser.add_argument("--write-coverage", action="store_true", help="write docs/coverage.md (needs all cases)")
+    parser.add_argument("--prune", action="store_true", help="drop what passes from known_failures.txt")
+    options = parser.parse_args(arguments)
+    started = time.monotonic()
+    cases = {
+        name: case
+        for name, case in collect(options.kinds, options.modules).items()
+        if fnmatch.fnmatchcase(name, options.match)
+    }
+    outcomes = run_all(cases, options.workers)
+    counts = collections.Counter(outcome.category for outcome in outcomes.values())
+    print(f"{len(outcomes)} cases, {time.monotonic() - started:.0f} s: ", end="")
+    print(", ".join(f"{category} {counts[category]}" for category in CATEGORIES))
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({name: [outcome.category, outcome.detail] for name, outcome in outcomes.items()}, file, indent=1)
+    if options.prune:
+        known_failures.prune(outcomes)
+    if options.write_coverage:
+        coverage.write(cases, outcomes)
+    problems = known_failures.compare(outcomes)
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
