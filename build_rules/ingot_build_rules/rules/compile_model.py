@@ -38,7 +38,7 @@ from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import IngotError
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
-from ingot_compiler.lowering.fused import FusedGraph, Group
+from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import MemoryPlan
 from ingot_compiler.placement.place import PlacedGraph
@@ -195,7 +195,7 @@ class TargetBuild:
     @functools.cached_property
     def groups(self) -> tuple[Group, ...]:
         """The steps that are kernels, in order."""
-        return tuple(step for step in self.fused.steps if isinstance(step, Group))
+        return groups_of(self.fused)
 
     @functools.cached_property
     def programs(self) -> tuple[LoopProgram, ...]:

@@ -55,7 +55,7 @@ class _Scope:
         for ordinal, node in enumerate(nodes, first):
             if any(operand not in self.values for operand in node.reads() if operand != ABSENT):
                 missing = _missing_result(self.model, nodes, first, node, self.values, self.findings)
-                self.findings += [missing] if missing else []
+                self.findings.extend([missing] if missing else [])
                 continue
             context = self._context(ordinal, node, used)
             try:
