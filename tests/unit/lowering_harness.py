@@ -26,7 +26,7 @@ from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, SymbolRead
+from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, SymbolRead, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
 from ingot_compiler.lowering.plan_memory import MemoryPlan, plan_memory
@@ -89,7 +89,7 @@ def compile_graph(graph: Graph, target: Target = BEST, *, passes: bool = True) -
     """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     fused = fuse(place(optimized, HOST_ALONE), target)
-    programs = tuple(lower(step, target) for step in fused.steps if isinstance(step, Group))
+    programs = tuple(lower(step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)
 
 

@@ -55,7 +55,8 @@ class Translation:
     def fresh_symbols(self, count: int) -> tuple[str, ...]:
         """Names that no other size of the graph or of a region has."""
         self.symbol_count += count
-        return tuple(f"r{number}" for number in range(self.symbol_count - count, self.symbol_count))
+        # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their variables.
+        return tuple(f"size{number}" for number in range(self.symbol_count - count, self.symbol_count))
 
     def bytes_of(self, digest: str) -> memoryview:
         """The bytes of a constant of the model or of a function body."""

@@ -41,8 +41,9 @@ def _steps(
     graph: Graph, inputs: Sequence[Array], read: ConstantReader, values: dict[int, Array]
 ) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """Run node by node, with the live values in ``values``."""
+    bindings = bind_symbols(graph, inputs)
     values.update(zip(graph.inputs, inputs, strict=True))
-    return _steps_with(graph, bind_symbols(graph, inputs), read, values)
+    return _steps_with(graph, bindings, read, values)
 
 
 def _steps_with(
