@@ -15,6 +15,7 @@ from tests.conformance.cases import KINDS, Case
 from tests.conformance.run_case import CATEGORIES, Outcome
 
 PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs", "coverage.md")
+_REASON_MAX = 140
 _HEAD = """\
 # Coverage
 
@@ -45,6 +46,12 @@ def write(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> None:
         file.write(page(cases, outcomes))
 
 
+def is_current(cases: Mapping[str, Case], outcomes: Mapping[str, Outcome]) -> bool:
+    """Whether the page on disk says this."""
+    with open(PATH, encoding="utf-8") as file:
+        return file.read() == page(cases, outcomes)
+
+
 def _table(what: str, rows: Mapping[str, Sequence[Outcome]], *, reasons: bool = False) -> list[str]:
     head = [what, "cases", *CATEGORIES, *(["why not"] if reasons else [])]
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
@@ -62,8 +69,10 @@ def _reason(outcomes: Sequence[Outcome]) -> str:
 
 
 def reason_of(outcome: Outcome) -> str:
-    """Shorten a detail to what cases have in common: no names of nodes, no numbers of elements."""
+    """Shorten a detail to what cases have in common: no names of nodes, no opsets, no numbers of elements."""
     if outcome.category != "refused":
-        return outcome.detail.split(";")[0][:100]
+        return outcome.detail.split(";")[0][:_REASON_MAX]
     first = outcome.detail.split(" | ")[0]
-    return re.sub(r"^(node|input|output|tensor|value) '[^']*'[^:]*: ", "", first)[:140]
+    reason = re.sub(r"^(node|input|output|tensor|value|initializer) '[^']*'[^:]*: ", "", first)
+    reason = re.sub(r"^(op \w+), domain ([\w.]+), opset \d+(, dtype \w+)?", r"\1 (\2)", reason).replace(" (ai.onnx):", ":")
+    return reason[:_REASON_MAX]

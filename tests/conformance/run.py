@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import collections
 import fnmatch
+import hashlib
 import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 if ROOT not in sys.path:
@@ -40,15 +41,23 @@ def run_all(cases: Mapping[str, Case], workers: int = 2, limit_seconds: float = 
     return dict(sorted(done.items()))
 
 
+def sample(names: Iterable[str], count: int | None) -> list[str]:
+    """Choose ``count`` names, the same on every machine, spread over all; all of them for None."""
+    chosen = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:count]
+    return sorted(chosen)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run; exit 0 when the known failures are exactly those that failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--modules", nargs="*", default=(), help="modules of node cases, all where not given")
     parser.add_argument("--match", default="*", help="a pattern over KIND/NAME")
+    parser.add_argument("--sample", type=int, help="run only so many, always the same")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", help="write {name: [category, detail]} here")
     parser.add_argument("--write-coverage", action="store_true", help="write docs/coverage.md (needs all cases)")
+    parser.add_argument("--check-coverage", action="store_true", help="docs/coverage.md must say what was found")
     parser.add_argument("--prune", action="store_true", help="drop what passes from known_failures.txt")
     options = parser.parse_args(arguments)
     started = time.monotonic()
@@ -57,6 +66,7 @@ def main(arguments: Sequence[str]) -> int:
         for name, case in collect(options.kinds, options.modules).items()
         if fnmatch.fnmatchcase(name, options.match)
     }
+    cases = {name: cases[name] for name in sample(cases, options.sample)}
     outcomes = run_all(cases, options.workers)
     counts = collections.Counter(outcome.category for outcome in outcomes.values())
     print(f"{len(outcomes)} cases, {time.monotonic() - started:.0f} s: ", end="")
@@ -69,6 +79,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.write_coverage:
         coverage.write(cases, outcomes)
     problems = known_failures.compare(outcomes)
+    if options.check_coverage and not coverage.is_current(cases, outcomes):
+        problems.append("docs/coverage.md says something else: write it with --write-coverage")
     print("\n".join(problems))
     return 1 if problems else 0
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
-from tests.conformance.run_case import Array, MemoryStore, no_external
+from tests.unit.frontend_harness import Array, MemoryStore, no_external
 
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.imported import ImportedModel

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from tests.conformance.run_case import MemoryStore
 from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain, value
+from tests.unit.frontend_harness import MemoryStore
 
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.frontend.import_model import import_model

@@ -122,7 +122,7 @@ def test_negative_dimension_of_a_tensor() -> None:
 def test_everything_unsupported_is_listed_at_once() -> None:
     """One error, exit code 3: every node with op, domain, opset, dtype and reason."""
     nodes = [
-        helper.make_node("NonMaxSuppression", ["x", "x"], ["a"], "boxes"),
+        helper.make_node("Multinomial", ["x"], ["a"], "random"),
         helper.make_node("Relu", ["x"], ["b"], "fine"),
         helper.make_node("Fancy", ["x"], ["c"], "own", domain="com.example"),
         helper.make_node("Relux", ["x"], ["d"], "misspelled"),
@@ -136,7 +136,7 @@ def test_everything_unsupported_is_listed_at_once() -> None:
     assert error.exit_code == 3
     assert error.why.splitlines()[1:] == [
         "    input 's': dtype string: an input type that Ingot has not",
-        "    node 'boxes': op NonMaxSuppression, domain ai.onnx, opset 20, dtype f32: no translation",
+        "    node 'random': op Multinomial, domain ai.onnx, opset 20, dtype f32: no translation",
         "    node 'own': op Fancy, domain com.example, opset 3, dtype f32: no translation for an op of this domain",
         "    node 'misspelled': op Relux, domain ai.onnx, opset 20, dtype f32: ONNX has no such op; did you mean Relu?",
     ]

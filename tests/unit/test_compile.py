@@ -110,7 +110,7 @@ def test_variants_share_constants(bundle: Path) -> None:
 
 
 def test_a_symbolic_size_stays_symbolic() -> None:
-    """One bundle runs every batch; the symbol has the user's name, and ``shapes`` fixes it."""
+    """One bundle runs every batch; the symbol has the user's name."""
     model = two_layers(batch="batch")
     session = ingot_runtime.load(ingot.compile(model).to_bytes())
     assert session.inputs[0].shape == ("batch", 20)
@@ -118,8 +118,21 @@ def test_a_symbolic_size_stays_symbolic() -> None:
     for batch in (1, 5, 64, 0):
         x = some_input(batch)
         np.testing.assert_allclose(session.run({"x": x})["y"], expected(model, x), rtol=1e-5, atol=1e-5)
-    fixed = ingot_runtime.load(ingot.compile(model, shapes={"x": [4, 20]}).to_bytes())
-    assert fixed.inputs[0].shape == (4, 20)
+
+
+def test_a_special_size_runs_beside_the_general_one() -> None:
+    """``shapes`` adds kernels for one size; every size still runs, and both ways give the same bits, aot and vm."""
+    model = two_layers(batch="batch")
+    general = ingot_runtime.load(ingot.compile(model).to_bytes())
+    both = ingot.compile(model, shapes={"x": [4, 20]})
+    assert len(both.text("fused")) > len(ingot.compile(model).text("fused"))
+    data = both.to_bytes()
+    for executor in ("aot", "vm"):
+        session = ingot_runtime.load(data, executor=executor)
+        assert session.inputs[0].shape == ("batch", 20)
+        for batch in (4, 5, 1, 0):
+            x = some_input(batch)
+            assert session.run({"x": x})["y"].tobytes() == general.run({"x": x})["y"].tobytes()
 
 
 _COMPILE = """

@@ -38,6 +38,8 @@ from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import IngotError
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+from ingot_compiler.ir.specialise import specialise
+from ingot_compiler.lowering.alternatives import with_special
 from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import MemoryPlan
@@ -82,6 +84,15 @@ class CompiledModel:
     def placed(self) -> PlacedGraph:
         """Stage 5."""
         return self.need(PLACE, PlaceInputs(self.optimized, HOST_ALONE))
+
+    @functools.cached_property
+    def special(self) -> PlacedGraph | None:
+        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
+        sizes = dict(self.imported.sizes)
+        if not sizes:
+            return None
+        optimized = self.need(OPTIMIZE, OptimizeInputs(specialise(self.graph, sizes)))
+        return self.need(PLACE, PlaceInputs(optimized, HOST_ALONE))
 
     @functools.cached_property
     def target_builds(self) -> tuple[TargetBuild, ...]:
@@ -189,8 +200,13 @@ class TargetBuild:
 
     @functools.cached_property
     def fused(self) -> FusedGraph:
-        """Stage 6."""
-        return self._compiled.need(FUSE, FuseInputs(self._compiled.placed, self.target))
+        """Stage 6; with ``--shape``, the special way beside the general one."""
+        compiled = self._compiled
+        general = compiled.need(FUSE, FuseInputs(compiled.placed, self.target))
+        if compiled.special is None:
+            return general
+        special = compiled.need(FUSE, FuseInputs(compiled.special, self.target))
+        return with_special(general, special, compiled.imported.sizes)
 
     @functools.cached_property
     def groups(self) -> tuple[Group, ...]:

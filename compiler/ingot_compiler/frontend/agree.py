@@ -58,9 +58,16 @@ def _target(dims: Sequence[Dim]) -> tuple[Dim, bool]:
         return (numbers[0] if numbers else 1), False
     target, equal = different[0], True
     for dim in different[1:]:
-        related = not set(symbols_of(target)).isdisjoint(symbols_of(dim))
-        target, equal = (simpler(target, dim), equal) if related else (dim_max(target, dim), False)
+        equal = equal and _must_be_equal(target, dim)
+        target = simpler(target, dim) if equal else dim_max(target, dim)
     return target, equal
+
+
+def _must_be_equal(left: Dim, right: Dim) -> bool:
+    """Whether one symbol is behind both; a maximum of one with another size came from broadcasting, and may go on so."""
+    if set(symbols_of(left)).isdisjoint(symbols_of(right)):
+        return False
+    return not any("max(" in format_dim(size) and dim_max(left, right) == size for size in (left, right))
 
 
 def _broadcast_claim(head: Shape, targets: Sequence[tuple[Dim, bool]], tail: Shape) -> Claim | None:

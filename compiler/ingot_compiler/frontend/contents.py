@@ -376,7 +376,7 @@ _CASTS: dict[DType, Callable[..., Element]] = {
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[..., Element]] = {
     "add": _add, "sub": _dims(_difference), "mul": _multiply, "div": _dims(_truncating_div), "mod": _dims(dim_mod),
-    "min": _min, "max": _max, "neg": _negative, "abs": _absolute, 
+    "min": _min, "max": _max, "neg": _negative, "abs": _absolute,
     "floor": _whole_only, "ceil": _whole_only, "round": _whole_only,
     "equal": _dims(_equal), "less": _dims(_less), "less_equal": _dims(_less_equal),
     "logical_and": _and, "logical_or": _or, "logical_not": _not, "select": _select,

@@ -62,9 +62,7 @@ class _Expansion:
     opsets: Mapping[str, int]
     translate_node: TranslateNode
 
-    def translate(
-        self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: dict[str, int | None]
-    ) -> None:
+    def translate(self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: dict[str, int | None]) -> None:
         """Translate nodes in order; ``environment`` gets their results."""
         context = self.context
         wanted_names = {name for node in nodes for name in names_read(node)} | set(outputs)
@@ -133,9 +131,7 @@ def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     return node, types
 
 
-def _attributes(
-    context: OpContext, node: NodeProto, body: FunctionProto
-) -> dict[str, ImportedAttribute | RegionBody]:
+def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dict[str, ImportedAttribute | RegionBody]:
     """Attributes of a node of the body; references take the op's own value, or the body's default."""
     defaults = {attribute.name: attribute for attribute in body.attribute_proto}
     schema_defaults = {

@@ -136,7 +136,7 @@ class _Importer:
         nodes = sort_nodes(graph)
         constants = {tensor.name for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in constants]
-        types, symbols = input_types(inputs, shapes, self.findings)
+        typed = input_types(inputs, shapes, self.findings)
         self.outer_node_count = len(nodes)
         self._check(nodes)
         self._check_sparse(graph)
@@ -148,14 +148,15 @@ class _Importer:
         raise_unsupported(self.findings, graph.name)
         used = {canonical_domain(node.domain) for node in _all_nodes(nodes)} | {""}
         model = ImportedModel(
-            types, initializers, imported,
+            typed.types, initializers, imported,
             tuple(self.ordinals[value.name] for value in graph.output),
             tuple(map(_declared, graph.output)),
             tuple(sorted((domain, version) for domain, version in self.opsets.items() if domain in used)),
+            typed.sizes,
         )  # fmt: skip
         pairs = (*((name, node.op_type) for name, node in zip(names, nodes, strict=True)), *self.inner_nodes)
         outputs = tuple(value.name for value in graph.output)
-        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, symbols)
+        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, typed.symbols)
 
     def _name(self, names: Iterable[str]) -> None:
         """Give the next ordinals."""

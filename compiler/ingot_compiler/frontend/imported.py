@@ -80,6 +80,7 @@ class ImportedModel:
     outputs: tuple[int, ...]
     declared: tuple[DeclaredType, ...]  # one per output
     opsets: tuple[tuple[str, int], ...]  # sorted by domain
+    sizes: tuple[tuple[str, int], ...] = ()  # what ``--shape`` binds: (symbol, size)
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""
@@ -96,6 +97,8 @@ def _lines(model: ImportedModel) -> Iterator[str]:
     yield f"imported(opset {opsets}) {{"
     for ordinal, tensor in enumerate(model.inputs):
         yield f"  input %{ordinal}: {tensor}"
+    for name, size in model.sizes:
+        yield f"  special {name} = {size}"
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         yield f"  initializer %{ordinal}: {_attribute(constant)}"
     for ordinal, node in enumerate(model.nodes):

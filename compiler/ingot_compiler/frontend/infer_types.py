@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 from ingot_compiler.frontend.context import OpContext, RegionBody, Translation, Unsupported
 from ingot_compiler.frontend.findings import Finding, raise_unsupported
-from ingot_compiler.frontend.imported import ABSENT, DeclaredType, ImportedModel, ImportedNode, ImportedRegion
+from ingot_compiler.frontend.imported import (
+    ABSENT,
+    DeclaredType,
+    ImportedAttribute,
+    ImportedModel,
+    ImportedNode,
+    ImportedRegion,
+)
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -71,7 +78,7 @@ class _Scope:
     def _context(self, ordinal: int, node: ImportedNode, used: set[int]) -> OpContext:
         operands = tuple(None if operand == ABSENT else self.values[operand] for operand in node.operands)
         wanted = tuple(result != ABSENT and result in used for result in node.results)
-        attributes = {
+        attributes: dict[str, ImportedAttribute | RegionBody] = {
             name: self._body(value) if isinstance(value, ImportedRegion) else value for name, value in node.attributes
         }
         opset = self.model.opset(node.domain)
@@ -138,9 +145,7 @@ def _missing_result(
     refused = {finding.node for finding in findings}
     for maker, other in enumerate(nodes, first):
         lacking = [
-            position
-            for position, result in enumerate(other.results)
-            if result in node.reads() and result not in values
+            position for position, result in enumerate(other.results) if result in node.reads() and result not in values
         ]
         translated = other.results[0] in values
         if lacking and translated and f"node #{maker}" not in refused:

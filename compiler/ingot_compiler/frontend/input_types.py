@@ -1,12 +1,14 @@
 """Types of graph inputs: the file's dimensions, the user's sizes (``--shape``), canonical symbols.
 
-In: ``ValueInfoProto`` of each input and the sizes the user gave. Out: ``TensorType`` with symbols s0, s1, .. by first
-appearance, and what the user calls each. Not done here: other tensors' shapes (``infer_types``).
+In: ``ValueInfoProto`` of each input and the sizes the user gave. Out: ``InputTypes`` with symbols s0, s1, .. by first
+appearance, what the user calls each, and which of them the user's sizes bind. Not done here: other tensors' shapes
+(``infer_types``), binding the sizes (``ir/specialise``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from onnx import TensorShapeProto, ValueInfoProto
 
@@ -20,10 +22,17 @@ from ingot_compiler.ir.types import TensorType
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def input_types(
-    inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[Finding]
-) -> tuple[tuple[TensorType, ...], tuple[tuple[str, str], ...]]:
-    """Types of all inputs, and (canonical symbol, user's name) pairs; unsupported inputs go to ``findings``."""
+@dataclass(frozen=True, slots=True)
+class InputTypes:
+    """``types`` of all inputs; ``symbols``: (canonical symbol, user's name); ``sizes``: (canonical symbol, ``--shape``)."""
+
+    types: tuple[TensorType, ...]
+    symbols: tuple[tuple[str, str], ...]
+    sizes: tuple[tuple[str, int], ...]
+
+
+def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[Finding]) -> InputTypes:
+    """Types of all inputs; unsupported inputs go to ``findings``."""
     _check_names(inputs, shapes)
     sizes = _given_sizes(inputs, shapes)
     symbols: dict[str, str] = {}
@@ -40,8 +49,12 @@ def input_types(
             reason = "its number of dimensions is not given; give --shape"
             findings.append(Finding(f"input {value.name!r}", "", "", 0, dtype, reason))
             continue
-        types.append(TensorType(dtype, _shape(value, shapes.get(value.name), sizes, symbols)))
-    return tuple(types), tuple((canonical, user) for user, canonical in symbols.items())
+        types.append(TensorType(dtype, _shape(value, shapes.get(value.name), symbols)))
+    return InputTypes(
+        tuple(types),
+        tuple((canonical, user) for user, canonical in symbols.items()),
+        tuple((canonical, sizes[user]) for user, canonical in symbols.items() if user in sizes),
+    )
 
 
 def _type_name(value: ValueInfoProto) -> str:
@@ -63,7 +76,7 @@ def _dims(value: ValueInfoProto) -> Sequence[TensorShapeProto.Dimension]:
 
 
 def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, int]:
-    """User's dimension name -> size, from all ``--shape`` options together."""
+    """User's name of an open dimension -> size, from all ``--shape`` options together."""
     sizes: dict[str, int] = {}
     for value in inputs:
         given = shapes.get(value.name)
@@ -75,11 +88,17 @@ def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, 
                 "a shape contradicts the model", where, f"expected {len(dims)} sizes, got {len(given)}", _DO
             )
         for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
-            expected = sizes.setdefault(dim.dim_param, size) if dim.dim_param else _fixed(dim)
+            fixed = _fixed(dim) if not dim.dim_param else None
+            expected = sizes.setdefault(_user_name(value, axis), size) if fixed is None else fixed
             if size < 0 or expected not in (None, size):
                 why = f"expected {'a size >= 0' if size < 0 else expected} for dimension {axis}, got {size}"
                 raise UserError("a shape contradicts the model", where, why, _DO)
     return sizes
+
+
+def _user_name(value: ValueInfoProto, axis: int) -> str:
+    """What to call an open dimension."""
+    return _dims(value)[axis].dim_param or f"{value.name}.{axis}"
 
 
 def _fixed(dim: TensorShapeProto.Dimension) -> int | None:
@@ -87,15 +106,13 @@ def _fixed(dim: TensorShapeProto.Dimension) -> int | None:
     return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else None
 
 
-def _shape(
-    value: ValueInfoProto, given: tuple[int, ...] | None, sizes: Mapping[str, int], symbols: dict[str, str]
-) -> tuple[Dim, ...]:
-    if given is not None:
+def _shape(value: ValueInfoProto, given: tuple[int, ...] | None, symbols: dict[str, str]) -> tuple[Dim, ...]:
+    if given is not None and not value.type.tensor_type.HasField("shape"):
         return given
     shape: list[Dim] = []
     for axis, dim in enumerate(_dims(value)):
-        fixed = _fixed(dim) if not dim.dim_param else sizes.get(dim.dim_param)
-        name = dim.dim_param or f"{value.name}.{axis}"
+        fixed = _fixed(dim) if not dim.dim_param else None
+        name = _user_name(value, axis)
         shape.append(fixed if fixed is not None else symbol(symbols.setdefault(name, f"s{len(symbols)}")))
     if len(shape) > RANK_MAX:
         raise ModelError(

@@ -35,8 +35,9 @@ def _steps(span: Dim, step: int) -> Dim:
 def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | None:
     if not _sign(start) or not _sign(end):
         return None
+    # A stop below 0 gives no element, clamped or not.
     infinite = isinstance(end, int) and end >= _INFINITE
-    stop = size if infinite else minimum(end, size) if _sign(end) > 0 else at_least(dim_add(size, end), 0)
+    stop = size if infinite else minimum(end, size) if _sign(end) > 0 else dim_add(size, end)
     if _sign(start) > 0:
         # A start behind the end gives no element, and then it does not matter; numbers are clamped all the same.
         first = min(start, size) if isinstance(start, int) and isinstance(size, int) else start

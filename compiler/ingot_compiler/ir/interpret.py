@@ -7,7 +7,7 @@ machines).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
 from ingot_compiler.ir.types import TensorType
 
+Settle = Callable[[int, tuple[Array, ...], Mapping[str, int]], tuple[Array, ...]]
+"""(node index, its results, the symbols known so far) -> what the nodes after it read in their place."""
+
 
 def interpret(graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> tuple[Array, ...]:
     """The outputs for ``inputs``; UserError when an input's element type or shape contradicts the graph."""
@@ -31,23 +34,31 @@ def interpret(graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> tu
 
 
 def interpret_values(
-    graph: Graph, inputs: Sequence[Array], read: ConstantReader
+    graph: Graph, inputs: Sequence[Array], read: ConstantReader, settle: Settle | None = None
 ) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """Yield (node index, results) for every node in order; a value is let go after its last use."""
-    return _steps(graph, inputs, read, {})
+    return _steps(graph, inputs, read, {}, settle)
 
 
 def _steps(
-    graph: Graph, inputs: Sequence[Array], read: ConstantReader, values: dict[int, Array]
+    graph: Graph,
+    inputs: Sequence[Array],
+    read: ConstantReader,
+    values: dict[int, Array],
+    settle: Settle | None = None,
 ) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """Run node by node, with the live values in ``values``."""
     bindings = bind_symbols(graph, inputs)
     values.update(zip(graph.inputs, inputs, strict=True))
-    return _steps_with(graph, bindings, read, values)
+    return _steps_with(graph, bindings, read, values, settle)
 
 
 def _steps_with(
-    graph: Graph, bindings: dict[str, int], read: ConstantReader, values: dict[int, Array]
+    graph: Graph,
+    bindings: dict[str, int],
+    read: ConstantReader,
+    values: dict[int, Array],
+    settle: Settle | None = None,
 ) -> Iterator[tuple[int, tuple[Array, ...]]]:
     dying = _dying(graph)
     for index, node in enumerate(graph.nodes):
@@ -58,7 +69,9 @@ def _steps_with(
             results = _run(graph, index, operands, bindings, read)
         for result, array in zip(node.results, results, strict=True):
             _check(index, node, graph.types[result], array, bindings)
-            values[result] = array
+        if settle is not None:
+            results = settle(index, results, bindings)
+        values.update(zip(node.results, results, strict=True))
         for value in dying.get(index, ()):
             del values[value]
         yield index, results

@@ -60,7 +60,9 @@ def _stacked(rows: Sequence[Array], kind: TensorType, bindings: Mapping[str, int
         return np.zeros((0, *(_size(dim, bindings) for dim in kind.shape[1:])), STORAGE_DTYPES[kind.dtype])
     if len({row.shape for row in rows}) > 1:
         shapes = ", ".join(str(list(row.shape)) for row in rows)
-        raise ModelError("the iterations of a loop give results of different sizes", "loop", f"expected one, got {shapes}")
+        raise ModelError(
+            "the iterations of a loop give results of different sizes", "loop", f"expected one, got {shapes}"
+        )
     return np.stack(rows)
 
 

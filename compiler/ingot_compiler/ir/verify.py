@@ -169,15 +169,17 @@ def _check_node(graph: Graph, node: Node, path: Path, known: set[int]) -> Iterat
 
 def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
     declared = tuple(graph.types[result] for result in node.results)
-    op, operands, attributes = OPS_BY_NAME[node.op], [graph.types[item] for item in node.operands], dict(node.attributes)
+    op, operands, attributes = (
+        OPS_BY_NAME[node.op],
+        [graph.types[item] for item in node.operands],
+        dict(node.attributes),
+    )
     if bool(node.regions) != (op.infer_regions is not None):
         yield Problem(path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions)))
         return
     try:
         inferred = (
-            op.infer_regions(operands, attributes, node.regions)
-            if op.infer_regions
-            else op.infer(operands, attributes)
+            op.infer_regions(operands, attributes, node.regions) if op.infer_regions else op.infer(operands, attributes)
         )
     except OpTypeError as error:
         yield Problem(path, node.op, error.expected, error.got)

@@ -169,6 +169,15 @@ def symbols_set(steps: Sequence[Step]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Special:
+    """Steps from ``first_step`` on are another way to run the model, for the sizes (symbol, value) given; those before
+    it work for any size."""
+
+    first_step: int
+    sizes: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FusedGraph:
     """Stage 6: everything that runs, in order, and where it reads and writes.
 
@@ -181,3 +190,4 @@ class FusedGraph:
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
     constants: tuple[Graph, ...]
+    special: Special | None = None

@@ -6,7 +6,7 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
@@ -18,6 +18,7 @@ from ingot_compiler.lowering.fused import (
     IfStep,
     LoopStep,
     Requirement,
+    Special,
     Step,
     SymbolRead,
     SymbolSet,
@@ -109,7 +110,13 @@ class _Assembler:
     def resolved(self) -> tuple[Instruction, ...]:
         """The instructions, with positions in the place of labels."""
         return tuple(
-            (code, tuple(self.labels[item] if kind == "l" and isinstance(item, int) else item for kind, item in zip(operand_kinds(code), operands, strict=True)))
+            (
+                code,
+                tuple(
+                    self.labels[item] if kind == "l" and isinstance(item, int) else item
+                    for kind, item in zip(operand_kinds(code), operands, strict=True)
+                ),
+            )
             for code, operands in self.instructions
         )
 
@@ -137,7 +144,9 @@ class _StepEmitter:
         self.launches = list(zip(programs, kernel_indices, strict=True))
         self.hoisted = hoisted  # requirements that were checked before
         self.late_outputs = _late_outputs(out, fused)
-        explicit = {item for step in all_steps(fused.steps) if isinstance(step, Grow) for item in (step.buffer, step.spare)}
+        explicit = {
+            item for step in all_steps(fused.steps) if isinstance(step, Grow) for item in (step.buffer, step.spare)
+        }
         # Step -> buffers that it is the first to write, of a size that was only just read.
         self.first_written: dict[int, list[Placement]] = {}
         for placement in plan.placements:
@@ -281,10 +290,34 @@ def build_program(
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
     steps = _StepEmitter(out, fused, programs, kernel_indices, plan, hoisted)
-    steps.emit(fused.steps)
-    _finish_late_outputs(out, fused)
-    out.emit("return")
+
+    def run(part: Sequence[Step]) -> None:
+        steps.emit(part)
+        _finish_late_outputs(out, fused, part)
+        out.emit("return")
+
+    if fused.special is None:
+        run(fused.steps)
+    else:
+        _choose(out, fused.special, run, fused.steps)
     return Program(out.resolved(), out.register_count, len(fused.buffers), tuple(out.messages))
+
+
+def _choose(out: _Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
+    """``if every size is the special one: the special steps; else: the general ones``."""
+    matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in special.sizes]
+    condition = matches[0]
+    for other in matches[1:]:
+        condition = out.binary("mul", condition, other)
+    general, named = out.label(), out.label()
+    out.emit("branch", condition, named, general)
+    out.place(general)
+    known, symbols = dict(out.known), dict(out.symbols)
+    run(steps[: special.first_step])
+    # What the general steps computed is not there when they are skipped.
+    out.known, out.symbols = known, symbols
+    out.place(named)
+    run(steps[special.first_step :])
 
 
 def _bind_inputs(out: _Assembler, fused: FusedGraph) -> None:
@@ -379,11 +412,12 @@ def _late_outputs(out: _Assembler, fused: FusedGraph) -> set[int]:
     }
 
 
-def _finish_late_outputs(out: _Assembler, fused: FusedGraph) -> None:
-    """Real sizes and addresses of those outputs."""
-    read = symbols_set(fused.steps)
+def _finish_late_outputs(out: _Assembler, fused: FusedGraph, steps: Sequence[Step]) -> None:
+    """Real sizes and addresses of those outputs that ``steps`` write."""
+    read = symbols_set(steps)
+    written = {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
     for buffer, spec in enumerate(fused.buffers):
-        if spec.kind != "output":
+        if spec.kind != "output" or buffer not in written:
             continue
         shape = fused.outputs[spec.index].shape
         if any(name in read for dim in shape for name in symbols_of(dim)):

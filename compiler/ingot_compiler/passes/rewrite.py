@@ -283,7 +283,9 @@ def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorTy
         node,
         operands=tuple(renamed[item] for item in node.operands),
         results=tuple(renamed[item] for item in node.results),
-        regions=tuple(_renumbered_region(region, renamed, types[: renamed[node.results[0]]]) for region in node.regions),
+        regions=tuple(
+            _renumbered_region(region, renamed, types[: renamed[node.results[0]]]) for region in node.regions
+        ),
     )
 
 

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import slice_axis
+from ingot_compiler.frontend.compose import reshape, slice_axis
 from ingot_compiler.frontend.contents import at_least, minimum
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import resolve_pads, span_of, spatial, spatial_count
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
 from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, w = context.operand(0), context.operand(1)
     count = spatial_count(context, x)
+    bias = context.given()[2:]
     strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
     kernel = context.shape_of(w)[2:]
     if len(kernel) != count:
         raise OpTypeError(f"w of rank {count + 2}", str(context.type_of(w)))
-    if context.ints_attribute("kernel_shape", [k for k in kernel if isinstance(k, int)]) != kernel:
-        raise OpTypeError(f"kernel_shape {list(kernel)} as w has", str(context.ints_attribute("kernel_shape")))
+    w, kernel = _with_kernel(context, w)
     if min((*strides, *dilations)) < 1:
         raise OpTypeError("strides and dilations >= 1", str((strides, dilations)))
     spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
@@ -32,11 +32,23 @@ def _translate(context: OpContext) -> Sequence[int]:
     cropped = _crop(context, x, before, after)
     return (
         context.add(
-            "conv", cropped, *context.given()[1:], strides=strides, dilations=dilations,
+            "conv", cropped, w, *bias, strides=strides, dilations=dilations,
             pads_before=tuple(at_least(pad, 0) for pad in before), pads_after=tuple(at_least(pad, 0) for pad in after),
             groups=context.int_attribute("group", 1),
         ),
     )  # fmt: skip
+
+
+def _with_kernel(context: OpContext, w: int) -> tuple[int, tuple[Dim, ...]]:
+    """The weights under the sizes that ``kernel_shape`` promises, where their own are known at run time only."""
+    own = context.shape_of(w)[2:]
+    given = context.ints_attribute("kernel_shape")
+    if given is None:
+        return w, own
+    pairs = zip(given, own, strict=False)
+    if len(given) != len(own) or any(isinstance(size, int) and size != promised for promised, size in pairs):
+        raise OpTypeError(f"kernel_shape [{', '.join(map(format_dim, own))}] as w has", str(list(given)))
+    return reshape(context, w, (*context.shape_of(w)[:2], *given)), given
 
 
 def _crop(context: OpContext, x: int, before: Sequence[Dim], after: Sequence[Dim]) -> int:

@@ -30,39 +30,47 @@ def _translate(context: OpContext) -> Sequence[int]:
         dim_add(dim_mul(dim_add(size, -1), stride), dim_add(span_of(k, dilation), more))
         for size, stride, k, dilation, more in zip(sizes, strides, kernel, dilations, extra, strict=True)
     ]
-    before, after = _pads(context, sizes, full, strides)
-    # Pads below 0 would add to the result: that is what output_padding does.
-    extra = tuple(dim_add(more, at_least(dim_mul(pad, -1), 0)) for more, pad in zip(extra, after, strict=True))
-    if any(isinstance(pad, int) and pad < 0 for pad in before):
-        raise Unsupported("negative pads before an axis")
+    before, after, lacking = _pads(context, sizes, full, strides)
+    extra = tuple(dim_add(more, missing) for more, missing in zip(extra, lacking, strict=True))
     return (
         context.add(
             "conv_transpose", *context.given(), strides=strides, dilations=dilations, pads_before=before,
-            pads_after=tuple(at_least(pad, 0) for pad in after), output_padding=extra,
+            pads_after=after, output_padding=extra,
             groups=context.int_attribute("group", 1),
         ),
     )  # fmt: skip
 
 
-def _pads(
-    context: OpContext, sizes: Sequence[Dim], full: Sequence[Dim], strides: Sequence[int]
-) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    """What is cut off before and after; ``full`` are the sizes without any cut (ONNX ConvTranspose-22, output_shape)."""
+_Pads = tuple[tuple[Dim, ...], tuple[Dim, ...], tuple[Dim, ...]]
+"""(cut off before, cut off after, added after), per spatial axis, all >= 0."""
+
+
+def _pads(context: OpContext, sizes: Sequence[Dim], full: Sequence[Dim], strides: Sequence[int]) -> _Pads:
+    """What to cut; ``full`` are the sizes without any cut (ONNX ConvTranspose-22, "output_shape")."""
     auto_pad = context.string_attribute("auto_pad", "NOTSET", _AUTO_PADS)
     wanted: tuple[Dim, ...] | None = context.ints_attribute("output_shape")
     if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         wanted = tuple(dim_mul(size, stride) for size, stride in zip(sizes, strides, strict=True))
     if wanted is None:
-        pads = context.ints_attribute("pads", [0] * 2 * len(sizes)) if auto_pad == "NOTSET" else (0,) * 2 * len(sizes)
-        if pads is None or len(pads) != 2 * len(sizes):
-            raise OpTypeError(f"{2 * len(sizes)} pads", str(pads))
-        return pads[: len(sizes)], pads[len(sizes) :]
+        return _given_pads(context, len(sizes), auto_pad)
     totals = [dim_add(size, dim_mul(target, -1)) for size, target in zip(full, wanted[-len(sizes) :], strict=True)]
-    halves = tuple(dim_floordiv(at_least(total, 0), 2) for total in totals)
-    others = tuple(dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, halves, strict=True))
-    if auto_pad == "SAME_UPPER" or any(isinstance(total, int) and total < 0 for total in totals):
-        return halves, others
-    return others, halves
+    cut = [at_least(total, 0) for total in totals]
+    halves = tuple(dim_floordiv(total, 2) for total in cut)
+    others = tuple(dim_add(total, dim_mul(half, -1)) for total, half in zip(cut, halves, strict=True))
+    # A wanted size above the full one is filled up behind, as output_padding does.
+    lacking = tuple(at_least(dim_mul(total, -1), 0) for total in totals)
+    return (halves, others, lacking) if auto_pad == "SAME_UPPER" else (others, halves, lacking)
+
+
+def _given_pads(context: OpContext, count: int, auto_pad: str) -> _Pads:
+    """The attribute ``pads``; one below 0 adds behind, before an axis it is not done."""
+    pads = context.ints_attribute("pads", [0] * 2 * count) if auto_pad == "NOTSET" else (0,) * 2 * count
+    if pads is None or len(pads) != 2 * count:
+        raise OpTypeError(f"{2 * count} pads", str(pads))
+    before, after = pads[:count], pads[count:]
+    if any(pad < 0 for pad in before):
+        raise Unsupported("negative pads before an axis")
+    return before, tuple(max(pad, 0) for pad in after), tuple(max(-pad, 0) for pad in after)
 
 
 OP = OnnxOp("ConvTranspose", _translate)

@@ -17,7 +17,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if training is not None and context.known_ints(training) != (0,):
         ratio = context.optional(1)
         contents = None if ratio is None else context.contents(ratio)
-        if contents is None or contents.flat[0] != 0.0:
+        if contents is None or contents.ravel()[:1].tolist() != [0.0]:
             raise Unsupported("training mode, or a mode that is known at run time only")
     if not context.wants(1):
         return (x,)

@@ -136,8 +136,12 @@ def _translate(context: OpContext) -> Sequence[int]:
     axes = _axes(context, context.rank_of(x))
     target = _target(context, x, axes)
     old_form = context.opset == 10
-    coordinates = "asymmetric" if old_form else context.string_attribute(
-        "coordinate_transformation_mode", "half_pixel", (*COORDINATES, "tf_half_pixel_for_nn")
+    coordinates = (
+        "asymmetric"
+        if old_form
+        else context.string_attribute(
+            "coordinate_transformation_mode", "half_pixel", (*COORDINATES, "tf_half_pixel_for_nn")
+        )
     )
     if coordinates == "tf_half_pixel_for_nn":
         raise Unsupported("coordinate_transformation_mode tf_half_pixel_for_nn")

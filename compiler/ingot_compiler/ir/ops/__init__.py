@@ -91,6 +91,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("scatter_elements"),
     _load("scatter_nd"),
     _load("slice"),
+    _load("suppress_overlaps"),
     _load("transpose"),
     # reductions and rows
     _load("argmax"),
@@ -100,6 +101,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("group_norm"),
     _load("layer_norm"),
     _load("log_softmax"),
+    _load("recurrent"),
     _load("reduce"),
     _load("rms_norm"),
     _load("softmax"),

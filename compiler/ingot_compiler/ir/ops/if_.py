@@ -21,12 +21,19 @@ from ingot_compiler.ir.region_rules import (
     visible_sizes,
 )
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import BOOLS, require, require_attributes, require_dtype, require_operands, require_rank
+from ingot_compiler.ir.typing_rules import (
+    BOOLS,
+    require,
+    require_attributes,
+    require_dtype,
+    require_operands,
+    require_rank,
+)
 
 
 def unified(regions: Sequence[Graph]) -> tuple[HoledType, ...]:
     """The results, with holes where the branches differ; OpTypeError when they cannot stand for one another."""
-    require(len(regions) == 2, "two regions", len(regions))  # noqa: PLR2004
+    require(len(regions) == 2, "two regions", len(regions))
     hidden = inner_symbols(regions[0]) | inner_symbols(regions[1])
     first, second = map(output_types, regions)
     require(len(first) == len(second), "as many results in both branches", f"{len(first)} and {len(second)}")

@@ -44,7 +44,9 @@ def loop_results(types: Sequence[TensorType], iterations: Dim | None, body: Grap
     require(len(inputs) == len(types), f"a region of {len(types)} inputs", len(inputs))
     require(tuple(types[:CONTROL]) == _CONTROL_TYPES, "a trip count i64[] and a condition bool[]", _texts(types))
     require(inputs[:CONTROL] == _CONTROL_TYPES, "a region of iteration i64[] and condition bool[]", _texts(inputs))
-    require(output_types(body)[0] == _CONTROL_TYPES[1], "a region that returns a condition bool[]", output_types(body)[0])
+    require(
+        output_types(body)[0] == _CONTROL_TYPES[1], "a region that returns a condition bool[]", output_types(body)[0]
+    )
     carried = len(types) - CONTROL
     require(len(made) >= carried, f"a region that returns {carried} carried values", len(made))
     results: list[HoledType] = []

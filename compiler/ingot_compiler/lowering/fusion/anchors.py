@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.lowering.fusion import packing
 from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
@@ -190,6 +191,40 @@ def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
     fuser.defer_anchor(index, anchor, "conv_transpose", [others[0], packed, *others[1:]])
 
 
+def recurrent(fuser: Fuser, index: int, node: Node) -> None:
+    """Weights in panels where they are constant; the kernel runs at once and has all results, and gates of its own."""
+    names = operand_names(dict(node.attributes))
+    leaves: list[Leaf] = []
+    for name, operand in zip(names, node.operands, strict=True):
+        if name not in ("weights", "candidate"):
+            leaves.append((operand, fuser.contiguous(operand)))
+        elif fuser.is_constant(operand):
+            leaves.append(_recurrent_panels(fuser, node, operand))
+        else:
+            leaves.append((operand, fuser.contiguous(operand)))
+    y = fuser.types[node.results[0]]
+    directions, batch, hidden = y.shape[1:]
+    gates = CELLS[str(node.attribute("cell"))][0]
+    extra = [fuser.new_value(TensorType(y.dtype, (directions, batch, gates * hidden)))]
+    if "candidate" in names:
+        extra.append(fuser.new_value(TensorType(y.dtype, (directions, batch, hidden))))
+    fuser.emit_at_once("recurrent", replace(node, operands=tuple(leaf for leaf, _ in leaves)), leaves, extra)
+
+
+def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
+    """[D, H, columns] in panels of the tile that all products of this layer use."""
+    y = fuser.types[node.results[0]]
+    first = fuser.types[node.operands[1]].shape
+    width = panel_width(y.shape[2], first[2], fuser.target, y.dtype)
+    return fuser.constant(packing.pack_panels(fuser.expression(weights), width))
+
+
+def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
+    """The kernel reads what it writes: it has no followers."""
+    del index
+    fuser.emit_at_once("suppress_overlaps", node, [fuser.leaf(operand) for operand in node.operands], [])
+
+
 def _dims(node: Node, name: str) -> tuple[Dim, ...]:
     value = node.attribute(name)
     assert isinstance(value, tuple)
@@ -209,10 +244,12 @@ ANCHORS: dict[str, AnchorRule] = {
     "log_softmax": rows,
     "matmul": matmul,
     "max_pool": pool,
+    "recurrent": recurrent,
     "reduce": reduce,
     "resize": stored_only("resize"),
     "rms_norm": rows,
     "scatter_elements": scatter("scatter_elements"),
     "scatter_nd": scatter("scatter_nd"),
     "softmax": rows,
+    "suppress_overlaps": suppress_overlaps,
 }

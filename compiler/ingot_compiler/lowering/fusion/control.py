@@ -202,9 +202,7 @@ def _enter_body(fuser: Fuser, region: FlatRegion, counter: str, states: Sequence
         fuser.stored[value] = Stored(buffer, dense_view(fuser.types[value].shape))
 
 
-def _store_row(
-    fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter: Dim, names: frozenset[str]
-) -> None:
+def _store_row(fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter: Dim, names: frozenset[str]) -> None:
     """One element of a collected output, at its row."""
     own = fuser.types[value]
     sizes = [(dim, size) for dim, size in zip(kind.shape[1:], own.shape, strict=True) if _is_name(dim, names)]
@@ -228,7 +226,11 @@ def _store_states(fuser: Fuser, region: FlatRegion, states: Sequence[int]) -> No
         if value != before
     ]
     pairs = zip(region.inputs[CONTROL:], region.outputs[1 : 1 + len(states)], strict=True)
-    sizes = [(dim, size) for before, after in pairs for dim, size in zip(fuser.types[before].shape, fuser.types[after].shape, strict=True)]
+    sizes = [
+        (dim, size)
+        for before, after in pairs
+        for dim, size in zip(fuser.types[before].shape, fuser.types[after].shape, strict=True)
+    ]
     progress = True
     while progress:
         free = next((pair for pair in waiting if _may_overwrite(fuser, *pair, waiting)), None)

@@ -241,6 +241,20 @@ class Fuser:
         group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source)
         self.steps.append(group)
 
+    def emit_at_once(self, kind: str, node: Node, leaves: Sequence[tuple[int, Stored]], extra: Sequence[int]) -> None:
+        """Emit an op of several results, each in a dense buffer; ``extra`` values are its own workspace."""
+        operands = tuple(
+            Operand(leaf, self.types[leaf], stored.buffer, stored.view) for leaf, stored in dict(leaves).items()
+        )
+        results: list[Operand] = []
+        for value in (*node.results, *extra):
+            place = self.workspace(self.types[value], range(self.types[value].rank))
+            self.stored[value] = place
+            results.append(Operand(value, self.types[value], place.buffer, place.view))
+        named = {*(operand.value for operand in operands), *(result.value for result in results)}
+        types = tuple((item, self.types[item]) for item in sorted(named))
+        self.steps.append(Group(kind, (node,), operands, tuple(results), types, 0, node.source))
+
     def copy(self, value: int, place: Stored) -> None:
         """Emit a kernel that copies a stored value to another place."""
         stored = self.where(value)

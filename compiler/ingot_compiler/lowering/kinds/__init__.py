@@ -17,10 +17,12 @@ from ingot_compiler.lowering.kinds.group_norm import lower_group_norm
 from ingot_compiler.lowering.kinds.matmul_integer import lower_matmul_integer
 from ingot_compiler.lowering.kinds.pointwise import lower_pointwise
 from ingot_compiler.lowering.kinds.pool import lower_pool
+from ingot_compiler.lowering.kinds.recurrent import lower_recurrent
 from ingot_compiler.lowering.kinds.reduce import lower_reduce
 from ingot_compiler.lowering.kinds.resize import lower_resize
 from ingot_compiler.lowering.kinds.rows import lower_rows
 from ingot_compiler.lowering.kinds.scatter import lower_scatter_elements, lower_scatter_nd
+from ingot_compiler.lowering.kinds.suppress_overlaps import lower_suppress_overlaps
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.targets.target import Target
 
@@ -37,9 +39,11 @@ KINDS: dict[str, Callable[[Group, Target], LoopProgram]] = {
     "matmul_integer": lower_matmul_integer,
     "pointwise": lower_pointwise,
     "pool": lower_pool,
+    "recurrent": lower_recurrent,
     "reduce": lower_reduce,
     "resize": lower_resize,
     "rows": lower_rows,
     "scatter_elements": lower_scatter_elements,
     "scatter_nd": lower_scatter_nd,
+    "suppress_overlaps": lower_suppress_overlaps,
 }

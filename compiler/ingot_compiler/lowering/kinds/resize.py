@@ -15,7 +15,7 @@ from ingot_compiler.ir.graph import Attribute, Node, attribute_ints
 from ingot_compiler.ir.ops.resize import tap_count
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
-from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,

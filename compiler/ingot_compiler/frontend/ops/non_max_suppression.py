@@ -1,0 +1,68 @@
+"""ONNX NonMaxSuppression: boxes that no better box of their class overlaps.
+
+In: boxes[B, n, 4], scores[B, C, n], limits. Out: i64[count, 3]: batch, class, box; the count is known at run time only. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import broadcast_to, cast, concat, element, full, reshape, slice_axis, transpose
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.selection import order, positions_of_true, split_index
+
+
+def _corners(context: OpContext, boxes: int) -> int:
+    """[B, 4, n]: least and greatest coordinates."""
+    planes = transpose(context, boxes, (0, 2, 1))
+    a, b, c, d = (slice_axis(context, planes, 1, index, 1) for index in range(4))
+    if context.int_attribute("center_point_box", 0):
+        half = context.scalar(context.dtype_of(boxes), 0.5)
+        width, height = context.add("mul", c, half), context.add("mul", d, half)
+        pairs = [(context.add("sub", b, height), context.add("add", b, height))]
+        pairs.append((context.add("sub", a, width), context.add("add", a, width)))
+    else:
+        pairs = [(context.add("min", low, high), context.add("max", low, high)) for low, high in ((a, c), (b, d))]
+    (top, bottom), (left, right) = pairs
+    return concat(context, [top, left, bottom, right], 1)
+
+
+def _scalar(context: OpContext, position: int, dtype: str) -> int:
+    value = context.optional(position)
+    if value is None or context.type_of(value).element_count == 0:
+        return context.scalar("i64" if dtype == "i64" else "f32", 0)
+    flat = reshape(context, value, (1,))
+    return cast(context, element(context, flat, 0), "i64" if dtype == "i64" else "f32")
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    boxes, scores = (cast(context, context.operand(position), "f32") for position in (0, 1))
+    batches, classes, count = context.shape_of(scores)
+    ranked = order(context, scores, largest=True)
+    best = context.add("gather_elements", scores, ranked, axis=2)
+    threshold = context.optional(4)
+    if threshold is not None and context.type_of(threshold).element_count != 0:
+        candidates = context.add("less", _scalar(context, 4, "f32"), best)
+    else:
+        candidates = full(context, "bool", 1, (batches, classes, count))
+    planes = reshape(context, _corners(context, boxes), (batches, 1, 4, count))
+    wide = broadcast_to(context, planes, (batches, classes, 4, count))
+    places = broadcast_to(context, reshape(context, ranked, (batches, classes, 1, count)), (batches, classes, 4, count))
+    ordered = context.add("gather_elements", wide, places, axis=3)
+    rows = batches * classes
+    kept = context.add(
+        "suppress_overlaps", reshape(context, ordered, (rows, 4, count)), reshape(context, candidates, (rows, count)),
+        _scalar(context, 3, "f32"),
+    )  # fmt: skip
+    ordinal = context.add("cumsum", cast(context, kept, "i64"), axis=1, exclusive=False, reverse=False)
+    allowed = context.add("less_equal", ordinal, _scalar(context, 2, "i64"))
+    kept = context.add("logical_and", kept, allowed)
+    found = positions_of_true(context, reshape(context, kept, (rows * count,)))
+    (total,) = context.shape_of(found)
+    batch, class_, _ = split_index(context, found, (batches, classes, count))
+    box = context.add("gather", reshape(context, ranked, (rows * count,)), found, axis=0)
+    return (concat(context, [reshape(context, part, (total, 1)) for part in (batch, class_, box)], 1),)
+
+
+OP = OnnxOp("NonMaxSuppression", _translate)

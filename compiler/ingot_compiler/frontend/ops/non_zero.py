@@ -1,0 +1,27 @@
+"""ONNX NonZero: the indices of elements that are not 0.
+
+In: any tensor. Out: i64[rank, count], the count known at run time only. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import as_vector, concat, reshape, slice_axis
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.selection import is_true, positions_of_true, split_index
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    shape = context.shape_of(x)
+    found = positions_of_true(context, is_true(context, as_vector(context, x)))
+    (count,) = context.shape_of(found)
+    if not shape:
+        return (reshape(context, slice_axis(context, found, 0, 0, 0), (0, count)),)
+    rows = [reshape(context, part, (1, count)) for part in split_index(context, found, shape)]
+    return (concat(context, rows, 0),)
+
+
+OP = OnnxOp("NonZero", _translate)

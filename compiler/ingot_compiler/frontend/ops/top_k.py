@@ -1,0 +1,42 @@
+"""ONNX TopK: the largest or smallest elements along an axis, sorted.
+
+In: a tensor and K, known or computed at run time. Out: values and i64 positions. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import cast, slice_axis, transpose
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.selection import order
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _count(context: OpContext) -> Dim:
+    if context.opset < 10:
+        return context.int_attribute("k", 1)
+    (count,) = context.read_dims(cast(context, context.operand(1), "i64"))
+    return count
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    rank = context.rank_of(x)
+    axis = context.axis(context.int_attribute("axis", -1), rank)
+    count, size = _count(context), context.shape_of(x)[axis]
+    if isinstance(count, int) and isinstance(size, int) and not 0 <= count <= size:
+        raise OpTypeError(f"K in [0, {size}]", str(count))
+    swap = list(range(rank))
+    swap[axis], swap[-1] = swap[-1], swap[axis]
+    rows = transpose(context, x, swap)
+    places = slice_axis(
+        context, order(context, rows, largest=bool(context.int_attribute("largest", 1))), rank - 1, 0, count
+    )
+    values = context.add("gather_elements", rows, places, axis=rank - 1)
+    return transpose(context, values, swap), transpose(context, places, swap)
+
+
+OP = OnnxOp("TopK", _translate)

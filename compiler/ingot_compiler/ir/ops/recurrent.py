@@ -1,0 +1,155 @@
+"""``recurrent(x, weights, ..){cell, ..}``: an LSTM, GRU or RNN over time (ONNX LSTM-22, GRU-22, RNN-22).
+
+In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D directions, G gates); weights[D, H, G*H];
+initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D, B, H] (lstm), candidate weights[D, H, H]
+(gru without ``linear_before_reset``; ``weights`` then has two gates), recurrent bias[D, H] (gru with it), lengths i64[B]
+(``has_lengths``), peepholes[D, 3*H] (``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H].
+Not done here: the product with the inputs' weights (``matmul``), layouts (the frontend).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.reference_rules import narrow, real, sigmoid, widen
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_bool,
+    attribute_float,
+    attribute_str,
+    require,
+    require_attributes,
+    require_dtype,
+    unify_shapes,
+)
+
+CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
+"""cell -> (gates, activations)."""
+
+_ACTIVATIONS: Mapping[str, Callable[[Array, float, float], Array]] = {
+    "Affine": lambda x, alpha, beta: alpha * x + beta,
+    "Elu": lambda x, alpha, _: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
+    "HardSigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    "LeakyRelu": lambda x, alpha, _: np.where(x < 0, alpha * x, x),
+    "Relu": lambda x, *_: np.maximum(x, 0),
+    "ScaledTanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
+    "Sigmoid": lambda x, *_: sigmoid(x),
+    "Softplus": lambda x, *_: np.logaddexp(x, 0),
+    "Softsign": lambda x, *_: x / (1 + np.abs(x)),
+    "Tanh": lambda x, *_: np.asarray(np.tanh(x)),
+    "ThresholdedRelu": lambda x, alpha, _: np.where(x > alpha, x, 0),
+}
+ACTIVATIONS = tuple(sorted(_ACTIVATIONS))
+
+
+def operand_names(attributes: Attributes) -> tuple[str, ...]:
+    """What each operand is, in order."""
+    names = ["x", "weights", "h"]
+    if attributes["cell"] == "lstm":
+        names.append("c")
+    if attributes["cell"] == "gru":
+        names.append("bias" if attributes["linear_before_reset"] else "candidate")
+    names += ["lengths"] if attributes["has_lengths"] else []
+    return (*names, "peepholes") if attributes["has_peepholes"] else tuple(names)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(
+        attributes, "activations", "alphas", "betas", "cell", "clip", "has_lengths", "has_peepholes", "input_forget",
+        "linear_before_reset", "reverse",
+    )  # fmt: skip
+    cell = attribute_str(attributes, "cell", tuple(CELLS))
+    attribute_float(attributes, "clip")
+    for name in ("has_lengths", "has_peepholes", "input_forget", "linear_before_reset"):
+        attribute_bool(attributes, name)
+    names = operand_names(attributes)
+    require(len(types) == len(names), f"operands {' '.join(names)}", len(types))
+    given = dict(zip(names, types, strict=True))
+    x, weights, h = given["x"], given["weights"], given["h"]
+    require_dtype(x, ("f32", "f64"))
+    require(x.rank == weights.rank == h.rank == 3, "x, weights and h of rank 3", (x, weights, h))
+    require(all(kind.dtype == x.dtype for name, kind in given.items() if name != "lengths"), "one element type", x)
+    directions, hidden = weights.shape[0], weights.shape[1]
+    time, batch, columns = x.shape
+    gates, activations = CELLS[cell]
+    own = 2 if "candidate" in given else gates
+    vectors: dict[str, tuple[object, ...]] = {
+        "weights": (directions, hidden, own * hidden), "h": (directions, batch, hidden), "c": (directions, batch, hidden),
+        "candidate": (directions, hidden, hidden), "bias": (directions, hidden), "lengths": (batch,),
+        "peepholes": (directions, 3 * hidden),
+    }  # fmt: skip
+    require(columns == gates * directions * hidden, f"x[T, B, {gates * directions * hidden}]", x)
+    for name, kind in given.items():
+        if name != "x":
+            unify_shapes(kind.shape, vectors[name], f"shapes of {name}")  # type: ignore[arg-type]
+    for name in ("activations", "alphas", "betas"):
+        value = attributes[name]
+        require(isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value)
+    reverse = attributes["reverse"]
+    require(isinstance(reverse, tuple) and len(reverse) == directions, f"{directions} directions", reverse)
+    state = TensorType(x.dtype, (directions, batch, hidden))
+    y = TensorType(x.dtype, (time, directions, batch, hidden))
+    return (y, state, state) if cell == "lstm" else (y, state)
+
+
+def _activation(attributes: Attributes, position: int) -> Callable[[Array], Array]:
+    names, alphas, betas = (attributes[name] for name in ("activations", "alphas", "betas"))
+    assert isinstance(names, tuple)
+    assert isinstance(alphas, tuple)
+    assert isinstance(betas, tuple)
+    function = _ACTIVATIONS[str(names[position])]
+    alpha, beta = real(alphas[position]), real(betas[position])
+    return lambda x: function(x, alpha, beta)
+
+
+def _step(given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
+    """(new h, new c) of one row: ``x`` are its gates' inputs, ``given`` the operands of its direction."""
+    act = [_activation(attributes, index) for index in range(CELLS[str(attributes["cell"])][1])]
+    size, limit = h.size, real(attributes["clip"]) or np.inf
+
+    def clip(value: Array) -> Array:
+        return np.clip(value, -limit, limit)
+
+    share = h @ given["weights"]
+    if attributes["cell"] == "rnn":
+        return act[0](clip(x + share)), c
+    if attributes["cell"] == "lstm":
+        i, o, f, g = np.split(x + share, 4)
+        p = given.get("peepholes", np.zeros(3 * size))
+        i, f = act[0](clip(i + p[:size] * c)), act[0](clip(f + p[2 * size :] * c))
+        f = 1 - i if attributes["input_forget"] else f
+        cell = f * c + i * act[1](clip(g))
+        return act[0](clip(o + p[size : 2 * size] * cell)) * act[2](cell), cell
+    z, r = act[0](clip(x[:size] + share[:size])), act[0](clip(x[size : 2 * size] + share[size : 2 * size]))
+    if attributes["linear_before_reset"]:
+        new = x[2 * size :] + r * (share[2 * size :] + given["bias"])
+    else:
+        new = x[2 * size :] + (r * h) @ given["candidate"]
+    return (1 - z) * act[1](clip(new)) + z * h, c
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    given = {name: widen(array) for name, array in zip(operand_names(attributes), operands, strict=True)}
+    x, h = given["x"], given["h"].copy()
+    c = given["c"].copy() if "c" in given else np.zeros(h.shape)
+    directions, batch, hidden = h.shape
+    y = np.zeros((len(x), directions, batch, hidden))
+    lengths = given.get("lengths", np.full(batch, len(x)))
+    reverse = attributes["reverse"]
+    assert isinstance(reverse, tuple)
+    for d in range(directions):
+        own = {name: given[name][d] for name in ("weights", "candidate", "bias", "peepholes") if name in given}
+        columns = slice(d * x.shape[2] // directions, (d + 1) * x.shape[2] // directions)
+        for b in range(batch):
+            steps = range(min(max(int(lengths[b]), 0), len(x)))
+            for t in reversed(steps) if reverse[d] else steps:
+                h[d, b], c[d, b] = _step(own, attributes, x[t, b, columns], h[d, b], c[d, b])
+                y[t, d, b] = h[d, b]
+    results = (y, h, c) if attributes["cell"] == "lstm" else (y, h)
+    return tuple(narrow(result, operands[0]) for result in results)
+
+
+OP = CoreOp("recurrent", _infer, _reference)

@@ -1,0 +1,47 @@
+"""``suppress_overlaps(boxes, candidates, threshold)``: which boxes no earlier kept one overlaps (ONNX NonMaxSuppression-11).
+
+In: f32 boxes[R, 4, n] (top, left, bottom, right; best first), bool candidates[R, n], an f32 of rank 0. Out: bool[R, n]:
+candidates whose intersection over union with every kept earlier box of the row is at most the threshold.
+Not done here: sorting, limits on their number (the frontend).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import require, require_attributes, require_operands, unify_shapes
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes)
+    require_operands(types, 3)
+    boxes, candidates, threshold = types
+    require(boxes.dtype == "f32" and boxes.rank == 3 and boxes.shape[1] == 4, "f32 boxes[R, 4, n]", boxes)
+    require(candidates.dtype == "bool" and candidates.rank == 2, "bool candidates[R, n]", candidates)
+    require(threshold == TensorType("f32", ()), "an f32 of rank 0", threshold)
+    unify_shapes(candidates.shape, (boxes.shape[0], boxes.shape[2]), "shapes of boxes and candidates")
+    return (candidates,)
+
+
+def _reference(operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:
+    boxes, candidates, threshold = operands
+    kept: Array = np.zeros(candidates.shape, np.bool_)
+    for row, (top, left, bottom, right) in enumerate(boxes):
+        areas = (bottom - top) * (right - left)
+        for i in np.flatnonzero(candidates[row]):
+            earlier = np.flatnonzero(kept[row, :i])
+            height = np.minimum(bottom[i], bottom[earlier]) - np.maximum(top[i], top[earlier])
+            width = np.minimum(right[i], right[earlier]) - np.maximum(left[i], left[earlier])
+            shared = np.maximum(height, 0) * np.maximum(width, 0)
+            union = areas[i] + areas[earlier] - shared
+            with np.errstate(all="ignore"):
+                overlaps = (shared > 0) & (shared / union > threshold)
+            kept[row, i] = not overlaps.any()
+    return (kept,)
+
+
+OP = CoreOp("suppress_overlaps", _infer, _reference)

@@ -1,0 +1,49 @@
+"""A graph for given sizes: symbols replaced by integers everywhere.
+
+In: a graph, sizes of some of its input symbols. Out: the same graph with those symbols bound. Not done here: choosing
+between the two at run time (``lowering/alternatives``), simplification (``passes``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ingot_compiler.ir.dims import Dim, Sum, substitute
+from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.types import TensorType
+
+
+def specialise(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """Bind symbols; symbols that ``sizes`` does not name stay."""
+    bindings: dict[str, Dim] = dict(sizes)
+    return Graph(
+        graph.inputs,
+        tuple(_node(node, bindings) for node in graph.nodes),
+        graph.outputs,
+        tuple(_type(kind, bindings) for kind in graph.types),
+    )
+
+
+def _node(node: Node, bindings: Mapping[str, Dim]) -> Node:
+    attributes = tuple((name, _attribute(value, bindings)) for name, value in node.attributes)
+    regions = tuple(
+        Graph(
+            region.inputs,
+            tuple(_node(inner, bindings) for inner in region.nodes),
+            region.outputs,
+            tuple(_type(kind, bindings) for kind in region.types),
+        )
+        for region in node.regions
+    )
+    return replace(node, attributes=attributes, regions=regions)
+
+
+def _attribute(value: Attribute, bindings: Mapping[str, Dim]) -> Attribute:
+    if isinstance(value, tuple):
+        return tuple(_attribute(item, bindings) for item in value)
+    return substitute(value, bindings) if isinstance(value, Sum) else value
+
+
+def _type(kind: TensorType, bindings: Mapping[str, Dim]) -> TensorType:
+    return replace(kind, shape=tuple(substitute(dim, bindings) for dim in kind.shape))

@@ -1,0 +1,78 @@
+"""Two ways to run one model: a general one for any size, and one for the sizes that the user named.
+
+In: the fused graphs of both. Out: one fused graph that holds both; ``main`` chooses by the sizes of the call.
+Not done here: making either. Equal constants share a buffer; inputs, outputs and types are the general ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    FusedGraph,
+    Group,
+    Grow,
+    IfStep,
+    LoopStep,
+    Operand,
+    Requirement,
+    Special,
+    Step,
+    SymbolRead,
+    SymbolSet,
+)
+
+
+def with_special(general: FusedGraph, special: FusedGraph, sizes: tuple[tuple[str, int], ...]) -> FusedGraph:
+    """Append ``special``, which holds when every symbol of ``sizes`` has its value."""
+    buffers = list(general.buffers)
+    constants = list(general.constants)
+    numbers: list[int] = []
+    for spec in special.buffers:
+        if spec.kind == "constant":
+            numbers.append(_constant(spec, special, buffers, constants))
+        else:
+            buffers.append(spec)
+            numbers.append(len(buffers) - 1)
+    steps = tuple(_moved(step, numbers) for step in special.steps)
+    return FusedGraph(
+        general.inputs,
+        general.outputs,
+        tuple(buffers),
+        (*general.steps, *steps),
+        tuple(constants),
+        Special(len(general.steps), sizes),
+    )
+
+
+def _constant(spec: BufferSpec, special: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]) -> int:
+    expression = special.constants[spec.index]
+    if expression in constants:
+        position = constants.index(expression)
+        return next(number for number, have in enumerate(buffers) if have.kind == "constant" and have.index == position)
+    constants.append(expression)
+    buffers.append(replace(spec, index=len(constants) - 1))
+    return len(buffers) - 1
+
+
+def _moved(step: Step, numbers: list[int]) -> Step:
+    if isinstance(step, Requirement | SymbolSet):
+        return step
+    if isinstance(step, SymbolRead):
+        return replace(step, buffer=numbers[step.buffer])
+    if isinstance(step, Grow):
+        return replace(step, buffer=numbers[step.buffer], spare=-1 if step.spare < 0 else numbers[step.spare])
+    if isinstance(step, IfStep):
+        parts = (tuple(_moved(inner, numbers) for inner in part) for part in (step.then, step.otherwise))
+        return IfStep(step.condition, *parts)
+    if isinstance(step, LoopStep):
+        body = tuple(_moved(inner, numbers) for inner in step.body)
+        return replace(step, body=body, held=tuple(numbers[buffer] for buffer in step.held))
+
+    def operand(item: Operand) -> Operand:
+        return replace(item, buffer=numbers[item.buffer])
+
+    assert isinstance(step, Group)
+    return replace(step, operands=tuple(map(operand, step.operands)), results=tuple(map(operand, step.results)))

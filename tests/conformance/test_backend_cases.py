@@ -1,0 +1,108 @@
+"""The backend cases of the ``onnx`` package, from a saved bundle by the loader, against the list of known failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.conformance import coverage, known_failures
+from tests.conformance.run_case import Outcome
+
+RUN = Path(__file__).parent / "run.py"
+# Modules of node cases that are quick to collect and touch every kind of kernel, view and refusal.
+MODULES = (
+    "add", "argmax", "attention", "averagepool", "batch_normalization", "cast", "clip", "concat", "conv", "convtranspose", "cumsum",
+    "einsum", "expand", "gather", "gelu", "gemm", "gridsample", "groupnormalization", "layernormalization", "loop", "matmul",
+    "maxpool", "mod", "pad", "pow", "reducesum", "reshape", "resize", "scatternd", "slice", "softmax", "split", "tile",
+    "topk", "transpose", "where",
+)  # fmt: skip
+SAMPLE = 110
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command: it forks, which this process, with its threads, must not."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_a_fixed_sample_of_cases() -> None:
+    """Every case of a fixed sample passes or fails as the list of known failures says."""
+    done = run("--modules", *MODULES, "--sample", str(SAMPLE))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_all_cases(tmp_path: Path) -> None:
+    """Every case passes or is on the list; none is wrong or crashes; every refusal names an op or an element type."""
+    results = tmp_path / "results.json"
+    done = run("--json", str(results), "--check-coverage")
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcomes = json.loads(results.read_text())
+    assert len(outcomes) >= 1884
+    assert [name for name, (category, _) in outcomes.items() if category in ("wrong", "crash", "error")] == []
+    refused = [detail for category, detail in outcomes.values() if category == "refused"]
+    assert [detail for detail in refused if "op " not in detail and "dtype " not in detail] == []
+
+
+def test_the_list_reads_back(tmp_path: Path) -> None:
+    """The list of known failures is sorted as it would be written, and no listed case is wrong or crashes."""
+    known = known_failures.read()
+    copy = tmp_path / "known_failures.txt"
+    known_failures.write(known, str(copy))
+    assert copy.read_text() == Path(known_failures.PATH).read_text()
+    assert {category for category, _ in known.values()} <= {"refused"}
+
+
+def test_the_list_may_only_shrink(tmp_path: Path) -> None:
+    """A listed case that passes, an unlisted one that fails and another kind of failure are problems; pruning drops."""
+    path = str(tmp_path / "known.txt")
+    known_failures.write({"a": ("refused", "no a"), "b": ("refused", "no b"), "c": ("error", "no c")}, path)
+    outcomes = {"a": Outcome("pass"), "b": Outcome("wrong", "1 differs"), "c": Outcome("error"), "d": Outcome("refused", "x")}
+    problems = known_failures.compare(outcomes, path)
+    assert [problem.split(":")[0] for problem in problems] == ["a", "b", "d"]
+    known_failures.prune(outcomes, path)
+    assert sorted(known_failures.read(path)) == ["b", "c"]
+
+
+def test_reasons_hold_for_many_cases() -> None:
+    """A reason in the table names the op and no node, opset or element type of one case."""
+    detail = "node 'n' (Y): op LSTM, domain ai.onnx, opset 22, dtype f32: no translation | node 'm': op If: x"
+    assert coverage.reason_of(Outcome("refused", detail)) == "op LSTM: no translation"
+
+
+_TASKS = """
+import os, signal, sys, time
+sys.path.insert(0, {root!r})
+from tests.conformance.workers import run_forked
+def work(name):
+    if name == "dies":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if name == "hangs":
+        time.sleep(60)
+    if name == "raises":
+        raise ValueError("no")
+    return dict(category="pass", detail=name)
+for name, result in run_forked(["a", "dies", "b", "hangs", "c", "raises", "d"], work, 2, 1.0):
+    print(name, result["category"], result["detail"].splitlines()[-1])
+"""
+
+
+def test_a_crash_costs_one_case() -> None:
+    """A worker that dies, hangs or raises is reported as that, and every other task is done."""
+    started = time.monotonic()
+    script = _TASKS.format(root=str(RUN.parents[2]))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    lines = sorted(done.stdout.splitlines())
+    assert lines == [
+        "a pass a", "b pass b", "c pass c", "d pass d", f"dies crash {signal.SIGSEGV.name}",
+        "hangs error not done after 1 seconds", "raises error ValueError: no",
+    ]  # fmt: skip
+    assert time.monotonic() - started < 30

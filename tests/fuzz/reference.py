@@ -1,0 +1,151 @@
+"""What a node gives by ``onnx.reference``, and how far a right answer may lie from that.
+
+In: a node, operands with bounds. Out: results with bounds. Not done here: comparing (``rules``).
+
+Running error analysis by trial: every operand is moved by its own bound (at least by a unit in the last place where the
+op rounds), at random, several times; how far the result moves is its bound. So an op that amplifies errors gets what it
+deserves, and one that moves elements gets none.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, helper
+from onnx.reference import ReferenceEvaluator
+from tests.fuzz.program import IR_VERSION, OPSET, Array, Program, element
+
+# Results are operands, or parts of them: no rounding.
+EXACT = frozenset(
+    ["Abs", "Clip", "Compress", "Concat", "ConstantOfShape", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "Identity", "Max", "MaxPool", "Min", "Neg", "OneHot", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ScatterElements", "ScatterND", "Shape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where"]
+)
+# Results jump: operands must be far from the edge.
+JUMPS = frozenset(
+    ["ArgMax", "ArgMin", "Cast", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Hardmax", "IsInf", "IsNaN", "Less", "LessOrEqual", "Mod", "Round", "Shrink", "Sign", "ThresholdedRelu"]
+)
+_JUMP_FACTOR = 64.0
+_TRIALS = 3
+_OWN_ROUNDING_ULPS = 4.0
+
+
+class UndefinedError(Exception):
+    """ONNX does not say what this node gives on these operands."""
+
+
+@dataclass(slots=True)
+class Value:
+    """``bound``: float64, of the array's shape; None means exact."""
+
+    array: Array
+    bound: Array | None = None
+
+
+def evaluate(program: Program, inputs: Mapping[str, Array]) -> dict[str, Value]:
+    """Every value of the program.
+
+    Raises:
+        UndefinedError: ONNX does not define the result. Anything: the reference's own complaint about sizes.
+    """
+    values = {"": Value(np.zeros(0))} | {name: Value(array) for name, array in {**inputs, **program.constants}.items()}
+    for node in program.nodes:
+        results = run_node(node, [values[name] for name in node.input])
+        values.update(zip(node.output, results, strict=True))
+    return values
+
+
+def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
+    """One node's results with their bounds."""
+    arrays = [operand.array for operand in operands]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        _refuse_undefined(node, arrays)
+        evaluator = ReferenceEvaluator(_model(node, arrays))
+        base = _run(evaluator, node, arrays)
+        moves = [_amount(node.op_type, operand) for operand in operands]
+        bounds = [np.zeros(array.shape) for array in base]
+        generator = np.random.default_rng(len(node.op_type))
+        for position, amount in enumerate(moves):
+            for _ in range(_TRIALS if amount is not None else 0):
+                moved = list(arrays)
+                moved[position] = _moved(arrays[position], amount, generator)
+                for bound, before, after in zip(bounds, base, _run(evaluator, node, moved), strict=True):
+                    np.maximum(bound, _distance(before, after), out=bound)
+        if all(amount is None for amount in moves) and (node.op_type in EXACT or node.op_type in JUMPS):
+            return [Value(array) for array in base]
+        return [_rounded(node.op_type, array, bound) for array, bound in zip(base, bounds, strict=True)]
+
+
+def _rounded(op: str, array: Array, bound: Array) -> Value:
+    if array.dtype.kind != "f":
+        return Value(array, bound if bound.any() else None)
+    if op not in EXACT and op not in JUMPS:
+        finite = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
+        bound = bound + _OWN_ROUNDING_ULPS * _epsilon(array) * finite + _tiny(array)
+    return Value(array, bound if bound.any() else None)
+
+
+def _amount(op: str, operand: Value) -> Array | None:
+    """How far to move an operand."""
+    if operand.array.dtype.kind != "f" or operand.array.size == 0:
+        return None
+    if op in JUMPS:
+        return None if operand.bound is None else _JUMP_FACTOR * operand.bound
+    if op in EXACT:
+        return operand.bound
+    own = _epsilon(operand.array) * np.abs(operand.array.astype(np.float64))
+    return own if operand.bound is None else np.maximum(own, operand.bound)
+
+
+def _moved(array: Array, amount: Array | None, generator: np.random.Generator) -> Array:
+    direction = generator.uniform(0.5, 1.5, array.shape) * generator.choice([-1.0, 1.0], array.shape)
+    return np.asarray(array.astype(np.float64) + direction * np.asarray(amount)).astype(array.dtype)
+
+
+def _distance(before: Array, after: Array) -> Array:
+    """How far each element moved; infinite where it stopped or began to be finite."""
+    if before.shape != after.shape:
+        raise UndefinedError("the shape depends on rounding")
+    wide, other = before.astype(np.float64), after.astype(np.float64)
+    same = (wide == other) | (np.isnan(wide) & np.isnan(other))
+    apart = np.where(same, 0.0, np.abs(other - wide))
+    return np.where(np.isnan(apart), np.inf, apart)
+
+
+def _epsilon(array: Array) -> float:
+    return float(np.finfo(array.dtype).eps) / 2
+
+
+def _tiny(array: Array) -> float:
+    return float(np.finfo(array.dtype).smallest_subnormal)
+
+
+def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
+    if node.op_type in ("Div", "Mod") and arrays[0].dtype.kind in "iu":
+        if (arrays[1] == 0).any():
+            raise UndefinedError("integer division by zero")
+        if arrays[0].dtype.kind == "i" and (arrays[1] == -1).any():
+            raise UndefinedError("the least integer divided by -1")
+    if node.op_type == "BitShift" and (arrays[1] >= arrays[0].dtype.itemsize * 8).any():
+        raise UndefinedError("a shift by the whole width")
+    if node.op_type == "Cast" and arrays[0].dtype.kind == "f":
+        target = helper.tensor_dtype_to_np_dtype(node.attribute[0].i)
+        wide = np.trunc(arrays[0].astype(np.float64))
+        if target.kind in "iu" and not ((wide >= np.iinfo(target).min) & (wide <= np.iinfo(target).max)).all():
+            raise UndefinedError("a number outside of the integers it is cast to")
+
+
+def _model(node: NodeProto, arrays: Sequence[Array]) -> ModelProto:
+    typed = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
+    inputs = [helper.make_tensor_value_info(name, element(array.dtype), array.shape) for name, array in typed.items()]
+    outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output if name]
+    graph = helper.make_graph([node], "node", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+
+
+def _run(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> list[Array]:
+    feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
+    return [np.asarray(result) for result in evaluator.run(None, feeds)]

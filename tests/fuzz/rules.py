@@ -1,0 +1,39 @@
+"""The rules by which an answer of ours may differ from ``onnx.reference``: these and no others.
+
+In: results, values with bounds. Out: the first difference as text. Not done here: computing bounds (``reference``).
+
+1. *Rounding.* A float may be off by 16 times the bound of ``reference``: what rounding each operand and result of each
+   node by some units in the last place does to it (sums in another order, FMA, other series for exp).
+2. *Not numbers.* NaN equals NaN whatever its sign and payload; infinities must be equal.
+3. *Zeros.* -0 equals 0.
+4. *Overflow by rounding.* Where rounding decides whether a number is finite, any value is right.
+5. *Subnormal numbers* may be off by 16 units of the smallest one (in rule 1's bound).
+Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tests.fuzz.program import Array
+from tests.fuzz.reference import Value
+
+FACTOR = 16.0
+
+
+def difference(got: Array, want: Value) -> str:
+    """What differs; empty when no rule is broken."""
+    expected = want.array
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return f"{got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}"
+    with np.errstate(all="ignore"):
+        wide, right = got.astype(np.float64), expected.astype(np.float64)
+        same = (got == expected) | (np.isnan(wide) & np.isnan(right))
+        if expected.dtype.kind == "f" and want.bound is not None:
+            same |= np.abs(wide - right) <= FACTOR * want.bound
+            same |= np.isinf(want.bound)
+    if same.all():
+        return ""
+    at = tuple(int(axis[0]) for axis in np.nonzero(~same))
+    bound = 0.0 if want.bound is None else float(want.bound[at])
+    count = int((~same).sum())
+    return f"{count} of {same.size} differ, at {list(at)} {got[at]!r}, expected {expected[at]!r} within {FACTOR * bound:.3g}"

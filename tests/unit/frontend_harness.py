@@ -1,0 +1,140 @@
+"""Runs ONNX models through frontend and interpreter alone, as they are and with sizes unknown.
+
+In: models, inputs, expected outputs. Out: an ``Outcome``. Not done here: machine code (``tests/conformance``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from ingot_compiler.frontend.import_model import import_model
+from ingot_compiler.frontend.infer_types import infer_types
+from ingot_compiler.ir.errors import IngotError, UnsupportedError
+from ingot_compiler.ir.graph import Graph, Names
+from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.verify import verify
+
+Array = npt.NDArray[Any]
+# The interpreter rounds half types once, where ONNX's own runner rounds after every node.
+_HALF_TOLERANCES = {"float16": (1 / 512, 1e-3), "bfloat16": (1 / 64, 1 / 256)}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``kind``: "agrees", "differs", "unsupported" or "fails"; ``detail`` says what and why."""
+
+    kind: str
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """Constants by digest, in memory."""
+
+    constants: dict[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def write(self, data: memoryview) -> str:
+        """Keep ``data``, return its digest."""
+        digest = hashlib.sha256(data).hexdigest()
+        self.constants[digest] = bytes(data)
+        return digest
+
+    def read(self, digest: str) -> memoryview:
+        """The bytes of a constant."""
+        return memoryview(self.constants[digest])
+
+
+def no_external(location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
+    """A reader for models without external data."""
+    raise AssertionError(location)
+
+
+def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
+    """Import, infer types, verify."""
+    imported, names = import_model(model.SerializeToString(), no_external, store.write, {}, [])
+    graph = infer_types(imported, store.read)
+    verify(graph)
+    return graph, names
+
+
+def symbolic(model: ModelProto) -> ModelProto:
+    """The same model with every input dimension unknown, each under a name of its own; outputs undeclared."""
+    changed = ModelProto()
+    changed.CopyFrom(model)
+    for value in changed.graph.input:
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            dim.dim_param = f"{value.name}_{axis}"
+    for value in changed.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return changed
+
+
+def fixed(model: ModelProto, inputs: Sequence[object]) -> tuple[ModelProto, list[object]]:
+    """The same model with its small integer inputs as initializers, and the inputs that are left."""
+    changed = ModelProto()
+    changed.CopyFrom(model)
+    left: list[object] = []
+    del changed.graph.input[:]
+    for value, data in zip(model.graph.input, inputs, strict=True):
+        array = None if isinstance(data, list) else as_array(data)
+        if array is not None and array.dtype.kind in "iub" and array.size <= 64:
+            changed.graph.initializer.append(numpy_helper.from_array(array, value.name))
+        else:
+            changed.graph.input.append(value)
+            left.append(data)
+    return changed, left
+
+
+def run_model(
+    model: ModelProto, inputs: Sequence[object], expected: Sequence[object], rtol: float = 1e-5, atol: float = 1e-6
+) -> Outcome:
+    """Translate and interpret a model, compare with what is expected."""
+    store = MemoryStore()
+    try:
+        graph, _ = translate(model, store)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results = interpret(graph, [_stored(data) for data in inputs], store.read)
+    except UnsupportedError as error:
+        return Outcome("unsupported", error.why.strip())
+    except IngotError as error:
+        return Outcome("fails", str(error))
+    detail = _difference(results, expected, rtol, atol)
+    return Outcome("differs", detail) if detail else Outcome("agrees")
+
+
+def as_array(value: object) -> Array:
+    """What a test case gives as a tensor."""
+    return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
+
+
+def _stored(value: object) -> Array:
+    """An input as the interpreter wants it: bf16 as bit patterns."""
+    array = as_array(value)
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def _difference(results: Sequence[Array], expected: Sequence[object], rtol: float, atol: float) -> str:
+    for position, (result, wanted) in enumerate(zip(results, expected, strict=True)):
+        want, got = as_array(wanted), result
+        tolerances = _HALF_TOLERANCES.get(want.dtype.name, (0.0, 0.0))
+        if want.dtype.name == "bfloat16":
+            got, want = (got.astype(np.uint32) << 16).view(np.float32), want.astype(np.float32)
+        if got.shape != want.shape or got.dtype != want.dtype:
+            return f"output {position}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}"
+        close = (
+            np.allclose(got, want, max(rtol, tolerances[0]), max(atol, tolerances[1]), equal_nan=True)
+            if want.dtype.kind == "f"
+            else np.array_equal(got, want)
+        )
+        if not close:
+            return f"output {position}: {got.ravel()[:4]}, expected {want.ravel()[:4]}"
+    return ""

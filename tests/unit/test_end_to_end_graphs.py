@@ -1,0 +1,37 @@
+"""Random graphs through the whole pipeline: bundle, loader, native ``main`` and stepped, against the interpreter."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.end_to_end_harness import GraphModel, run_all_ways
+from tests.unit.lowering_graphs import bindings, graphs, inputs_for
+from tests.unit.lowering_harness import Builder, assert_close
+
+from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.types import TensorType
+
+Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
+
+
+@settings(
+    max_examples=12, deadline=None, derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)  # fmt: skip
+@given(drawn=graphs(smooth=False), calls=st.lists(bindings(), min_size=1, max_size=3))
+def test_one_bundle_for_all_sizes(drawn: Drawn, calls: list[dict[str, int]]) -> None:
+    """Sizes, workspace and instructions of ``main`` are right for any sizes of the symbols, call after call."""
+    builder, types, outputs = drawn
+    graph = builder.finish(outputs)
+    feeds = [inputs_for(types, sizes, seed) for seed, sizes in enumerate(calls)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.ingot"
+        GraphModel(graph, list(builder.store.values())).save(str(path))
+        results = run_all_ways(path, [{f"x{index}": array for index, array in enumerate(feed)} for feed in feeds])
+    for feed, result in zip(feeds, results, strict=True):
+        for expected, actual in zip(interpret(graph, feed, builder.read), result.values(), strict=True):
+            assert_close(np.asarray(expected), actual, 0.0)

@@ -1,0 +1,71 @@
+"""The onnx package's node cases through frontend and interpreter: as they are, with sizes unknown, with operands fixed."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from functools import cache
+
+import pytest
+from onnx.backend.test.case.test_case import TestCase
+from onnx.backend.test.loader import load_model_tests
+from tests.unit.frontend_harness import Outcome, fixed, run_model, symbolic
+
+QUICK_STRIDE = 5
+# Translations that ask for sizes which the symbolic form of these cases does not give.
+_FIXED_SIZES = ("_gru_", "_lstm_", "_rnn_", "_resize_", "_upsample_")
+
+
+@cache
+def _cases() -> tuple[TestCase, ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = load_model_tests(kind="node")
+    return tuple(
+        sorted((case for case in cases if case.data_sets and len(case.data_sets) == 1), key=lambda case: case.name)
+    )
+
+
+def _run(case: TestCase, form: str) -> Outcome:
+    assert case.model is not None
+    assert case.data_sets is not None
+    model, (inputs, expected) = case.model, case.data_sets[0]
+    if "fixed" in form:
+        model, inputs = fixed(model, inputs)
+    if "symbolic" in form:
+        model = symbolic(model)
+    return run_model(model, inputs, expected, case.rtol, case.atol)
+
+
+def _wrong(cases: tuple[TestCase, ...], form: str) -> tuple[list[str], Counter[str]]:
+    """Cases that neither agree nor are refused as unsupported, and how many there are of each kind."""
+    outcomes = {case.name: _run(case, form) for case in cases}
+    wrong = [
+        f"{name}: {found.detail}" for name, found in outcomes.items() if found.kind not in ("agrees", "unsupported")
+    ]
+    return wrong, Counter(found.kind for found in outcomes.values())
+
+
+@pytest.mark.parametrize("form", ["plain", "fixed"])
+def test_every_fifth_node_case_agrees(form: str) -> None:
+    """A case is right or refused by name; with operands fixed (axes, shapes), it takes the compile-time way."""
+    wrong, counts = _wrong(_cases()[::QUICK_STRIDE], form)
+    assert wrong == []
+    assert counts["agrees"] >= 250
+
+
+@pytest.mark.parametrize("form", ["symbolic", "fixed symbolic"])
+def test_every_fifth_node_case_agrees_with_unknown_sizes(form: str) -> None:
+    """No size of any input known at compile time: the same answers."""
+    cases = tuple(case for case in _cases()[::QUICK_STRIDE] if not any(part in case.name for part in _FIXED_SIZES))
+    wrong, counts = _wrong(cases, form)
+    assert wrong == []
+    assert counts["agrees"] >= 220
+
+
+@pytest.mark.slow
+def test_all_node_cases_agree() -> None:
+    """All node cases: none wrong, at least 1400 right."""
+    wrong, counts = _wrong(_cases(), "plain")
+    assert wrong == []
+    assert counts["agrees"] >= 1400
