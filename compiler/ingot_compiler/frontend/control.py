@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.frontend.compose import reshape
+from ingot_compiler.frontend.compose import binary_scalar, reshape
 from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.ir.dims import Dim, symbol
@@ -71,10 +71,13 @@ def build_loop(
     operands = (trip_count, entered, *initial)
     kinds = [context.type_of(value) for value in initial]
     body, goes_on = _widened_body(context, kinds, fill)
+    iterations = limit[1] if condition[1] and goes_on else None
     if condition[1] is False:
-        iterations: Dim | None = 0
-    else:
-        iterations = limit[1] if condition[1] and goes_on else None
+        iterations = 0
+    elif condition[1] and goes_on and limit[0] is not None and limit[1] is None:
+        # The trip count alone decides: it is read before, so that results have their sizes at once.
+        (iterations,) = context.read_dims(binary_scalar(context, "max", trip_count, 0))
+        body, _ = _widened_body(context, kinds, fill)
     if limit[0] is None and condition[1] and goes_on:
         raise Unsupported("a loop without an end")
     names: tuple[str, ...] = ()

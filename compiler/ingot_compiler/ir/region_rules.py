@@ -58,7 +58,7 @@ def fill_holes(types: Sequence[HoledType], names: Sequence[str]) -> tuple[Tensor
     require(len(names) == hole_count(types), f"{hole_count(types)} symbols for sizes known at run time", len(names))
     waiting = iter(names)
     return tuple(
-        TensorType(kind.dtype, tuple(symbol(next(waiting)) if dim is HOLE else dim for dim in dims))
+        TensorType(kind.dtype, tuple(symbol(next(waiting)) if dim is None else dim for dim in dims))
         for kind, dims in types
     )
 

@@ -6,7 +6,7 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
@@ -137,12 +137,12 @@ class _StepEmitter:
         programs: Sequence[LoopProgram],
         kernel_indices: Sequence[int],
         plan: MemoryPlan,
-        hoisted: Set[Step],
+        hoisted: Sequence[Requirement],
     ) -> None:
         self.out = out
         self.fused = fused
         self.launches = list(zip(programs, kernel_indices, strict=True))
-        self.hoisted = hoisted  # requirements that were checked before
+        self.hoisted = frozenset(hoisted)  # requirements that were checked before
         self.late_outputs = _late_outputs(out, fused)
         explicit = {
             item for step in all_steps(fused.steps) if isinstance(step, Grow) for item in (step.buffer, step.spare)
@@ -282,10 +282,9 @@ def build_program(
     """
     out = _Assembler()
     _bind_inputs(out, fused)
-    hoisted = {step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)}
-    for step in fused.steps:
-        if step in hoisted and isinstance(step, Requirement):
-            _require(out, step)
+    hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
+    for step in hoisted:
+        _require(out, step)
     offsets = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)

@@ -77,7 +77,8 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
     assert not isinstance(iterations, (str, float, tuple))
     counter, names = fuser.new_symbol(), _names(node)
     count: Dim = iterations if known else symbol(_read(fuser, node.operands[0]))
-    condition = "" if known else _read(fuser, node.operands[1])
+    goes_on = known or _is_true(fuser, region.outputs[0])
+    condition = "" if known or (goes_on and _is_true(fuser, node.operands[1])) else _read(fuser, node.operands[1])
     carried = len(node.operands) - CONTROL
     states = [_state(fuser, *pair) for pair in zip(node.operands[CONTROL:], region.inputs[CONTROL:], strict=True)]
     results = [fuser.types[result] for result in node.results]
@@ -87,7 +88,7 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
     run(region.first, region.last)
     for kind, scan, output in zip(results[carried:], scans, region.outputs[1 + carried :], strict=True):
         _store_row(fuser, output, kind, scan, symbol(counter), names)
-    if condition:
+    if not goes_on:
         _read(fuser, region.outputs[0], condition)
     _store_states(fuser, region, states)
     body = fuser.leave(inside)
@@ -114,6 +115,12 @@ def _names(node: Node) -> frozenset[str]:
 
 def _is_name(dim: Dim, names: frozenset[str]) -> bool:
     return any(dim == symbol(name) for name in (() if isinstance(dim, int) else symbols_of(dim)) if name in names)
+
+
+def _is_true(fuser: Fuser, value: int) -> bool:
+    """Whether a condition is the literal."""
+    makers = (node for node in fuser.graph.nodes if value in node.results)
+    return any(node.op == "literal" and node.attribute("value") == (True,) for node in makers)
 
 
 def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
