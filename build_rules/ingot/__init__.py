@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ingot_compiler.ir.errors import (
     BuildError,
@@ -22,6 +22,8 @@ from ingot_compiler.ir.errors import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ingot_build_rules.rules.compile_model import CompiledModel
     from ingot_build_rules.rules.model_source import Model
 
@@ -66,6 +68,7 @@ def compile(  # noqa: A001
     devices: Mapping[str, str] | None = None,
     place: Mapping[str, str] | None = None,
     workers: int = 1,
+    check: bool | Mapping[str, np.ndarray[Any, Any]] = False,
 ) -> Bundle:
     """Compile a model ahead of time.
 
@@ -76,9 +79,11 @@ def compile(  # noqa: A001
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
         workers: processes at most; the bundle is the same for any number.
+        check: run the bundle against the interpreter node by node, on these inputs or, if True, on generated ones.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not supported yet, listed.
+        VerificationError: ``check`` found a node that differs.
     """
     from ingot_build_rules.rules.compile_model import compile_model
     from ingot_build_rules.rules.options import make_options
@@ -86,4 +91,17 @@ def compile(  # noqa: A001
     options = make_options(targets, shapes, devices, tuple((place or {}).items()))
     compiled = compile_model(model, options, workers)
     compiled.make()
+    if check is not False:
+        _check(compiled, None if check is True else check)
     return Bundle(compiled)
+
+
+def _check(compiled: CompiledModel, inputs: Mapping[str, np.ndarray[Any, Any]] | None) -> None:
+    import tempfile
+
+    from ingot_build_rules.rules.self_check import check_bundle
+
+    with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+        path = os.path.join(folder, "bundle.ingot")
+        compiled.save(path)
+        check_bundle(compiled, path, inputs).require_equal()

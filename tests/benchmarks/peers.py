@@ -1,4 +1,4 @@
-"""Peers that stay loaded and are timed in turns: Ingot's loader and ONNX Runtime, one process each.
+"""Peers that stay loaded and are timed in turns: Ingot's loader, ONNX Runtime, OpenVINO, one process each.
 
 In: a bundle or a model, inputs, threads. Out: seconds per call, on demand. Not done here: what is compared.
 """
@@ -35,7 +35,14 @@ options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
 session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 call = lambda: session.run(None, inputs)
 """
-OPENERS = {"ingot": _INGOT, "onnxruntime": _ONNX_RUNTIME}
+_OPENVINO = """
+import openvino
+core = openvino.Core()
+options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+request = core.compile_model(core.read_model(path), "CPU", options).create_infer_request()
+call = lambda: request.infer(inputs, share_inputs=True)
+"""
+OPENERS = {"ingot": _INGOT, "onnxruntime": _ONNX_RUNTIME, "openvino": _OPENVINO}
 
 
 class Peer:

@@ -27,6 +27,8 @@ EXACT = frozenset(
 JUMPS = frozenset(
     ["ArgMax", "ArgMin", "Cast", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Hardmax", "IsInf", "IsNaN", "Less", "LessOrEqual", "Mod", "Round", "Shrink", "Sign", "ThresholdedRelu"]
 )
+# Functions whose body subtracts numbers of the operand's size: their rounding is relative to the operand.
+CANCELS = frozenset("Gelu Mish LogSoftmax Celu Elu Selu Softplus HardSwish".split())
 _JUMP_FACTOR = 64.0
 _TRIALS = 3
 _OWN_ROUNDING_ULPS = 4.0
@@ -76,6 +78,9 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                     np.maximum(bound, _distance(before, after), out=bound)
         if all(amount is None for amount in moves) and (node.op_type in EXACT or node.op_type in JUMPS):
             return [Value(array) for array in base]
+        if node.op_type in CANCELS:
+            size = np.abs(arrays[0].astype(np.float64))
+            bounds = [bound + _OWN_ROUNDING_ULPS * _epsilon(arrays[0]) * np.where(np.isfinite(size), size, 0) for bound in bounds]
         return [_rounded(node.op_type, array, bound) for array, bound in zip(base, bounds, strict=True)]
 
 

@@ -74,7 +74,7 @@ def _with_external(location: str, offset: int = 0, length: int | None = None) ->
         tensor.external_data.add(key=key, value=text)
     built = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", [4])])
     built.graph.initializer.append(tensor)
-    return built.SerializeToString()
+    return bytes(built.SerializeToString())
 
 
 def _import_beside(folder: Path, data: bytes) -> MemoryStore:

@@ -3,6 +3,10 @@
 In: nothing. Out: ``ARCHITECTURES``, name -> ``Architecture``. Not done here: export (``make_models.py``).
 """
 
+# torch, transformers and diffusers are not in the environment of the checks.
+# mypy: ignore-errors
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -83,7 +87,9 @@ def masked_tokens(sizes: Mapping[str, int]) -> dict[str, Tensor]:
     return {**tokens(sizes), "attention_mask": mask}
 
 
-def transformer(module: str, config: dict[str, Any], inputs: tuple[str, ...], outputs: tuple[str, ...], **options: Any) -> Callable[[], nn.Module]:
+def transformer(
+    module: str, config: dict[str, Any], inputs: tuple[str, ...], outputs: tuple[str, ...], **options: Any
+) -> Callable[[], nn.Module]:
     """Make ``transformers.MODULE`` with the configuration that belongs to it."""
 
     def build() -> nn.Module:
@@ -127,7 +133,7 @@ def causal(module: str, config: dict[str, Any]) -> Callable[[], nn.Module]:
 
 def residual(layers: str) -> dict[str, Any]:
     """Four stages of one block."""
-    return {"embedding_size": 8, "hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1], "layer_type": layers}
+    return {"embedding_size": 8, "hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "layer_type": layers}
 
 
 def detr() -> nn.Module:
@@ -135,7 +141,11 @@ def detr() -> nn.Module:
     from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
 
     backbone = ResNetConfig(**residual("basic"), out_features=["stage4"])
-    sides = {f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 24))}
+    sides = {
+        f"{side}_{name}": value
+        for side in ("encoder", "decoder")
+        for name, value in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 24))
+    }
     config = DetrConfig(backbone_config=backbone, d_model=16, num_queries=6, num_labels=5, **sides)
     return Pick(DetrForObjectDetection(config), ("pixel_values",), ("logits", "pred_boxes"))
 
@@ -146,10 +156,23 @@ def rt_detr() -> nn.Module:
 
     backbone = RTDetrResNetConfig(**residual("basic"), out_features=["stage2", "stage3", "stage4"])
     config = RTDetrConfig(
-        backbone_config=backbone, encoder_hidden_dim=16, encoder_in_channels=[16, 16, 24], feat_strides=[8, 16, 32],
-        encoder_ffn_dim=32, encoder_attention_heads=2, hidden_expansion=0.5, d_model=16, num_queries=6,
-        decoder_in_channels=[16, 16, 16], decoder_ffn_dim=16, decoder_layers=1, decoder_attention_heads=2,
-        decoder_n_points=2, num_labels=5, num_denoising=0, anchor_image_size=None,
+        backbone_config=backbone,
+        encoder_hidden_dim=16,
+        encoder_in_channels=[8, 16, 16],
+        feat_strides=[8, 16, 32],
+        encoder_ffn_dim=32,
+        encoder_attention_heads=2,
+        hidden_expansion=0.5,
+        d_model=16,
+        num_queries=6,
+        decoder_in_channels=[16, 16, 16],
+        decoder_ffn_dim=16,
+        decoder_layers=1,
+        decoder_attention_heads=2,
+        decoder_n_points=2,
+        num_labels=5,
+        num_denoising=0,
+        anchor_image_size=None,
     )
     return Pick(RTDetrForObjectDetection(config), ("pixel_values",), ("logits", "pred_boxes"))
 
@@ -158,8 +181,20 @@ def clip() -> nn.Module:
     """CLIP: both towers and their product."""
     from transformers import CLIPConfig, CLIPModel
 
-    text = {**ENCODER, "num_hidden_layers": 1, "vocab_size": VOCABULARY, "max_position_embeddings": 32, "eos_token_id": VOCABULARY - 1, "bos_token_id": 1, "pad_token_id": 0}
-    config = CLIPConfig(text_config=text, vision_config={**PATCHES, "num_hidden_layers": 1}, projection_dim=16)
+    text = {
+        **ENCODER,
+        "num_hidden_layers": 1,
+        "vocab_size": VOCABULARY,
+        "max_position_embeddings": 32,
+        "eos_token_id": VOCABULARY - 1,
+        "bos_token_id": 1,
+        "pad_token_id": 0,
+    }
+    config = CLIPConfig(
+        text_config=text,
+        vision_config={**PATCHES, "num_hidden_layers": 1, "image_size": 24, "patch_size": 6},
+        projection_dim=16,
+    )
     names = ("input_ids", "pixel_values", "attention_mask")
     return Pick(CLIPModel(config), names, ("logits_per_image", "text_embeds", "image_embeds"))
 
@@ -169,7 +204,7 @@ def clip_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
     ids = torch.randint(3, VOCABULARY - 1, (sizes["batch"], sizes["length"]))
     ids[:, -1] = VOCABULARY - 1
     mask = torch.ones_like(ids)
-    return {"input_ids": ids, "pixel_values": picture(sizes["pictures"], 32, 32), "attention_mask": mask}
+    return {"input_ids": ids, "pixel_values": picture(sizes["pictures"], 24, 24), "attention_mask": mask}
 
 
 class Tagger(nn.Module):
@@ -193,9 +228,20 @@ def wav2vec2_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 
 WHISPER = {
-    "vocab_size": VOCABULARY, "num_mel_bins": 8, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1,
-    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32,
-    "max_source_positions": 16, "max_target_positions": 24, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    "vocab_size": VOCABULARY,
+    "num_mel_bins": 8,
+    "d_model": 32,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+    "max_source_positions": 16,
+    "max_target_positions": 24,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
     "decoder_start_token_id": 1,
 }
 
@@ -215,12 +261,27 @@ def translation_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 TRANSLATION = ("input_ids", "attention_mask", "decoder_input_ids")
 TRANSLATION_AXES = {**MASKED_AXES, "decoder_input_ids": {0: "batch", 1: "answer"}}
 T5 = {
-    "vocab_size": VOCABULARY, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 1, "num_heads": 4,
-    "relative_attention_num_buckets": 8, "relative_attention_max_distance": 16, "decoder_start_token_id": 0, **EAGER,
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "d_kv": 8,
+    "d_ff": 64,
+    "num_layers": 1,
+    "num_heads": 4,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 16,
+    "decoder_start_token_id": 0,
+    **EAGER,
 }
 BART = {
-    "vocab_size": VOCABULARY, "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4,
-    "decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 32,
+    "vocab_size": VOCABULARY,
+    "d_model": 32,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 4,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 48,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 32,
 }
 
 
@@ -233,9 +294,16 @@ class Diffusion(nn.Module):
         from diffusers import UNet2DConditionModel
 
         self.model = UNet2DConditionModel(
-            sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(8, 16), norm_num_groups=4,
-            down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
-            cross_attention_dim=16, attention_head_dim=4,
+            sample_size=8,
+            in_channels=4,
+            out_channels=4,
+            layers_per_block=1,
+            block_out_channels=(8, 16),
+            norm_num_groups=4,
+            down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"),
+            up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+            cross_attention_dim=16,
+            attention_head_dim=4,
         )
 
     def forward(self, sample: Tensor, timestep: Tensor, text: Tensor) -> Tensor:
@@ -316,8 +384,15 @@ class Detector(nn.Module):
         super().__init__()
         convolution, norm = nn.Conv2d, nn.BatchNorm2d
         self.features = nn.Sequential(
-            convolution(3, 12, 3, 2, 1), norm(12), nn.Hardswish(), convolution(12, 12, 3, 2, 1, groups=12), norm(12), nn.Hardswish(),
-            convolution(12, 24, 1), norm(24), nn.LeakyReLU(0.1),
+            convolution(3, 12, 3, 2, 1),
+            norm(12),
+            nn.Hardswish(),
+            convolution(12, 12, 3, 2, 1, groups=12),
+            norm(12),
+            nn.Hardswish(),
+            convolution(12, 24, 1),
+            norm(24),
+            nn.LeakyReLU(0.1),
         )
         self.boxes, self.scores = convolution(24, 4, 1), convolution(24, 3, 1)
         grid = (torch.arange(8) + 0.5) / 8
@@ -351,110 +426,280 @@ def detector_options() -> dict[str, Any]:
 
 ARCHITECTURES: dict[str, Architecture] = {
     "resnet": Architecture(
-        vision("ResNetForImageClassification", {**residual("bottleneck"), "num_labels": 10}), any_pixels, ("logits",),
-        {"batch": 1, "height": 40, "width": 48}, PICTURES, PICTURE_AXES,
+        vision("ResNetForImageClassification", {**residual("bottleneck"), "num_labels": 10}),
+        any_pixels,
+        ("logits",),
+        {"batch": 1, "height": 40, "width": 48},
+        PICTURES,
+        PICTURE_AXES,
     ),
     "mobilenet_v2": Architecture(
-        vision("MobileNetV2ForImageClassification", {"depth_multiplier": 0.1, "finegrained_output": False, "num_labels": 10, "image_size": 32}), pixels(32), ("logits",), {"batch": 1},
+        vision(
+            "MobileNetV2ForImageClassification",
+            {"depth_multiplier": 0.1, "finegrained_output": False, "num_labels": 10, "image_size": 32},
+        ),
+        pixels(32),
+        ("logits",),
+        {"batch": 1},
     ),
     "efficientnet": Architecture(
         vision(
             "EfficientNetForImageClassification",
             {
-                "image_size": 32, "width_coefficient": 0.1, "depth_coefficient": 0.1, "hidden_dim": 128, "num_labels": 10, "kernel_sizes": [3, 3, 5],
-                "in_channels": [32, 16, 24], "out_channels": [16, 24, 40], "depthwise_padding": [], "strides": [1, 2, 2],
-                "num_block_repeats": [1, 2, 2], "expand_ratios": [1, 6, 6],
+                "image_size": 32,
+                "width_coefficient": 0.1,
+                "depth_coefficient": 0.1,
+                "hidden_dim": 128,
+                "num_labels": 10,
+                "kernel_sizes": [3, 3, 5],
+                "in_channels": [32, 16, 24],
+                "out_channels": [16, 24, 40],
+                "depthwise_padding": [],
+                "strides": [1, 2, 2],
+                "num_block_repeats": [1, 2, 2],
+                "expand_ratios": [1, 6, 6],
             },
         ),
-        pixels(32), ("logits",), {"batch": 1},
+        pixels(32),
+        ("logits",),
+        {"batch": 1},
     ),
     "convnext": Architecture(
-        vision("ConvNextForImageClassification", {"hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1], "num_labels": 10}), any_pixels, ("logits",),
-        {"batch": 1, "height": 40, "width": 48}, PICTURES, PICTURE_AXES,
+        vision(
+            "ConvNextForImageClassification",
+            {"hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1], "num_labels": 10},
+        ),
+        any_pixels,
+        ("logits",),
+        {"batch": 1, "height": 40, "width": 48},
+        PICTURES,
+        PICTURE_AXES,
     ),
     "vit": Architecture(
-        vision("ViTForImageClassification", {**PATCHES, "num_labels": 10}), pixels(32), ("logits",), {"batch": 1}, BATCH, BATCH_AXES,
+        vision("ViTForImageClassification", {**PATCHES, "num_labels": 10}),
+        pixels(32),
+        ("logits",),
+        {"batch": 1},
+        BATCH,
+        BATCH_AXES,
     ),
     "swin": Architecture(
         vision(
             "SwinForImageClassification",
-            {"image_size": 32, "patch_size": 2, "embed_dim": 8, "depths": [2, 1], "num_heads": [2, 4], "window_size": 4, "num_labels": 10, **EAGER},
+            {
+                "image_size": 32,
+                "patch_size": 2,
+                "embed_dim": 8,
+                "depths": [2, 1],
+                "num_heads": [2, 4],
+                "window_size": 4,
+                "num_labels": 10,
+                **EAGER,
+            },
         ),
-        pixels(32), ("logits",), {"batch": 1}, BATCH, BATCH_AXES,
+        pixels(32),
+        ("logits",),
+        {"batch": 1},
+        BATCH,
+        BATCH_AXES,
     ),
     "bert": Architecture(
-        transformer("BertModel", {**ENCODER, "vocab_size": VOCABULARY, "max_position_embeddings": 32}, ("input_ids", "attention_mask"), ("last_hidden_state", "pooler_output")),
-        masked_tokens, ("last_hidden_state", "pooler_output"), {"batch": 2, "length": 12}, TOKENS, MASKED_AXES,
+        transformer(
+            "BertModel",
+            {**ENCODER, "vocab_size": VOCABULARY, "max_position_embeddings": 32},
+            ("input_ids", "attention_mask"),
+            ("last_hidden_state", "pooler_output"),
+        ),
+        masked_tokens,
+        ("last_hidden_state", "pooler_output"),
+        {"batch": 2, "length": 12},
+        TOKENS,
+        MASKED_AXES,
     ),
     "distilbert": Architecture(
-        transformer("DistilBertModel", {"vocab_size": VOCABULARY, "max_position_embeddings": 32, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}, ("input_ids", "attention_mask"), ("last_hidden_state",)),
-        masked_tokens, ("last_hidden_state",), {"batch": 2, "length": 12},
+        transformer(
+            "DistilBertModel",
+            {
+                "vocab_size": VOCABULARY,
+                "max_position_embeddings": 32,
+                "dim": 32,
+                "n_layers": 2,
+                "n_heads": 4,
+                "hidden_dim": 64,
+            },
+            ("input_ids", "attention_mask"),
+            ("last_hidden_state",),
+        ),
+        masked_tokens,
+        ("last_hidden_state",),
+        {"batch": 2, "length": 12},
     ),
     "gpt2": Architecture(
-        causal("GPT2LMHeadModel", {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 32, "n_inner": 64, "n_layer": 2, "n_head": 4}), tokens, ("logits",),
-        {"batch": 1, "length": 12}, TOKENS, TOKEN_AXES,
+        causal(
+            "GPT2LMHeadModel",
+            {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 32, "n_inner": 64, "n_layer": 2, "n_head": 4},
+        ),
+        tokens,
+        ("logits",),
+        {"batch": 1, "length": 12},
+        TOKENS,
+        TOKEN_AXES,
     ),
     "lstm": Architecture(
-        Tagger, lambda sizes: {"ids": tokens(sizes)["input_ids"]}, ("tags",), {"batch": 1, "length": 12},
+        Tagger,
+        lambda sizes: {"ids": tokens(sizes)["input_ids"]},
+        ("tags",),
+        {"batch": 1, "length": 12},
         options={"dynamo": False, "opset_version": 17},
     ),
     "segformer": Architecture(
         vision(
             "SegformerForSemanticSegmentation",
-            {"hidden_sizes": [8, 16, 16, 24], "depths": [1, 1, 1, 1], "num_attention_heads": [1, 2, 2, 4], "decoder_hidden_size": 16, "mlp_ratios": [2, 2, 2, 2], "num_labels": 7},
+            {
+                "hidden_sizes": [8, 16, 16, 24],
+                "depths": [1, 1, 1, 1],
+                "num_attention_heads": [1, 2, 2, 4],
+                "decoder_hidden_size": 16,
+                "mlp_ratios": [2, 2, 2, 2],
+                "num_labels": 7,
+            },
         ),
-        pixels(64), ("logits",), {"batch": 1},
+        pixels(64),
+        ("logits",),
+        {"batch": 1},
     ),
     "clip": Architecture(
-        clip, clip_feed, ("logits_per_image", "text_embeds", "image_embeds"), {"batch": 2, "length": 8, "pictures": 1},
-        {**TOKENS, "pictures": (1, 3)}, {**MASKED_AXES, "pixel_values": {0: "pictures"}},
+        clip,
+        clip_feed,
+        ("logits_per_image", "text_embeds", "image_embeds"),
+        {"batch": 2, "length": 8, "pictures": 1},
+        {**TOKENS, "pictures": (1, 3)},
+        {**MASKED_AXES, "pixel_values": {0: "pictures"}},
     ),
     "yolos": Architecture(
-        vision("YolosForObjectDetection", {**PATCHES, "image_size": [32, 32], "num_detection_tokens": 5, "num_labels": 6}, ("logits", "pred_boxes")),
-        pixels(32), ("logits", "pred_boxes"), {"batch": 1},
+        vision(
+            "YolosForObjectDetection",
+            {**PATCHES, "image_size": [32, 32], "num_detection_tokens": 5, "num_labels": 6},
+            ("logits", "pred_boxes"),
+        ),
+        pixels(32),
+        ("logits", "pred_boxes"),
+        {"batch": 1},
     ),
-    "detr": Architecture(detr, pixels(64), ("logits", "pred_boxes"), {"batch": 1}, BATCH, BATCH_AXES),
+    "detr": Architecture(detr, pixels(40), ("logits", "pred_boxes"), {"batch": 1}, BATCH, BATCH_AXES),
     "rt_detr": Architecture(rt_detr, pixels(64), ("logits", "pred_boxes"), {"batch": 1}),
     "wav2vec2": Architecture(
-        transformer("Wav2Vec2ForCTC", SPEECH, ("input_values",), ("logits",)), wav2vec2_feed, ("logits",), {"batch": 1, "samples": 400},
+        transformer("Wav2Vec2ForCTC", SPEECH, ("input_values",), ("logits",)),
+        wav2vec2_feed,
+        ("logits",),
+        {"batch": 1, "samples": 400},
     ),
     "whisper": Architecture(
-        transformer("WhisperForConditionalGeneration", WHISPER, ("input_features", "decoder_input_ids"), ("logits",), use_cache=False), whisper_feed, ("logits",),
-        {"batch": 1, "length": 6}, TOKENS, {"input_features": {0: "batch"}, "decoder_input_ids": {0: "batch", 1: "length"}},
+        transformer(
+            "WhisperForConditionalGeneration",
+            WHISPER,
+            ("input_features", "decoder_input_ids"),
+            ("logits",),
+            use_cache=False,
+        ),
+        whisper_feed,
+        ("logits",),
+        {"batch": 1, "length": 6},
+        TOKENS,
+        {"input_features": {0: "batch"}, "decoder_input_ids": {0: "batch", 1: "length"}},
     ),
     "t5": Architecture(
-        transformer("T5ForConditionalGeneration", T5, TRANSLATION, ("logits",), use_cache=False), translation_feed, ("logits",),
-        {"batch": 2, "length": 10, "answer": 6}, {**TOKENS, "answer": (2, 12)}, TRANSLATION_AXES,
+        transformer("T5ForConditionalGeneration", T5, TRANSLATION, ("logits",), use_cache=False),
+        translation_feed,
+        ("logits",),
+        {"batch": 2, "length": 10, "answer": 6},
+        {**TOKENS, "answer": (2, 12)},
+        TRANSLATION_AXES,
     ),
-    "llama": Architecture(causal("LlamaForCausalLM", DECODER), tokens, ("logits",), {"batch": 1, "length": 12}, TOKENS, TOKEN_AXES),
+    "llama": Architecture(
+        causal("LlamaForCausalLM", DECODER), tokens, ("logits",), {"batch": 1, "length": 12}, TOKENS, TOKEN_AXES
+    ),
     "qwen2": Architecture(causal("Qwen2ForCausalLM", DECODER), tokens, ("logits",), {"batch": 1, "length": 12}),
     "mamba": Architecture(
-        causal("MambaForCausalLM", {"vocab_size": VOCABULARY, "hidden_size": 24, "state_size": 4, "num_hidden_layers": 1, "intermediate_size": 48, "time_step_rank": 4}),
-        tokens, ("logits",), {"batch": 1, "length": 6},
+        causal(
+            "MambaForCausalLM",
+            {
+                "vocab_size": VOCABULARY,
+                "hidden_size": 24,
+                "state_size": 4,
+                "num_hidden_layers": 1,
+                "intermediate_size": 48,
+                "time_step_rank": 4,
+            },
+        ),
+        tokens,
+        ("logits",),
+        {"batch": 1, "length": 6},
     ),
     "sd_unet": Architecture(Diffusion, diffusion_feed, ("noise",), {"batch": 1}),
     "bart": Architecture(
-        transformer("BartForConditionalGeneration", BART, TRANSLATION, ("logits",), use_cache=False), translation_feed, ("logits",),
-        {"batch": 2, "length": 10, "answer": 6}, {**TOKENS, "answer": (2, 12)}, TRANSLATION_AXES,
+        transformer("BartForConditionalGeneration", BART, TRANSLATION, ("logits",), use_cache=False),
+        translation_feed,
+        ("logits",),
+        {"batch": 2, "length": 10, "answer": 6},
+        {**TOKENS, "answer": (2, 12)},
+        TRANSLATION_AXES,
     ),
     "wavlm": Architecture(
-        transformer("WavLMForCTC", {**SPEECH, "num_buckets": 16, "max_bucket_distance": 32}, ("input_values",), ("logits",)), wav2vec2_feed, ("logits",), {"batch": 1, "samples": 400},
+        transformer(
+            "WavLMForCTC", {**SPEECH, "num_buckets": 16, "max_bucket_distance": 32}, ("input_values",), ("logits",)
+        ),
+        wav2vec2_feed,
+        ("logits",),
+        {"batch": 1, "samples": 400},
     ),
-    "detector": Architecture(Detector, pixels(32), ("chosen", "boxes", "scores"), {"batch": 2}, options={"detector": True}),
+    "detector": Architecture(
+        Detector, pixels(32), ("chosen", "boxes", "scores"), {"batch": 2}, options={"detector": True}
+    ),
     "mamba2": Architecture(
-        causal("Mamba2ForCausalLM", {"vocab_size": VOCABULARY, "hidden_size": 16, "state_size": 8, "num_hidden_layers": 1, "expand": 2, "head_dim": 8, "num_heads": 4, "n_groups": 2, "chunk_size": 4}),
-        tokens, ("logits",), {"batch": 1, "length": 8},
+        causal(
+            "Mamba2ForCausalLM",
+            {
+                "vocab_size": VOCABULARY,
+                "hidden_size": 16,
+                "state_size": 8,
+                "num_hidden_layers": 1,
+                "expand": 2,
+                "head_dim": 8,
+                "num_heads": 4,
+                "n_groups": 2,
+                "chunk_size": 4,
+            },
+        ),
+        tokens,
+        ("logits",),
+        {"batch": 1, "length": 8},
     ),
     "graph_attention": Architecture(
-        GraphNetwork, graph_feed, ("scores",), {"nodes": 12, "edges": 40}, {"nodes": (3, 30), "edges": (2, 90)},
+        GraphNetwork,
+        graph_feed,
+        ("scores",),
+        {"nodes": 12, "edges": 40},
+        {"nodes": (3, 30), "edges": (2, 90)},
         {"nodes": {0: "nodes"}, "edges": {1: "edges"}},
     ),
     "swin2sr": Architecture(
         vision(
             "Swin2SRForImageSuperResolution",
-            {"image_size": 8, "embed_dim": 16, "depths": [2], "num_heads": [2], "window_size": 4, "upscale": 2, "upsampler": "pixelshuffledirect", **EAGER},
+            {
+                "image_size": 8,
+                "embed_dim": 16,
+                "depths": [2],
+                "num_heads": [2],
+                "window_size": 4,
+                "upscale": 2,
+                "upsampler": "pixelshuffledirect",
+                **EAGER,
+            },
             ("reconstruction",),
         ),
-        pixels(8), ("reconstruction",), {"batch": 1},
+        pixels(8),
+        ("reconstruction",),
+        {"batch": 1},
     ),
 }

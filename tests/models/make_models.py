@@ -11,6 +11,10 @@ Weights are drawn so that activations stay near one: attention is not uniform, g
 normalisation has statistics to remove. Stack traces that the exporter leaves in the file are taken out.
 """
 
+# torch, transformers and diffusers are not in the environment of the checks.
+# mypy: ignore-errors
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import os
@@ -74,14 +78,22 @@ def export(name: str, made: Architecture, model: nn.Module, feed: Mapping[str, T
     options = detector_options() if made.options.get("detector") else dict(made.options)
     if dynamic:
         dims = {size: torch.export.Dim(size, min=low, max=max(64, high)) for size, (low, high) in made.ranges.items()}
-        options["dynamic_shapes"] = (tuple({axis: dims[size] for axis, size in made.axes.get(key, {}).items()} for key in feed),)
+        options["dynamic_shapes"] = (
+            tuple({axis: dims[size] for axis, size in made.axes.get(key, {}).items()} for key in feed),
+        )
         if not hasattr(model, "outputs"):
             options["dynamic_shapes"] = options["dynamic_shapes"][0]
     path = os.path.join(FOLDER, name, "dynamic.onnx" if dynamic else "static.onnx")
     options.setdefault("dynamo", True)
     torch.onnx.export(
-        model, tuple(feed.values()), path, input_names=list(feed), output_names=list(made.outputs), external_data=False,
-        verbose=False, **options,
+        model,
+        tuple(feed.values()),
+        path,
+        input_names=list(feed),
+        output_names=list(made.outputs),
+        external_data=False,
+        verbose=False,
+        **options,
     )
     strip(path)
 
@@ -99,17 +111,31 @@ def build(name: str, made: Architecture) -> None:
     feeds = {"static": made.feed(made.sizes)}
     export(name, made, model, feeds["static"], dynamic=False)
     if made.ranges:
-        export(name, made, model, made.feed({size: max(3, (low + high) // 2) for size, (low, high) in made.ranges.items()}), dynamic=True)
+        export(
+            name,
+            made,
+            model,
+            made.feed({size: max(3, (low + high) // 2) for size, (low, high) in made.ranges.items()}),
+            dynamic=True,
+        )
         for case in range(CASES_DYNAMIC):
-            sizes = {size: low if case == 0 else numbers.randint(low, high) for size, (low, high) in made.ranges.items()}
+            sizes = {
+                size: low if case == 0 else numbers.randint(low, high) for size, (low, high) in made.ranges.items()
+            }
             feeds[str(case)] = made.feed(sizes)
     arrays = {}
     for case, feed in feeds.items():
         arrays |= {f"{case}/in/{key}": value.numpy() for key, value in feed.items()}
-        arrays |= {f"{case}/out/{key}": value.numpy() for key, value in zip(made.outputs, answers(model, feed), strict=True)}
+        arrays |= {
+            f"{case}/out/{key}": value.numpy() for key, value in zip(made.outputs, answers(model, feed), strict=True)
+        }
     np.savez_compressed(os.path.join(FOLDER, name, "cases.npz"), **arrays)
     size_bytes = sum(entry.stat().st_size for entry in os.scandir(os.path.join(FOLDER, name)))
-    largest = {key: round(float(np.abs(value).max()), 2) for key, value in arrays.items() if key.startswith("static/out") and value.size}
+    largest = {
+        key: round(float(np.abs(value).max()), 2)
+        for key, value in arrays.items()
+        if key.startswith("static/out") and value.size
+    }
     print(f"{name}: {size_bytes // 1000} kB {largest}", flush=True)
 
 

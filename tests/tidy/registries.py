@@ -64,7 +64,8 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "assembly", "compile_model", "constant_store", "interface", "loop_record", "model_source", "options", "output_file",
+            "assembly", "check_inputs", "check_report", "compile_model", "constant_store", "deviation", "fusion_report",
+            "interface", "launch_recorder", "loop_record", "model_source", "options", "output_file", "self_check",
             "stage_text", "stages", "variant", "weight_layout",
         ),
     ),

@@ -77,14 +77,14 @@ def symbolic(model: ModelProto) -> ModelProto:
     return changed
 
 
-def fixed(model: ModelProto, inputs: Sequence[object]) -> tuple[ModelProto, list[object]]:
+def fixed(model: ModelProto, inputs: Sequence[Any]) -> tuple[ModelProto, list[Any]]:
     """The same model with its small integer inputs as initializers, and the inputs that are left."""
     changed = ModelProto()
     changed.CopyFrom(model)
-    left: list[object] = []
+    left: list[Any] = []
     del changed.graph.input[:]
     for value, data in zip(model.graph.input, inputs, strict=True):
-        array = None if isinstance(data, list) else as_array(data)
+        array = None if isinstance(data, list) or data is None else as_array(data)
         if array is not None and array.dtype.kind in "iub" and array.size <= 64:
             changed.graph.initializer.append(numpy_helper.from_array(array, value.name))
         else:

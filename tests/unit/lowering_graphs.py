@@ -328,7 +328,7 @@ class Drawing:
         kind = self.integer(0, 2)
         if kind == 0 and is_fixed(shape[-1]):
             return self._scaled(self.builder.op("matmul", x, self.weights(shape[-1], self.integer(1, 40))))
-        if kind == 1 and len(shape) == 4 and is_fixed(shape[3]):
+        if kind == 1 and len(shape) == 4 and is_fixed(shape[3]) and shape[1] != 0:
             other = self.builder.op("tanh", x)
             operands = self.draw(st.permutations([x, other, x]))
             causal = self.draw(st.booleans())

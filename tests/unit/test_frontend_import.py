@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain, value
-from tests.unit.frontend_harness import MemoryStore, run_model
+from tests.unit.frontend_harness import Array, MemoryStore, run_model
 
 from ingot_compiler.frontend.detach_tensors import detach_tensors
 from ingot_compiler.frontend.imported import print_imported
@@ -78,7 +78,7 @@ def test_initializers_that_are_inputs_are_constants() -> None:
 
 def test_small_constants_become_literals() -> None:
     """Rank 0 of any type and up to 1024 integers are text; everything else is a constant by digest."""
-    constants = {
+    constants: dict[str, Array] = {
         "scalar": np.array(1.5, np.float32),
         "ints": np.arange(1024, dtype=np.int64),
         "floats": np.ones(3, np.float32),

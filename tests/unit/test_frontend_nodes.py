@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
@@ -13,7 +14,7 @@ from tests.unit.frontend_harness import Outcome, fixed, run_model, symbolic
 
 QUICK_STRIDE = 5
 # Translations that ask for sizes which the symbolic form of these cases does not give.
-_FIXED_SIZES = ("_gru_", "_lstm_", "_rnn_", "_resize_", "_upsample_")
+_FIXED_SIZES = ("_gru_", "_lstm_", "_rnn_", "_resize_", "_upsample_", "_gridsample_")
 
 
 @cache
@@ -29,7 +30,9 @@ def _cases() -> tuple[TestCase, ...]:
 def _run(case: TestCase, form: str) -> Outcome:
     assert case.model is not None
     assert case.data_sets is not None
-    model, (inputs, expected) = case.model, case.data_sets[0]
+    model = case.model
+    inputs: Sequence[object] = case.data_sets[0][0]
+    expected: Sequence[object] = case.data_sets[0][1]
     if "fixed" in form:
         model, inputs = fixed(model, inputs)
     if "symbolic" in form:

@@ -52,7 +52,8 @@ def test_old_forms_agree_with_the_reference(opset: int, node: NodeProto) -> None
     source = model([node], typed, [value(name, None) for name in node.output], opset=opset)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = ReferenceEvaluator(source).run(None, used)
+        evaluator: Any = ReferenceEvaluator(source)
+        expected: list[object] = evaluator.run(None, used)
     outcome = run_model(source, list(used.values()), expected, 1e-4, 1e-5)
     assert outcome.kind == "agrees", outcome.detail
 

@@ -8,6 +8,7 @@ from tests.unit.codegen_harness import RUNNABLE
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
 from ingot_compiler.ir.dims import symbol
+from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.types import TensorType
 
 RELATIVE = 1e-4  # DESIGN's limit for networks; chains of a few hundred multiply-adds stay far below
@@ -128,3 +129,20 @@ def test_transformer_block(guarded: bool) -> None:
             mask = np.where(mask > 1, -np.inf, 0).astype(np.float32)
             mask[:, :, 0] = -np.inf
         check_graph(builder, [result], [normal(8, b, s, 32), mask], RELATIVE, RUNNABLE)
+
+
+def test_an_epilogue_reads_what_the_kernel_reads_in_another_layout() -> None:
+    """A kernel that works on a copy of x in its own layout may add x itself: image, pool, transposed matrix, heads."""
+    image, square = normal(0, 2, 8, 6, 6), normal(1, 9, 9)
+    builder = Builder([f32(2, 8, 6, 6), f32(9, 9), f32(1, 2, 5, 5)])
+    w, depthwise = builder.constant(normal(2, 8, 8, 3, 3)), builder.constant(normal(3, 8, 1, 3, 3))
+    outputs = [builder.op("sub", conv(builder, (0, w)), 0), builder.op("sub", conv(builder, (0, depthwise), groups=8), 0)]
+    window: dict[str, Attribute] = {"pads_before": (1, 1), "pads_after": (1, 1), "strides": (1, 1), "dilations": (1, 1)}
+    outputs.append(builder.op("sub", builder.op("max_pool", 0, kernel=(3, 3), **window), 0))
+    turned = builder.op("transpose", 1, permutation=(1, 0))
+    outputs.append(builder.op("sub", builder.op("matmul", turned, builder.constant(normal(4, 9, 9))), turned))
+    outputs.append(builder.op("sub", builder.op("matmul", 1, turned), turned))
+    heads = builder.op("transpose", 2, permutation=(0, 1, 3, 2))
+    attention = builder.op("attention", heads, heads, heads, scale=0.4, causal=False, nan_to_zero=False)
+    outputs.append(builder.op("sub", attention, heads))
+    check_graph(builder, outputs, [image, square, normal(5, 1, 2, 5, 5)], RELATIVE, RUNNABLE)

@@ -126,6 +126,7 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("launch", (0, 0, 0, (), (), 0, 0)),
     ("copy", (0, 1, 0, 0, 0)),
     ("read", (0, 0, 0, len(DTYPE_NAMES))),
+    ("output_buffer", (1, 0, 0)),
 ]
 
 

@@ -253,3 +253,29 @@ def test_call_overhead(folder: Path) -> None:
             session.run(feed)
         best = min(best, (time.perf_counter() - start) / 200)
     assert best < 15e-6
+
+
+def test_results_are_the_callers(folder: Path) -> None:
+    """A large result that is held never changes; one that is dropped makes room for the next, without new memory."""
+    session = ingot_runtime.load(folder / "dynamic.ingot")
+    held = [session.run({"x": rows(5000) + number}) for number in range(5)]
+    for number, result in enumerate(held):
+        np.testing.assert_array_equal(result["y"], tiny_reference(rows(5000) + number))
+    assert len({result["y"].ctypes.data for result in held}) == len(held)
+    part = held.pop(0)["y"][3:7]  # a view keeps the whole
+    kept = part.copy()
+    del held
+    addresses = {session.run({"x": rows(5000)})["y"].ctypes.data for _ in range(10)}
+    assert len(addresses) <= 2
+    np.testing.assert_array_equal(part, kept)
+
+
+def test_inputs_lie_anywhere(folder: Path) -> None:
+    """Large inputs that are aligned to their elements alone are read in place; others are copied first."""
+    session = ingot_runtime.load(folder / "dynamic.ingot")
+    x = rows(5000)
+    raw = np.zeros(x.nbytes + 64, np.uint8)
+    for shift in (0, 1, 2, 4, 12, 60):
+        moved = raw[shift : shift + x.nbytes].view(np.float32).reshape(x.shape)
+        moved[...] = x
+        np.testing.assert_array_equal(session.run({"x": moved})["y"], tiny_reference(x))

@@ -17,12 +17,13 @@ from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
+    from ingot_build_rules.rules.check_report import CheckReport
     from ingot_build_rules.rules.compile_model import CompiledModel
 
 Value = TypeVar("Value")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("model", metavar="MODEL", help="an .onnx file; external data lies beside it")
     parser.add_argument("-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)")
@@ -48,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
     )
     parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
+    parser.add_optional_file(
+        "--check",
+        ".npz",
+        metavar="INPUTS.npz",
+        help="run the bundle against the interpreter node by node (default: generated inputs)",
+    )
     parser.add_argument("--planner", default="best", metavar="NAME", help="memory planner (default: best of all)")
     parser.add_argument(
         "-j", "--workers", type=usage.positive, default=usable_cpu_count(), metavar="N", help="processes at most"
@@ -70,21 +77,46 @@ def run(arguments: argparse.Namespace) -> int:
         raise UserError(
             "no output named", where="command ingot compile", why="expected -o OUT.ingot", do="add -o OUT.ingot"
         )
+    if arguments.to is not None and arguments.check is not None:
+        raise UserError(
+            "nothing to check",
+            where="command ingot compile",
+            why="--to writes no bundle",
+            do="leave --to or --check out",
+        )
     shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with show_progress(os.path.basename(arguments.model), quiet=quiet) as observer:
         compiled = compile_model(arguments.model, options, arguments.workers, observer)
-        result = compiled.text(arguments.to) if arguments.to else compiled.save(arguments.output)
+        result, checked = _result(compiled, arguments)
+    if checked is not None and checked.differences:
+        if arguments.json:
+            console.print_json({"output": None, "check": checked.plain()})
+        checked.require_equal()
     if arguments.to:
         _give_text(result, arguments.output)
     else:
-        _report(compiled, arguments, result, time.perf_counter() - started)
+        _report(compiled, arguments, result, checked, time.perf_counter() - started)
     return 0
 
 
-def _report(compiled: CompiledModel, arguments: argparse.Namespace, digest: str, seconds: float) -> None:
+def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str, CheckReport | None]:
+    """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it found."""
+    if arguments.to:
+        return compiled.text(arguments.to), None
+    if arguments.check is None:
+        return compiled.save(arguments.output), None
+    from ingot_build_rules.cli.arrays import read_npz
+    from ingot_build_rules.rules.self_check import save_checked
+
+    return save_checked(compiled, arguments.output, read_npz(arguments.check) if arguments.check else None)
+
+
+def _report(
+    compiled: CompiledModel, arguments: argparse.Namespace, digest: str, checked: CheckReport | None, seconds: float
+) -> None:
     report = compiled.summary() | {
         "output": arguments.output,
         "size_bytes": os.path.getsize(arguments.output),
@@ -93,10 +125,14 @@ def _report(compiled: CompiledModel, arguments: argparse.Namespace, digest: str,
         "rule_seconds": {name: round(value, 3) for name, value in compiled.seconds().items()},
         "seconds": round(seconds, 3),
     }
+    if checked is not None:
+        report["check"] = checked.plain()
     if arguments.json:
         console.print_json(report)
     elif not arguments.quiet:
         print(_sentences(report))
+        if checked is not None:
+            print(f"  {checked}")
 
 
 def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:

@@ -1,6 +1,6 @@
 """Verb ``inspect``: what is in a bundle.
 
-In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; assembly of one kernel.
+In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; what fusion did; assembly of one kernel.
 Not done here: reading the file (``ingot_artifacts.inspect``), disassembly (``ingot_build_rules.rules.assembly``).
 """
 
@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--asm", metavar="KERNEL", help="print one kernel's assembly; a unique start of its symbol will do"
     )
     parser.add_argument(
+        "--fusion", action="store_true", help="what became one kernel, bytes it saved, what stopped it from growing"
+    )
+    parser.add_argument(
         "--variant", metavar="TARGET", help="with --asm: of this variant (default: the first that has it)"
     )
     usage.add_json(parser)
@@ -33,7 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.asm is not None:
         print(_assembly(described, arguments.bundle, arguments.asm, arguments.variant))
     elif arguments.json:
-        console.print_json({**described, "debug": {"launches": described["debug"].get("launches", {})}})
+        console.print_json(
+            {**described, "debug": {name: value for name, value in described["debug"].items() if name != "programs"}}
+        )
+    elif arguments.fusion:
+        print(_fusion_text(described["debug"]))
     else:
         print(_text(described))
     return 0
@@ -47,6 +54,7 @@ def _text(described: dict[str, Any]) -> str:
         workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
         code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
         parts.append(f"memory of {target}: code {code}, weights {weights}, workspace {workspace}")
+        parts += _bound_lines(described["debug"].get("memory", {}).get(target))
     for target, launches in described["debug"].get("launches", {}).items():
         parts.append(f"launches of {target}:")
         parts.append(
@@ -55,9 +63,46 @@ def _text(described: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
+def _bound_lines(memory: dict[str, Any] | None) -> list[str]:
+    """The plan beside the largest sum of live bytes."""
+    if memory is None or not memory["lower_bound_bytes"]:
+        return []
+    planned, bound = memory["planned_bytes"], memory["lower_bound_bytes"]
+    sizes = "" if memory["fixed"] else ", with open dimensions of 64"
+    return [f"  planned {planned} bytes, lower bound {bound} bytes, ratio {planned / bound:.3f}{sizes}"]
+
+
+def _fusion_text(debug: dict[str, Any]) -> str:
+    parts: list[str] = []
+    for target, launches in debug.get("launches", {}).items():
+        saved = console.format_bytes(sum(launch["saved_bytes"] for launch in launches))
+        parts.append(f"fusion for {target}: {len(launches)} launches, {saved} never reach memory")
+        for number, launch in enumerate(launches):
+            parts += _fusion_lines(number, launch)
+    refusals = [_refusal_line(refusal) for refusal in debug.get("refusals", [])]
+    return "\n".join([*parts, *(["patterns that were left:", *refusals] if refusals else [])])
+
+
+def _fusion_lines(number: int, launch: dict[str, Any]) -> list[str]:
+    users = f": {', '.join(launch['users'])}" if launch["users"] else ""
+    return [
+        f"{number:4} {launch['kernel']}  {launch['kind']}, saves {console.format_bytes(launch['saved_bytes'])}",
+        f"     nodes {_nodes(launch['nodes'])}",
+        f"     ends  {launch['ends']}{users}",
+    ]
+
+
+def _refusal_line(refusal: dict[str, Any]) -> str:
+    others = f": {_nodes(refusal['others'])}" if refusal["others"] else ""
+    return f"  {refusal['pattern']} at {_nodes(refusal['nodes'])}: {refusal['reason']}{others}"
+
+
+def _nodes(nodes: list[list[str]]) -> str:
+    return ", ".join(f"{name} ({op})" for name, op in nodes)
+
+
 def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
-    nodes = ", ".join(f"{name} ({op})" for name, op in launch["nodes"])
-    return str(number), launch["kernel"], launch["kind"], " ".join(launch["writes"]), nodes
+    return str(number), launch["kernel"], launch["kind"], " ".join(launch["writes"]), _nodes(launch["nodes"])
 
 
 def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from ingot_compiler.ir.errors import UserError
@@ -21,6 +21,15 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False)
+        self._endings: dict[str, str] = {}
+
+    def add_optional_file(self, option: str, ending: str, **settings: str) -> None:
+        """Declare an option whose file may be left out: it takes the next word only if that has the ending.
+
+        Its value is None where the option is not given, empty where the file is left out.
+        """
+        self._endings[option] = ending
+        self.add_argument(option, nargs="?", const="", **settings)  # type: ignore[arg-type]
 
     def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Parse all of ``arguments``.
@@ -28,10 +37,16 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an unknown option (with a suggestion), a missing or a malformed value.
         """
-        found, rest = self.parse_known_args(list(arguments))
+        found, rest = self.parse_known_args([*self._joined(arguments)])
         if rest:
             raise self._unexpected(rest[0])
         return found
+
+    def _joined(self, arguments: Sequence[str]) -> Iterator[str]:
+        """Close every optional file's option off from a word that is not for it."""
+        for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+            ending = self._endings.get(word)
+            yield word if ending is None or after.endswith(ending) else f"{word}="
 
     def error(self, message: str) -> NoReturn:
         """Turn argparse's one line into the four parts."""

@@ -31,7 +31,8 @@ _TOOLS = ("llvmlite", "ziglang")
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
     """``graph``: the model as it was before any pass, whose digest the bundle records; ``launches``: by target, what each
-    launch runs; ``programs``: by target and symbol, what each kernel was made from; ``read``: the leaves of constants."""
+    launch runs; ``programs``: by target and symbol, what each kernel was made from; ``report``: more of the debug section, by name;
+    ``read``: the leaves of constants."""
 
     names: Names
     interface: Interface
@@ -40,6 +41,7 @@ class BundleInputs:
     images: tuple[VariantImage, ...]
     launches: tuple[tuple[str, list[object]], ...]
     programs: tuple[tuple[str, dict[str, object]], ...]
+    report: dict[str, object]
     layout: WeightLayout
     read: ConstantReader
     path: str
@@ -58,7 +60,7 @@ def _compute(context: Context, inputs: BundleInputs) -> str:
         ],
         weights_bytes=inputs.layout.size_bytes,
         lock=_lock(inputs),
-        debug={"launches": dict(inputs.launches), "programs": dict(inputs.programs)},
+        debug={"launches": dict(inputs.launches), "programs": dict(inputs.programs), **inputs.report},
     )
     return write_bundle(contents, inputs.path, HostDigests().mib_tree_entry)
 
@@ -98,7 +100,7 @@ def _lock(inputs: BundleInputs) -> dict[str, object]:
 BUNDLE = Rule(
     "bundle",
     1,
-    ("names", "interface", "graph", "options", "images", "launches", "programs", "layout"),
+    ("names", "interface", "graph", "options", "images", "launches", "programs", "report", "layout"),
     _compute,
     transient=True,
 )

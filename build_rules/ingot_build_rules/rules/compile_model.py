@@ -19,6 +19,7 @@ from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs, MainO
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
 from ingot_build_rules.rules.constant_store import ConstantStore
 from ingot_build_rules.rules.fuse import FUSE, FuseInputs
+from ingot_build_rules.rules.fusion_report import Way, describe_fusion, describe_memory, describe_refusals, with_fusion
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
 from ingot_build_rules.rules.interface import Interface, make_interface
@@ -135,6 +136,10 @@ class CompiledModel:
         except IngotError as error:
             raise name_nodes(error, self.names) from error
 
+    def read_constant(self, digest: str) -> memoryview:
+        """Return the bytes of one of the model's constants."""
+        return self._store.read(digest)
+
     def make(self) -> None:
         """Make everything but the file, so that errors of the model come now."""
         assert self.variants
@@ -181,12 +186,22 @@ class CompiledModel:
             graph=self.graph,
             options=self.options,
             images=tuple(map(variant_image, self.variants, self.layout.ranges)),
-            launches=tuple((str(variant.target), describe_launches(variant, self.names)) for variant in self.variants),
+            launches=tuple((str(variant.target), self._launches(variant)) for variant in self.variants),
             programs=tuple((str(variant.target), record_programs(variant)) for variant in self.variants),
+            report={
+                "refusals": describe_refusals(self.optimized.refusals, self.names),
+                "memory": {str(variant.target): describe_memory(variant.plan) for variant in self.variants},
+            },
             layout=self.layout,
             read=self._store.read,
             path=path,
         )
+
+    def _launches(self, variant: Variant) -> list[object]:
+        ways = [Way(self.graph, self.placed.graph)]
+        if self.special is not None:
+            ways.append(Way(specialise(self.graph, dict(self.imported.sizes)), self.special.graph))
+        return with_fusion(describe_launches(variant, self.names), describe_fusion(variant.fused, ways, self.names))
 
 
 class TargetBuild:

@@ -1,6 +1,6 @@
 """What each launch of a run stored, as tensors: the machine's side of a self-check.
 
-In: a fused graph, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
+In: the steps of a fused graph, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
 Not done here: what they should be (``self_check``).
 
 Copies and haloes compute nothing that the graph names; they are judged here, at once.
@@ -20,7 +20,7 @@ from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import (
-    FusedGraph,
+    BufferSpec,
     Group,
     IfStep,
     LoopStep,
@@ -35,9 +35,10 @@ from ingot_compiler.lowering.fused import (
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What launch number ``launch`` stored as ``value``; ``expected`` is known at once for copies and haloes."""
+    """What launch number ``launch``, of ``kernel``, stored as ``value``; ``expected`` is known at once for copies and haloes."""
 
     launch: int
+    kernel: str
     value: int
     content: Array
     expected: Array | None = None
@@ -46,18 +47,24 @@ class Recorded:
 class LaunchRecorder:
     """Give ``observe`` to a session; it keeps a copy of each tensor that a launch stores."""
 
-    def __init__(self, fused: FusedGraph, inputs: Sequence[Array], symbols: Mapping[str, int]) -> None:
-        """``symbols``: those that the shapes of the inputs bind; the others are read from buffers as `main` does."""
+    def __init__(
+        self,
+        buffers: Sequence[BufferSpec],
+        steps: Sequence[Step],
+        inputs: Sequence[Array],
+        symbols: Mapping[str, int],
+    ) -> None:
+        """``steps``: those that run; ``symbols``: those that the shapes of the inputs bind, the others are read as `main` does."""
         self.recorded: list[Recorded] = []
-        self.kernels: list[str] = []
+        self.launches = 0
         self._symbols = dict(symbols)
-        self._groups = self._walk(_chosen(fused, symbols))
+        self._groups = self._walk(steps)
         self._watched: dict[int, Array] = {
             buffer: np.ascontiguousarray(inputs[spec.index]).reshape(-1)
-            for buffer, spec in enumerate(fused.buffers)
+            for buffer, spec in enumerate(buffers)
             if spec.kind == "input"
         }
-        self._read_later = {step.buffer for step in all_steps(fused.steps) if isinstance(step, SymbolRead)}
+        self._read_later = {step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)}
 
     def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
         """Note what a launch has stored."""
@@ -65,13 +72,13 @@ class LaunchRecorder:
         group = self._next_group()
         operands = (*group.operands, *group.results)
         views = dict(zip(dict.fromkeys(operand.buffer for operand in operands), buffers, strict=True))
-        self.kernels.append(kernel)
+        self.launches += 1
         for result in group.results:
             if result.buffer in self._read_later:
                 dtype = STORAGE_DTYPES[result.type.dtype]
                 self._watched[result.buffer] = np.frombuffer(bytes(views[result.buffer]), dtype)
             content, expected = self._stored(group, result, views)
-            self.recorded.append(Recorded(launch, result.value, content, expected))
+            self.recorded.append(Recorded(launch, kernel, result.value, content, expected))
 
     def _next_group(self) -> Group:
         group = next(self._groups, None)
@@ -138,16 +145,6 @@ class LaunchRecorder:
         if not 0 <= first <= last < flat.size:
             raise InternalError("a view leaves its buffer", why=f"elements {first} to {last} of {flat.size}")
         return np.array(as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides]))
-
-
-def _chosen(fused: FusedGraph, symbols: Mapping[str, int]) -> Sequence[Step]:
-    """The steps that `main` runs for these sizes."""
-    special = fused.special
-    if special is None:
-        return fused.steps
-    if all(symbols.get(name) == size for name, size in special.sizes):
-        return fused.steps[special.first_step :]
-    return fused.steps[: special.first_step]
 
 
 def _dims(group: Group, name: str) -> tuple[Dim, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 import onnx.inliner
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # protobuf brings no types
@@ -32,6 +33,7 @@ from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
 from ingot_compiler.frontend.sort_nodes import describe_node, names_read, node_name, regions_of, sort_nodes
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
+from ingot_compiler.frontend.upgrade_opset import upgrade_opset
 from ingot_compiler.ir.constants import ConstantWriter
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
@@ -64,14 +66,16 @@ def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview
         raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
     _check_text(model)
     detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
-    return _inlined(model), detached
+    return upgrade_opset(_inlined(model)), detached
 
 
 def _check_text(model: ModelProto) -> None:
     """Protobuf gives bytes for a name that is not UTF-8."""
     graph = model.graph
     nodes = [*_all_nodes(graph.node), *(node for function in model.functions for node in _all_nodes(function.node))]
-    names = [name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
+    names: list[Any] = [
+        name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
+    ]
     names += [attribute.name for node in nodes for attribute in node.attribute]
     values = (*graph.input, *graph.output, *graph.value_info)
     names += [graph.name, *(value.name for value in values), *(tensor.name for tensor in graph.initializer)]

@@ -15,6 +15,7 @@ from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops.recurrent import ACTIVATIONS, CELLS
+from ingot_compiler.ir.types import DType
 
 _DEFAULTS = {"gru": ("Sigmoid", "Tanh"), "lstm": ("Sigmoid", "Tanh", "Tanh"), "rnn": ("Tanh",)}
 _ALPHAS = {"Affine": 1.0, "Elu": 1.0, "HardSigmoid": 0.2, "LeakyRelu": 0.01, "ScaledTanh": 1.0, "ThresholdedRelu": 1.0}
@@ -68,7 +69,7 @@ def _reverse(context: OpContext) -> tuple[bool, ...]:
 
 
 def _layer(context: OpContext, cell: str) -> _Layer:
-    dtype = "f64" if context.dtype_of(context.operand(0)) == "f64" else "f32"
+    dtype: DType = "f64" if context.dtype_of(context.operand(0)) == "f64" else "f32"
     batch_first = bool(context.int_attribute("layout", 0))
 
     def wide(position: int) -> int | None:
@@ -118,10 +119,7 @@ def _parameters(
     value = context.attributes.get(attribute)
     given = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     takers = set(_ALPHAS) if attribute == "activation_alpha" else {"Affine", *_BETAS}
-    result: list[float] = []
-    for name in names:
-        result.append(given.pop(0) if name in takers and given else defaults.get(name, 0.0))
-    return tuple(result)
+    return tuple(given.pop(0) if name in takers and given else defaults.get(name, 0.0) for name in names)
 
 
 def _run(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.types import TensorType
 
 # Attribute values. Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
@@ -113,9 +114,13 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class OptimizedGraph:
-    """A graph that the whole pipeline has seen: canonical, folded, patterns recognised; no device, no layout."""
+    """A graph that the whole pipeline has seen: canonical, folded, patterns recognised; no device, no layout.
+
+    ``refusals``: patterns that were nearly there.
+    """
 
     graph: Graph
+    refusals: tuple[Refusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
         if index in flat.regions:
             CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
         elif not _is_folded(fuser, node):
+            fuser.require_sizes(node)
             _visit(fuser, index, node)
         index = flat.end(index)
 
@@ -91,6 +92,7 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
             part = fuser.absorb(operand, shape, anchor_allowed=fuser.types[operand].shape == shape)
         if part is not None and part.anchored:
             if anchored is not None and anchored != operand:
+                fuser.ends[anchored] = "its user takes in another operand's loops"
                 fuser.where(anchored)  # two anchors: the earlier one becomes an operand
             anchored = operand
     leaves: list[tuple[int, Stored]] = []

@@ -55,7 +55,8 @@ class Group:
 
     ``kind`` picks the lowering; ``nodes`` in order; ``operands`` are read, ``results`` written; values between are
     never stored. ``types`` gives the type of every value that the nodes name. ``anchor`` indexes the node that
-    decides the loops (contraction, reduction), -1 when all are elementwise.
+    decides the loops (contraction, reduction), -1 when all are elementwise. ``ends``: why no later operation joined, where
+    one was offered.
     """
 
     kind: str
@@ -66,6 +67,7 @@ class Group:
     anchor: int = -1
     source: tuple[int, ...] = ()
     device: int = 0
+    ends: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,7 +251,7 @@ Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One kernel argument: a buffer of ``dtype`` elements, 64-byte aligned at element 0."""
+    """One kernel argument: a buffer of ``dtype`` elements, aligned to one element (inputs lie where the user put them)."""
 
     dtype: DType
     written: bool

@@ -208,12 +208,16 @@ class _StepEmitter:
         """A block of at least ``size_bytes``; one that must grow grows to twice that, so that moving it stays cheap."""
         out = self.out
         room = self.room.setdefault(buffer, out.register())  # 0 at first
-        needed, kept, zero = out.binary("max", out.dim(size_bytes), out.dim(1)), out.dim(kept_bytes), out.dim(0)
+        needed, kept, zero = (
+            out.binary("max", out.dim(size_bytes), out.dim(ALIGNMENT_BYTES)),
+            out.dim(kept_bytes),
+            out.dim(0),
+        )
         grow, enough = out.label(), out.label()
         out.emit("branch", out.binary("lt", room, needed), grow, enough)
         out.place(grow)
         if spare >= 0:
-            out.emit("buffer_grow", spare, 0, out.binary("max", kept, out.dim(1)))
+            out.emit("buffer_grow", spare, 0, out.binary("max", kept, out.dim(ALIGNMENT_BYTES)))
             out.emit("copy", 0, 0, spare, buffer, kept)
         out.emit("add", room, needed, needed if self.depth else zero)
         out.emit("buffer_grow", buffer, 0, room)
@@ -292,7 +296,11 @@ def build_program(
 
     def run(part: Sequence[Step]) -> None:
         steps.emit(part)
-        _finish_late_outputs(out, fused, part)
+        written = _written(fused.steps)
+        for buffer in sorted(steps.late_outputs - written):  # empty whatever their other sizes are
+            out.emit("buffer_grow", buffer, 0, out.dim(0))
+        others = written - _written(part)
+        _finish_late_outputs(out, fused, part, others)
         out.emit("return")
 
     if fused.special is None:
@@ -411,12 +419,16 @@ def _late_outputs(out: _Assembler, fused: FusedGraph) -> set[int]:
     }
 
 
-def _finish_late_outputs(out: _Assembler, fused: FusedGraph, steps: Sequence[Step]) -> None:
-    """Real sizes and addresses of those outputs that ``steps`` write."""
+def _written(steps: Sequence[Step]) -> set[int]:
+    """Buffers that kernels write."""
+    return {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
+
+
+def _finish_late_outputs(out: _Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]) -> None:
+    """Real sizes and addresses of those outputs; ``others`` belong to the other way to run."""
     read = symbols_set(steps)
-    written = {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
     for buffer, spec in enumerate(fused.buffers):
-        if spec.kind != "output" or buffer not in written:
+        if spec.kind != "output" or buffer in others:
             continue
         shape = fused.outputs[spec.index].shape
         if any(name in read for dim in shape for name in symbols_of(dim)):

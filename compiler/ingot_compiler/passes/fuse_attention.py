@@ -31,19 +31,27 @@ class _Scores:
 
 def fuse_attention(graph: Graph) -> Graph:
     """Recognise attention where scores and probabilities have no other use."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, rule)
 
 
-def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    """What stands for a product of probabilities and values that is attention."""
     if node.op != "matmul":
         return None
     probabilities, values = node.operands
     guarded = _unguarded(state, probabilities)
     softmax = state.made_by(probabilities if guarded is None else guarded, "softmax")
-    if softmax is None or softmax.attribute("axis") != state.type_of(softmax.results[0]).rank - 1:
+    if softmax is None:
+        return None
+    if softmax.attribute("axis") != state.type_of(softmax.results[0]).rank - 1:
+        state.refuse(node, "the softmax is not over the last axis")
         return None
     scores = _scores(state, softmax.operands[0])
-    if scores is None or not _shapes_agree(state, node, scores):
+    if scores is None:
+        state.refuse(node, "the scores are not scale * q @ k, with a mask added or chosen at most")
+        return None
+    if not _shapes_agree(state, node, scores):
+        state.refuse(node, "q, k and v do not have the same 1 or 2 leading axes")
         return None
     region = state.interior(node, (scores.left, scores.right, values, *scores.mask))
     if region is None:
@@ -51,7 +59,8 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     try:
         return (_emit(state, node, scores, guarded is not None, region),)
     except OpTypeError:
-        return None  # a mask that does not broadcast to the scores
+        state.refuse(node, "the mask does not broadcast to the scores")
+        return None
 
 
 def _unguarded(state: Rewriter, value: int) -> int | None:

@@ -30,10 +30,11 @@ _CUBE_FACTOR = 0.044715
 
 def fuse_gelu(graph: Graph) -> Graph:
     """Recognise GELU where its inner values have no other use."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, rule)
 
 
-def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    """What stands for a product that is GELU."""
     if node.op != "mul":
         return None
     parts = factors(state, node)

@@ -25,10 +25,12 @@ from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 def fuse_layer_norm(graph: Graph) -> Graph:
     """Recognise the normalisation, then let it take a scale and a bias."""
-    return rewrite(
-        graph,
-        lambda state, node: _normalise(state, node) or absorb_scale(state, node, "layer_norm") or _bias(state, node),
-    )
+    return rewrite(graph, rule)
+
+
+def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    """What stands for a quotient that normalises, or for the product or sum after it."""
+    return _normalise(state, node) or absorb_scale(state, node, "layer_norm") or _bias(state, node)
 
 
 def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:

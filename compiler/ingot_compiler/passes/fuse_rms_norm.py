@@ -17,7 +17,12 @@ from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 def fuse_rms_norm(graph: Graph) -> Graph:
     """Recognise the normalisation, then let it take a scale."""
-    return rewrite(graph, lambda state, node: _normalise(state, node) or absorb_scale(state, node, "rms_norm"))
+    return rewrite(graph, rule)
+
+
+def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    """What stands for a quotient that normalises, or for the product after it."""
+    return _normalise(state, node) or absorb_scale(state, node, "rms_norm")
 
 
 def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:

@@ -14,10 +14,11 @@ from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 def fuse_silu(graph: Graph) -> Graph:
     """Recognise SiLU (swish) where the sigmoid has no other use."""
-    return rewrite(graph, _rule)
+    return rewrite(graph, rule)
 
 
-def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
+    """What stands for a product that is SiLU."""
     if node.op != "mul":
         return None
     for x, gate in orders(node):

@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
+from ingot_compiler.passes import fuse_attention, fuse_gelu, fuse_layer_norm, fuse_rms_norm, fuse_silu
 from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
-from ingot_compiler.passes.fuse_attention import fuse_attention
-from ingot_compiler.passes.fuse_gelu import fuse_gelu
-from ingot_compiler.passes.fuse_layer_norm import fuse_layer_norm
-from ingot_compiler.passes.fuse_rms_norm import fuse_rms_norm
-from ingot_compiler.passes.fuse_silu import fuse_silu
+from ingot_compiler.passes.rewrite import Rule, refusals_of
 
 Pass = Callable[[Graph], Graph]
 
@@ -26,12 +23,19 @@ PASSES: tuple[Pass, ...] = (
     canonicalise,
     fold_literals,
     eliminate_common_subexpressions,
-    fuse_layer_norm,
-    fuse_rms_norm,
-    fuse_gelu,
-    fuse_silu,
-    fuse_attention,
+    fuse_layer_norm.fuse_layer_norm,
+    fuse_rms_norm.fuse_rms_norm,
+    fuse_gelu.fuse_gelu,
+    fuse_silu.fuse_silu,
+    fuse_attention.fuse_attention,
     fold_batch_norm,
+)
+PATTERNS: tuple[tuple[str, Rule], ...] = (
+    ("layer normalisation", fuse_layer_norm.rule),
+    ("RMS normalisation", fuse_rms_norm.rule),
+    ("GELU", fuse_gelu.rule),
+    ("SiLU", fuse_silu.rule),
+    ("attention", fuse_attention.rule),
 )
 _ROUNDS_MAX = 6  # a round makes room for the next: a folded literal shows a pattern, a pattern leaves dead code
 
@@ -44,4 +48,5 @@ def optimize(graph: Graph) -> OptimizedGraph:
             graph = run(graph)
         if graph == before:
             break
-    return OptimizedGraph(graph)
+    refusals = [item for pattern, rule in PATTERNS for item in refusals_of(graph, pattern, rule)]
+    return OptimizedGraph(graph, tuple(refusals))

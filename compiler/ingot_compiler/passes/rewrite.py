@@ -16,6 +16,7 @@ import numpy as np
 from ingot_compiler.ir.dims import Dim, Sum, symbols_of
 from ingot_compiler.ir.graph import Attribute, Graph, Node, captured, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import TensorType
 
@@ -50,6 +51,8 @@ class Rewriter:
         self.inputs = graph.inputs
         self.nodes: list[Node] = []
         self.mark = ""
+        self.refusals: list[Refusal] = []
+        self._source = {node.results[0]: node.source for node in graph.nodes if node.results}
         self._outputs = graph.outputs
         self._producer: dict[int, int] = {}
         self._replaced: dict[int, int] = {}
@@ -149,10 +152,18 @@ class Rewriter:
                     return None
                 waiting.append(producer)
         for key, node in found.items():
-            if node is not root and any(self._users.get(result, set()) - found.keys() for result in node.results):
+            strangers = {user for result in node.results for user in self._users.get(result, set()) - found.keys()}
+            if node is not root and strangers:
+                returned = ", the model returns it" if _GRAPH_OUTPUT in strangers else ""
+                self.refuse(root, f"the result of an inner {node.op} is used outside{returned}", strangers)
                 return None
             assert key == node.results[0]
         return Interior(tuple(found[key] for key in sorted(found)))
+
+    def refuse(self, node: Node, reason: str, others: Iterable[int] = ()) -> None:
+        """Note why a pattern that ends at ``node`` is left; ``others``: values whose makers the reason is about."""
+        sources = union(self._source.get(value, ()) for value in others)
+        self.refusals.append(Refusal("", node.source, reason, sources))
 
     def merge_source(self, value: int, source: Sequence[int]) -> None:
         """Let the node that makes ``value`` also stand for ``source``."""
@@ -164,7 +175,10 @@ class Rewriter:
         """Offer one node of the old graph to the rule; keep or replace it."""
         node = with_operands(node, self._replaced)
         self.mark = node.mark
+        noted = len(self.refusals)
         results = rule(self, node)
+        if results is not None:
+            del self.refusals[noted:]
         if results is None or not self.may_replace(node, results):
             self._add(node)
             return
@@ -194,6 +208,14 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     for node in graph.nodes:
         state.visit(node, rule)
     return state.finish()
+
+
+def refusals_of(graph: Graph, pattern: str, rule: Rule) -> tuple[Refusal, ...]:
+    """Why ``rule`` leaves what looks like ``pattern`` to it as it is, each reason once."""
+    state = Rewriter(graph)
+    for node in graph.nodes:
+        state.visit(node, rule)
+    return tuple(replace(item, pattern=pattern) for item in dict.fromkeys(state.refusals))
 
 
 def rewrite_until_stable(graph: Graph, rule: Rule, rounds_max: int = 8) -> Graph:

@@ -5,6 +5,7 @@ In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: call
 
 import ctypes
 import math
+from sys import getrefcount
 
 import numpy as np
 
@@ -27,7 +28,7 @@ DTYPES = tuple(np.dtype(name) for name in NUMPY_NAMES)
 class Views:
     """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view); view None: larger than 64 KiB."""
 
-    __slots__ = ("_measured", "frame", "inputs", "is_small", "large_inputs", "large_outputs", "ndarray", "outputs")
+    __slots__ = ("_aligned", "_measured", "_recyclers", "frame", "inputs", "is_small", "large_inputs", "large_outputs", "ndarray", "outputs")
 
     def __init__(self, frame: Frame, plan: Plan) -> None:
         self.frame = frame
@@ -44,6 +45,8 @@ class Views:
             for index, (tensor, shape) in enumerate(zip(plan.outputs, frame.output_shapes, strict=True))
             if frame.small_outputs[index] < 0
         ]
+        self._recyclers = {index: Recycler() for index, _, _, _ in self.large_outputs}
+        self._aligned: dict[int, Array] = {}  # places for large inputs that lie where `main` cannot read them
         # Outputs with a size of their own: `main` knows it at the end, the array given is for the upper bound.
         known = {dim for tensor in plan.inputs for dim in tensor.dims}
         self._measured = frozenset(
@@ -65,8 +68,10 @@ class Views:
         for index, name in self.large_inputs:
             array = arrays[name]
             address = array.__array_interface__["data"][0]
-            if address % ALIGNMENT_BYTES or not array.flags.c_contiguous:
-                copied = aligned_empty(array.shape, array.dtype)
+            if address % array.itemsize or not array.flags.c_contiguous:
+                if index not in self._aligned:
+                    self._aligned[index] = aligned_empty(array.shape, array.dtype)
+                copied = self._aligned[index]
                 copied[...] = array
                 array, address = copied, copied.__array_interface__["data"][0]
             self.frame.set_input(index, address)
@@ -77,7 +82,7 @@ class Views:
         """Make arrays for the large outputs and point `main` at them."""
         made: dict[str, Array] = {}
         for index, name, shape, dtype in self.large_outputs:
-            made[name] = aligned_empty(shape, dtype)
+            made[name] = self._recyclers[index].take(shape, dtype)
             self.frame.set_output(index, made[name].__array_interface__["data"][0])
         return made
 
@@ -96,6 +101,35 @@ class Views:
         return results
 
 
+class Recycler:
+    """Blocks for one large output, given out again once nobody holds an array over them.
+
+    Fresh memory costs a page fault per 4 KiB, which is more than many a kernel takes.
+    """
+
+    __slots__ = ("_blocks",)
+
+    def __init__(self) -> None:
+        self._blocks: list[Array] = []
+
+    def take(self, shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
+        """Return an uninitialised array, as `aligned_empty`."""
+        size_bytes = dtype.itemsize * math.prod(shape)
+        for block in self._blocks:
+            # An array over the block holds it as its base. Three are ours: the list, the loop, the argument.
+            if getrefcount(block) == _REFERENCES_OF_A_FREE_BLOCK:
+                return _aligned_part(block, size_bytes).view(dtype).reshape(shape)
+        block = _block(size_bytes)
+        if len(self._blocks) < _RECYCLED_BLOCKS_MAX and size_bytes <= _RECYCLED_SIZE_BYTES_MAX:
+            self._blocks.append(block)
+        return _aligned_part(block, size_bytes).view(dtype).reshape(shape)
+
+
+_REFERENCES_OF_A_FREE_BLOCK = 3
+_RECYCLED_BLOCKS_MAX = 2
+_RECYCLED_SIZE_BYTES_MAX = 1 << 25
+
+
 def _copied(frame: Frame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
     """Return a copy of an output whose size `main` alone knew."""
     array = aligned_empty(frame.final_shape(index), dtype)
@@ -107,12 +141,19 @@ def _copied(frame: Frame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
 def aligned_empty(shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
     """Return an uninitialised C-contiguous array whose address is a multiple of 64."""
     size_bytes = dtype.itemsize * math.prod(shape)
+    return _aligned_part(_block(size_bytes), size_bytes).view(dtype).reshape(shape)
+
+
+def _block(size_bytes: int) -> "Array":
     try:
-        raw = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
+        return np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     except MemoryError as error:
         raise ResourceError("not enough memory", f"an array of {size_bytes} bytes", str(error)) from error
-    start = -raw.__array_interface__["data"][0] % ALIGNMENT_BYTES
-    return raw[start : start + size_bytes].view(dtype).reshape(shape)
+
+
+def _aligned_part(block: "Array", size_bytes: int) -> "Array":
+    start = -block.__array_interface__["data"][0] % ALIGNMENT_BYTES
+    return block[start : start + size_bytes]
 
 
 def _view(frame: Frame, place: int, tensor: TensorPlan, shape: Shape) -> "Array | None":

@@ -5,7 +5,6 @@ In: a session, arrays. Out: ``Bound``. Not done here: `main` itself.
 
 from ..errors import InputError
 from .arrays import DTYPES, aligned_empty, checked_inputs, describe
-from .frame import ALIGNMENT_BYTES
 from .session import Session
 
 TYPE_CHECKING = False
@@ -71,8 +70,8 @@ def _check_output(tensor: "TensorPlan", array: "Array", shape: tuple[int, ...], 
 
 def _address(name: str, array: "Array", what: str) -> int:
     address = int(array.__array_interface__["data"][0])
-    if not array.flags.c_contiguous or (address % ALIGNMENT_BYTES and array.nbytes):
-        why = f"expected a C-contiguous array at a multiple of {ALIGNMENT_BYTES}, got address {address:#x}"
+    if not array.flags.c_contiguous or (address % array.itemsize and array.nbytes):
+        why = f"expected a C-contiguous array at a multiple of {array.itemsize}, got address {address:#x}"
         do = "leave it out: bind() makes aligned arrays, see .inputs and .outputs"
         raise InputError(f"{what} {name!r} cannot be bound", "session.bind", why, do)
     return address

@@ -136,7 +136,7 @@ class Frame:
             at += 8 * len(shape)
             late.append(any(size == -1 and dim < 0 and dim not in known for dim, size in zip(tensor.dims, shape, strict=True)))
             if late[-1]:
-                shape = tuple(size if size >= 0 else 0 for size in shape)
+                shape = tuple(max(size, 0) for size in shape)
             for dim, size in zip(tensor.dims, shape, strict=True):
                 expected = dim if dim >= 0 else known.get(dim, size)
                 if size != expected or size < 0:

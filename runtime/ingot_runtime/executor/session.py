@@ -143,7 +143,7 @@ class Session:
         """Fix the addresses of inputs and outputs once; ``.run()`` of the result then copies nothing.
 
         Args:
-            inputs: C-contiguous arrays at addresses that are multiples of 64; where all shapes are fixed, those left
+            inputs: C-contiguous arrays, aligned to their elements; where all shapes are fixed, those left
                 out are made.
             outputs: likewise, writable; those left out are made.
 

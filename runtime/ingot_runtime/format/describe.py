@@ -46,5 +46,9 @@ def text_of(described: "dict[str, Any]") -> str:
         ("sections", "  {kind} {id}: {size_bytes} bytes at {offset}"),
     ):
         lines.append(f"{group}:")
-        lines += [form.format(**row) for row in described[group]]
+        lines += [form.format(**{**row, "shape": _shape_text(row.get("shape", ()))}) for row in described[group]]
     return "\n".join(lines)
+
+
+def _shape_text(shape: "list[object]") -> str:
+    return f"[{', '.join(map(str, shape))}]"

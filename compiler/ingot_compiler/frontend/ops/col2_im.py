@@ -1,14 +1,14 @@
 """ONNX Col2Im: overlapping blocks added into an image.
 
-In: columns [N, C * block elements, blocks]; image and block shape, known at compile time. Out: core ``conv_transpose`` with weights that are 0 or 1. Not done here: types (``ir/ops``).
+In: columns [N, C * block elements, blocks]; image and block shape. Out: core ``conv_transpose`` with weights that are 0 or 1. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, range_mask, reshape
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.compose import cast, product, range_mask, reshape
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import span_of, spatial
 from ingot_compiler.ir.dims import Dim, dim_floordiv
@@ -16,13 +16,8 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    image = context.read_dims(context.operand(1))
-    block = context.known_ints(context.operand(2))
-    if block is None:
-        raise Unsupported("a block shape that is known at run time only")
-    count, taps = len(block), 1
-    for size in block:
-        taps *= size
+    image, block = context.read_dims(context.operand(1)), context.read_dims(context.operand(2))
+    count, taps = len(block), product(block)
     strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
     pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
     shape = context.shape_of(x)
@@ -33,19 +28,15 @@ def _translate(context: OpContext) -> Sequence[int]:
         room = size + pads[axis] + pads[count + axis] - span_of(block[axis], dilations[axis])
         blocks.append(dim_floordiv(room, strides[axis]) + 1)
         rests.append(room - (blocks[-1] - 1) * strides[axis])
-    columns = reshape(context, x, (shape[0], shape[1], *blocks))
+    # Every channel is an image of its own, whose elements of a block are the channels.
+    columns = reshape(context, x, (shape[0] * channels, taps, *blocks))
     one_hot = context.add("equal", range_mask(context, (taps, taps), 0), range_mask(context, (taps, taps), 1))
-    dtype = context.dtype_of(x)
-    kernel = reshape(context, cast(context, one_hot, dtype), (1, taps, 1, *block))
-    weights = reshape(context, broadcast_to(context, kernel, (channels, taps, 1, *block)), (shape[1], 1, *block))
-    if not isinstance(channels, int):
-        raise Unsupported("a number of channels that is known at run time only")
-    return (
-        context.add(
-            "conv_transpose", columns, weights, strides=strides, dilations=dilations, pads_before=pads[:count],
-            pads_after=pads[count:], groups=channels, output_padding=tuple(rests),
-        ),
+    weights = reshape(context, cast(context, one_hot, context.dtype_of(x)), (taps, 1, *block))
+    joined = context.add(
+        "conv_transpose", columns, weights, strides=strides, dilations=dilations, pads_before=pads[:count],
+        pads_after=pads[count:], groups=1, output_padding=tuple(rests),
     )  # fmt: skip
+    return (reshape(context, joined, (shape[0], channels, *image)),)
 
 
 OP = OnnxOp("Col2Im", _translate, 18)

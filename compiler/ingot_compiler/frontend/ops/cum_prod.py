@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape, transpose
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, transpose
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
-def _translate(context: OpContext) -> Sequence[int]:
-    x = context.operand(0)
-    axes = context.known_ints(context.operand(1))
+def _along(context: OpContext, x: int, axis: int) -> int:
     rank = context.rank_of(x)
-    if axes is None and rank != 1:
-        raise Unsupported("an axis that is computed at run time")
-    axis = context.axis(axes[0], rank) if axes else 0
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     rows = transpose(context, x, swap)
@@ -33,7 +28,22 @@ def _translate(context: OpContext) -> Sequence[int]:
         "select", counts, reshape(context, rows, (*shape[:-1], 1, shape[-1])), context.scalar(context.dtype_of(x), 1)
     )
     products = context.add("reduce", factors, function="product", axes=(rank,), keepdims=False)
-    return (transpose(context, products, swap),)
+    return transpose(context, products, swap)
 
 
-OP = OnnxOp("CumProd", _translate)
+def _translate(context: OpContext) -> Sequence[int]:
+    x, rank = context.operand(0), context.rank_of(context.operand(0))
+    known = context.known_ints(context.operand(1))
+    if known:
+        return (_along(context, x, context.axis(known[0], rank)),)
+    # An axis that only a run knows: all axes, one of which is chosen.
+    axis = context.add(
+        "mod", cast(context, reshape(context, context.operand(1), ()), "i64"), context.scalar("i64", rank)
+    )
+    result = _along(context, x, 0)
+    for other in range(1, rank):
+        result = context.add("select", binary_scalar(context, "equal", axis, other), _along(context, x, other), result)
+    return (result,)
+
+
+OP = OnnxOp("CumProd", _translate, 26)

@@ -1,23 +1,77 @@
-"""ONNX MaxPool: the greatest element per window.
+"""ONNX MaxPool: the greatest element per window, perhaps with its position.
 
-In: x[N, C, spatial..]. Out: core ``max_pool``. Not done here: the optional result Indices (reported as unsupported).
+In: x[N, C, spatial..]. Out: core ``max_pool``; positions by ``argmax`` over shifted copies. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
-from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.compose import broadcast_to, concat, reshape
+from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.windows import pool_attributes
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, dtype_size_bytes
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    if context.wants(1):
-        raise Unsupported("the optional result Indices")
     x = context.operand(0)
     attributes, _ = pool_attributes(context, x)
-    return (context.add("max_pool", x, **attributes),)
+    result = context.add("max_pool", x, **attributes)
+    return (result, _positions(context, x, result, attributes)) if context.wants(1) else (result,)
+
+
+def _positions(context: OpContext, x: int, result: int, attributes: dict[str, Attribute]) -> int:
+    """The greatest element's index in the whole of x, of equals the first; ``storage_order`` 1 swaps the spatial axes."""
+    shape, wanted = context.shape_of(x), context.shape_of(result)
+    kernel, strides, dilations, before, after = (
+        _ints(attributes[name]) for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
+    )
+    dtype = context.dtype_of(x)
+    bits = 8 * dtype_size_bytes(dtype)
+    least = float("-inf") if dtype in FLOATS else 0 if dtype in UNSIGNED else -(1 << (bits - 1))
+    padded = context.add(
+        "pad", x, context.scalar(dtype, least), before=(0, 0, *before), after=(0, 0, *after), mode="constant"
+    )
+    copies: list[int] = []
+    places: list[int] = []
+    for tap in product(*(range(size) if isinstance(size, int) else range(1) for size in kernel)):
+        starts = (0, 0, *(t * d for t, d in zip(tap, dilations, strict=True)))
+        part = context.add("slice", padded, starts=starts, sizes=wanted, steps=(1, 1, *strides))
+        copies.append(reshape(context, part, (*wanted, 1)))
+        offsets = [start - pad for start, pad in zip(starts[2:], before, strict=True)]
+        places.append(reshape(context, _flat(context, shape, wanted, offsets, strides), (*wanted, 1)))
+    rank = len(shape)
+    best = context.add("argmax", concat(context, copies, rank), axis=rank, select_last=False, keepdims=True)
+    chosen = context.add("gather_elements", concat(context, places, rank), best, axis=rank)
+    return reshape(context, chosen, wanted)
+
+
+def _flat(
+    context: OpContext, shape: Sequence[Dim], wanted: Sequence[Dim], offsets: Sequence[Dim], strides: Sequence[Dim]
+) -> int:
+    """Index in x of every window's element at some offset."""
+    order = list(range(len(shape)))
+    if context.int_attribute("storage_order", 0):
+        order[2:] = reversed(order[2:])
+    total = context.scalar("i64", 0)
+    for axis in order:
+        along = [size if axis == other else 1 for other, size in enumerate(wanted)]
+        index = reshape(context, context.add("iota", dtype="i64", length=wanted[axis]), along)
+        if axis > 1:
+            index = context.add("mul", index, dim_value(context, strides[axis - 2], "i64"))
+            index = context.add("add", index, dim_value(context, offsets[axis - 2], "i64"))
+        total = context.add("add", context.add("mul", total, dim_value(context, shape[axis], "i64")), index)
+    return broadcast_to(context, total, wanted)
+
+
+def _ints(value: Attribute) -> tuple[Dim, ...]:
+    assert isinstance(value, tuple)
+    return tuple(item for item in value if not isinstance(item, (str, float, tuple)))
 
 
 OP = OnnxOp("MaxPool", _translate)

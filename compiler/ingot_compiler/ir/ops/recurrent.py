@@ -141,7 +141,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     reverse = attributes["reverse"]
     assert isinstance(reverse, tuple)
     for d in range(directions):
-        own = {name: given[name][d] for name in ("weights", "candidate", "bias", "peepholes") if name in given}
+        own: dict[str, Array] = {
+            name: given[name][d] for name in ("weights", "candidate", "bias", "peepholes") if name in given
+        }
         columns = slice(d * x.shape[2] // directions, (d + 1) * x.shape[2] // directions)
         for b in range(batch):
             steps = range(min(max(int(lengths[b]), 0), len(x)))

@@ -110,7 +110,7 @@ def tap_count(mode: str, scale: float, antialias: bool) -> tuple[int, int]:
 def _kernel(mode: str, distance: Array, a: float) -> Array:
     d = np.abs(distance)
     if mode == "linear":
-        return np.clip(1 - d, 0, 1)
+        return np.asarray(np.clip(1 - d, 0, 1))
     near = (a + 2) * d**3 - (a + 3) * d**2 + 1
     return np.where(d <= 1, near, np.where(d < 2, a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a, 0.0))
 

@@ -59,7 +59,8 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     groups = node.attribute("groups")
     assert isinstance(groups, int)
     before, after = (_dims(node, name) for name in ("pads_before", "pads_after"))
-    leaves: list[Leaf] = [(x, fuser.image(x, before, after))]
+    leaves: list[Leaf] = [fuser.leaf_at(x, fuser.image(x, before, after))]
+    x = leaves[0][0]
     weight_shape = fuser.types[w].shape
     out_channels = weight_shape[0]
     depthwise = groups != 1 and out_channels == groups and weight_shape[1] == 1 and fuser.is_constant(w)
@@ -105,7 +106,8 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     dtype = _compute_dtype(result.dtype)
     a = _converted(fuser, index, node.operands[0], dtype)
     b = node.operands[1]
-    a_leaf = a, fuser.contiguous(a)
+    a_leaf = fuser.leaf_at(a, fuser.contiguous(a))
+    a = a_leaf[0]
     if fuser.is_constant(b) and fuser.types[b].rank == 2:
         rows = dim_product(fuser.types[a].shape[:-1])
         width = panel_width(rows, result.shape[-1], fuser.target, dtype)
@@ -113,13 +115,15 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
         fuser.defer_anchor(index, _with(node, (a, packed), packed=True), "matmul", [a_leaf, (packed, stored)])
         return
     b = _converted(fuser, index, b, dtype)
-    fuser.defer_anchor(index, _with(node, (a, b)), "matmul", [a_leaf, (b, fuser.contiguous(b))])
+    b_leaf = fuser.leaf_at(b, fuser.contiguous(b))
+    fuser.defer_anchor(index, _with(node, (a, b_leaf[0])), "matmul", [a_leaf, b_leaf])
 
 
 def attention(fuser: Fuser, index: int, node: Node) -> None:
     """q, k, v in f32 with contiguous rows; the mask as it lies."""
     values = [_converted(fuser, index, operand, "f32") for operand in node.operands[:3]]
-    leaves: list[Leaf] = [(value, fuser.contiguous(value)) for value in values]
+    leaves: list[Leaf] = [fuser.leaf_at(value, fuser.contiguous(value)) for value in values]
+    values = [value for value, _ in leaves]
     masks = list(node.operands[3:])
     if masks and fuser.types[masks[0]].dtype != "bool":
         masks = [_converted(fuser, index, masks[0], "f32")]
@@ -151,7 +155,8 @@ def pool(fuser: Fuser, index: int, node: Node) -> None:
     """Windows over an image."""
     x = node.operands[0]
     none = (0,) * (fuser.types[x].rank - 2)
-    fuser.defer_anchor(index, node, "pool", [(x, fuser.image(x, none, none))])
+    leaf = fuser.leaf_at(x, fuser.image(x, none, none))
+    fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), "pool", [leaf])
 
 
 def stored_only(kind: str) -> AnchorRule:
@@ -193,6 +198,7 @@ def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
 
 def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     """Weights in panels where they are constant; the kernel runs at once and has all results, and gates of its own."""
+    del index
     names = operand_names(dict(node.attributes))
     leaves: list[Leaf] = []
     for name, operand in zip(names, node.operands, strict=True):

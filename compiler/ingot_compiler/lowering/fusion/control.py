@@ -119,8 +119,14 @@ def _is_name(dim: Dim, names: frozenset[str]) -> bool:
 
 def _is_true(fuser: Fuser, value: int) -> bool:
     """Whether a condition is the literal."""
-    makers = (node for node in fuser.graph.nodes if value in node.results)
-    return any(node.op == "literal" and node.attribute("value") == (True,) for node in makers)
+    return _literal(fuser, value) == 1
+
+
+def _literal(fuser: Fuser, value: int) -> int | None:
+    """The number that a value is known to be."""
+    maker = next((node for node in fuser.nodes if value in node.results and node.op == "literal"), None)
+    numbers = maker.attribute("value") if maker else ()
+    return int(numbers[0]) if isinstance(numbers, tuple) and numbers and isinstance(numbers[0], int) else None
 
 
 def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
@@ -136,6 +142,10 @@ def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
 def _read(fuser: Fuser, value: int, name: str = "") -> str:
     """Bind a symbol, a new one unless given, to the one element of a value that is no size."""
     name = name or fuser.new_symbol()
+    known = _literal(fuser, value)
+    if known is not None:
+        _set(fuser, [(symbol(name), known)])
+        return name
     stored = fuser.dense(value)
     fuser.steps.append(SymbolRead(name, stored.buffer, stored.view.offset, fuser.types[value].dtype, is_size=False))
     fuser.late_symbols.add(name)

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingot_compiler.ir.dims import Dim, dim_max, symbols_of
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requirement, Step, View
+from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
 
@@ -58,6 +59,7 @@ class Scope:
     stored: dict[int, Stored]
     deferred: dict[int, Deferred]
     images: dict[int, tuple[Stored, Halo]]
+    checked_sizes: set[Dim]
 
 
 class Fuser:
@@ -75,9 +77,11 @@ class Fuser:
         self.halos, self.image_inputs = _image_consumers(graph)
         self.stored: dict[int, Stored] = {}
         self.deferred: dict[int, Deferred] = {}
+        self.ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
         self.images: dict[int, tuple[Stored, Halo]] = {}  # values that lie channels-last with a zero halo
         self.buffers: list[BufferSpec] = []
         self.steps: list[Step] = []
+        self.checked_sizes: set[Dim] = set()
         self.constants: list[Graph] = []
         self.constant_buffers: dict[Graph, int] = {}
         self.counters: dict[int, Dim] = {}  # a loop's iteration -> the symbol that counts
@@ -91,7 +95,7 @@ class Fuser:
 
     def enter(self) -> Scope:
         """Begin a region: its steps are collected, what it stores is forgotten when it ends."""
-        scope = Scope(self.steps, dict(self.stored), dict(self.deferred), dict(self.images))
+        scope = Scope(self.steps, dict(self.stored), dict(self.deferred), dict(self.images), set(self.checked_sizes))
         self.steps = []
         return scope
 
@@ -99,6 +103,7 @@ class Fuser:
         """End a region; its steps."""
         steps, self.steps = self.steps, scope.steps
         self.stored, self.deferred, self.images = scope.stored, scope.deferred, scope.images
+        self.checked_sizes = scope.checked_sizes
         return tuple(steps)
 
     def new_symbol(self) -> str:
@@ -177,6 +182,14 @@ class Fuser:
         """A value as a kernel's operand."""
         return value, self.where(value)
 
+    def leaf_at(self, value: int, stored: Stored) -> tuple[int, Stored]:
+        """A kernel's operand in a layout of its own; a copy gets its own id, for the epilogue may read the value itself."""
+        if self.stored.get(value) == stored:
+            return value, stored
+        copied = self.new_value(self.types[value])
+        self.stored[copied] = stored
+        return copied, stored
+
     def materialise(self, value: int, into: Stored | None = None) -> Stored:
         """Emit the kernel of a deferred value, into a given place or a buffer of its natural layout."""
         deferred = self.deferred.pop(value)
@@ -238,7 +251,8 @@ class Fuser:
         source = tuple(sorted({ordinal for ordinals in named_by for ordinal in ordinals}))
         anchor = deferred.nodes.index(deferred.anchor) if deferred.anchored else -1
         types = tuple((item, self.types[item]) for item in sorted(named))
-        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source)
+        ends = self.ends.get(value, "") if nodes else ""
+        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source, ends=ends)
         self.steps.append(group)
 
     def emit_at_once(self, kind: str, node: Node, leaves: Sequence[tuple[int, Stored]], extra: Sequence[int]) -> None:
@@ -314,6 +328,13 @@ class Fuser:
             if size not in (1, target):
                 self._require((size - 1) * (size - target), f"{size} does not broadcast to {target}", node)
 
+    def require_sizes(self, node: Node) -> None:
+        """Check at run time that every size of the results is at least 0, unless it is known to be."""
+        dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
+        for dim in possibly_negative(dims):
+            self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+        self.checked_sizes.update(dims)
+
     def _require(self, difference: Dim, what: str, node: Node) -> None:
         if difference != 0:
             requirement = Requirement(difference, what, node.source)
@@ -333,12 +354,26 @@ class Fuser:
             return None
         if self.is_cheap(deferred):
             return deferred
+        refusal = self._refusal(value, deferred, shape, anchor_allowed=anchor_allowed)
+        if refusal:
+            self.ends[value] = refusal
+        return None if refusal else deferred
+
+    def _refusal(self, value: int, deferred: Deferred, shape: tuple[Dim, ...], *, anchor_allowed: bool) -> str:
+        """Why a kernel over ``shape`` may not contain the tree; empty if it may."""
         same = self.types[value].shape == shape
-        single = self.uses.get(value, 0) == 1
-        small = len(deferred.nodes) < FUSED_NODES_MAX and (same or len(deferred.nodes) <= 2)
-        followed = same and anchor_allowed and deferred.kind not in BARE
-        fits = followed if deferred.anchored else small
-        return deferred if single and fits else None
+        uses = self.uses.get(value, 0)
+        if uses != 1:
+            return f"the value has {uses} users"
+        if deferred.anchored and deferred.kind in BARE:
+            return f"{deferred.kind} stores what it computes"
+        if len(deferred.nodes) >= FUSED_NODES_MAX and not deferred.anchored:
+            return f"a kernel has at most {FUSED_NODES_MAX} operations"
+        if not same and (deferred.anchored or len(deferred.nodes) > 2):
+            return "its user has another shape and would compute it again"
+        if deferred.anchored and not anchor_allowed:
+            return "its user has loops of its own"
+        return ""
 
     def defer(self, index: int, parts: Sequence[Deferred], leaves: Sequence[tuple[int, Stored]]) -> None:
         """Make the result of node ``index`` one deferred tree."""

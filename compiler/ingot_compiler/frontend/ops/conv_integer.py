@@ -1,0 +1,34 @@
+"""ONNX ConvInteger: convolution of 8-bit integers less their zero points.
+
+In: x, w, perhaps zero points. Out: i32. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ingot_compiler.frontend.compose import cast
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.ops.conv import OP as CONV
+from ingot_compiler.frontend.quantization import along, centred
+
+
+def convolution(
+    context: OpContext, x: int, x_zero: int | None, w: int, w_zero: int | None, bias: int | None = None
+) -> int:
+    """i32 convolution. Sums of products of 8-bit integers are exact in f64."""
+    x_offset = None if x_zero is None else along(context, x_zero, x, 1)
+    w_offset = None if w_zero is None else along(context, w_zero, w, 0)
+    operands = [centred(context, x, x_offset, "f64"), centred(context, w, w_offset, "f64")]
+    operands += [] if bias is None else [cast(context, bias, "f64")]
+    (result,) = CONV.translate(replace(context, operands=tuple(operands)))
+    return cast(context, result, "i32")
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    return (convolution(context, context.operand(0), context.optional(2), context.operand(1), context.optional(3)),)
+
+
+OP = OnnxOp("ConvInteger", _translate)

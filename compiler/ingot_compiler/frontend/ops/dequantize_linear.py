@@ -1,0 +1,35 @@
+"""ONNX DequantizeLinear: (x - zero point) * scale.
+
+In: a tensor of integers, scales, perhaps zero points. Out: a float tensor. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import cast
+from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
+from ingot_compiler.frontend.quantization import along, centred
+from ingot_compiler.ir.types import DType
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, scale, zero = context.operand(0), context.operand(1), context.optional(2)
+    number = context.int_attribute("output_dtype", 0)
+    dtype = dtype_of(number) if number else context.dtype_of(scale)
+    if dtype is None:
+        raise Unsupported(f"results of {onnx_dtype_name(number)}")
+    rank = context.rank_of(x)
+    axis = context.axis(context.int_attribute("axis", 1), rank) if rank > 1 else 0
+    block = context.int_attribute("block_size", 0)
+    offset = None if zero is None else along(context, zero, x, axis, block)
+    # Differences of 32-bit integers are exact before they are rounded.
+    wide: DType = "i64" if context.dtype_of(x) in ("i32", "u32") and offset is not None else "f32"
+    factor = cast(context, along(context, scale, x, axis, block), "f32")
+    difference = cast(context, centred(context, x, offset, wide), "f32")
+    return (cast(context, context.add("mul", difference, factor), dtype),)
+
+
+OP = OnnxOp("DequantizeLinear", _translate)

@@ -1,0 +1,34 @@
+"""ONNX DynamicQuantizeLinear: quantise to u8 by the tensor's own range.
+
+In: a float tensor. Out: u8 tensor, scale, zero point. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.quantization import rounded
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x = context.operand(0)
+    axes, zero = tuple(range(context.rank_of(x))), context.scalar(context.dtype_of(x), 0)
+
+    def extreme(function: str) -> int:
+        found = context.add("reduce", x, function=function, axes=axes, keepdims=False)
+        return context.add(function, found, zero)
+
+    low, high = extreme("min"), extreme("max")
+    span = context.add("sub", high, low)
+    scale = context.add("div", span, context.scalar(context.dtype_of(x), 255))
+    offset = context.add("div", context.add("neg", low), scale)
+    # A tensor of zeros: any scale is right, and 0 / 0 is not.
+    offset = context.add("select", context.add("equal", span, zero), zero, offset)
+    point = rounded(context, offset, None, "u8")
+    quotient = context.add("select", context.add("equal", span, zero), zero, context.add("div", x, scale))
+    return rounded(context, quotient, point, "u8"), scale, point
+
+
+OP = OnnxOp("DynamicQuantizeLinear", _translate)

@@ -1,0 +1,41 @@
+"""ONNX MatMulInteger: product of 8-bit integers less their zero points.
+
+In: a, b, perhaps zero points. Out: i32. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import unsqueeze
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.frontend.quantization import along, centred
+
+
+def product(context: OpContext, a: int, a_zero: int | None, b: int, b_zero: int | None) -> int:
+    """i32 matmul of a - a_zero (per row) and b - b_zero (per column)."""
+    rank_a, rank_b = context.rank_of(a), context.rank_of(b)
+    if a_zero is not None and context.rank_of(a_zero) == 1 and rank_a > 1:
+        a_zero = along(context, a_zero, a, rank_a - 2)
+    if b_zero is not None and context.rank_of(b_zero) == 1 and rank_b > 1:
+        b_zero = along(context, b_zero, b, rank_b - 1)
+    left, right = centred(context, a, a_zero, "i32"), centred(context, b, b_zero, "i32")
+    if rank_a > 1 and rank_b > 1:
+        return context.add("matmul", left, right)
+    left = unsqueeze(context, left, (0,)) if rank_a == 1 else left
+    right = unsqueeze(context, right, (1,)) if rank_b == 1 else right
+    result = context.add("matmul", left, right)
+    shape = list(context.shape_of(result))
+    if rank_b == 1:
+        del shape[-1]
+    if rank_a == 1:
+        del shape[-1 if rank_b == 1 else -2]
+    return context.add("reshape", result, shape=tuple(shape))
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    return (product(context, context.operand(0), context.optional(2), context.operand(1), context.optional(3)),)
+
+
+OP = OnnxOp("MatMulInteger", _translate)

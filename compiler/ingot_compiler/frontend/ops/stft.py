@@ -1,0 +1,44 @@
+"""ONNX STFT: Fourier transforms of overlapping frames.
+
+In: a signal [B, length, 1 or 2], a step, perhaps a window and a frame length. Out: [B, frames, bins, 2]. Not done here: types (``ir/ops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.frontend.compose import reshape
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.fourier import transform
+from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.ir.op import OpTypeError
+
+
+def _translate(context: OpContext) -> Sequence[int]:
+    x, window = context.operand(0), context.optional(2)
+    if context.rank_of(x) == 2:
+        x = reshape(context, x, (*context.shape_of(x), 1))
+    (step,) = context.read_dims(context.operand(1))
+    given = context.optional(3)
+    if given is None and window is None:
+        raise OpTypeError("a window or a frame_length", "none")
+    size: Dim = context.shape_of(window)[0] if window is not None else 0
+    if given is not None:
+        (size,) = context.read_dims(given)
+    batch, length, parts = context.shape_of(x)
+    frames = dim_floordiv(length - size, step) + 1
+    starts = context.add(
+        "mul", context.add("iota", dtype="i64", length=frames), reshape(context, context.integers([step]), ())
+    )
+    offsets = context.add("iota", dtype="i64", length=size)
+    places = context.add("add", reshape(context, starts, (frames, 1)), offsets)
+    cut = context.add("gather", x, places, axis=1)
+    if window is not None:
+        cut = context.add("mul", cut, reshape(context, window, (size, 1)))
+    assert context.shape_of(cut)[0] == batch
+    assert context.shape_of(cut)[3] == parts
+    return (transform(context, cut, 2, None, inverse=False, onesided=bool(context.int_attribute("onesided", 1))),)
+
+
+OP = OnnxOp("STFT", _translate, 17)

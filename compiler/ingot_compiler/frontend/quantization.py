@@ -1,0 +1,54 @@
+"""Linear quantisation by composition: scales and zero points along an axis or in blocks.
+
+In: a context and value ids. Out: value ids. Not done here: 2- and 4-bit integers, 4- and 8-bit floats (no element types).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.frontend.compose import broadcast_to, cast, reshape, slice_axis
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.ir.dims import Dim, dim_mul
+from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.types import DType
+
+LIMITS: dict[DType, tuple[int, int]] = {
+    "i8": (-128, 127),
+    "i16": (-(1 << 15), (1 << 15) - 1),
+    "i32": (-(1 << 31), (1 << 31) - 1),
+    "u8": (0, 255),
+    "u16": (0, (1 << 16) - 1),
+}
+
+
+def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0) -> int:
+    """A scale or zero point in a shape that broadcasts to x's: rank 0, a vector along ``axis``, or blocks of it."""
+    own, shape = context.shape_of(parameter), context.shape_of(x)
+    if not own or own == (1,):
+        return reshape(context, parameter, ())
+    if block:
+        if len(own) != len(shape):
+            raise OpTypeError(f"blocked parameters of rank {len(shape)}", str(context.type_of(parameter)))
+        split = (*own[: axis + 1], 1, *own[axis + 1 :])
+        wide = broadcast_to(context, reshape(context, parameter, split), (*split[: axis + 1], block, *own[axis + 1 :]))
+        joined = reshape(context, wide, (*own[:axis], dim_mul(own[axis], block), *own[axis + 1 :]))
+        return slice_axis(context, joined, axis, 0, shape[axis])
+    if len(own) != 1:
+        raise OpTypeError("parameters of rank 0 or 1", str(context.type_of(parameter)))
+    ones: list[Dim] = [1] * len(shape)
+    ones[axis] = own[0]
+    return reshape(context, parameter, ones)
+
+
+def rounded(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
+    """round(x) + zero point, saturated; x a float."""
+    x = context.add("round", x)
+    if zero is not None:
+        x = context.add("add", x, cast(context, zero, context.dtype_of(x)))
+    low, high = (context.scalar(context.dtype_of(x), limit) for limit in LIMITS[dtype])
+    return cast(context, context.add("min", context.add("max", x, low), high), dtype)
+
+
+def centred(context: OpContext, x: int, zero: int | None, dtype: DType) -> int:
+    """X - zero point in a wider element type."""
+    wide = cast(context, x, dtype)
+    return wide if zero is None else context.add("sub", wide, cast(context, zero, dtype))

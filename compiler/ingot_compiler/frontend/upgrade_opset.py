@@ -1,0 +1,23 @@
+"""Models of opsets 1 to 6: rewritten to opset 7 by the onnx package's own converter.
+
+In: a model (large weights may be taken out). Out: the same model at ``OPSET_MIN``, or as it was when the converter does
+not know an op; then the import lists what is too old. Not done here: newer opsets (each op's translation knows its versions).
+"""
+
+from __future__ import annotations
+
+import onnx.version_converter
+from onnx import ModelProto
+
+from ingot_compiler.frontend.check_nodes import OPSET_MIN, canonical_domain
+
+
+def upgrade_opset(model: ModelProto) -> ModelProto:
+    """Bring an old model to the oldest opset that translations know."""
+    versions = [entry.version for entry in model.opset_import if canonical_domain(entry.domain) == ""]
+    if not versions or versions[0] >= OPSET_MIN:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, OPSET_MIN)
+    except RuntimeError:
+        return model

@@ -1,0 +1,106 @@
+"""Whole networks beside the better of ONNX Runtime and OpenVINO: time, error, compile time, memory.
+
+In: a folder of models (``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``), an interpreter with both peers. Out: a table;
+the exit code is 1 when a network is wrong or above ``RATIO_MAX``. Not done here: single ops (``bench_single_ops``).
+
+    taskset -c 0 python tests/benchmarks/bench_zoo.py --models FOLDER [--peer-python PYTHON] [--threads N] [NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+from tests.benchmarks.peers import Peer, interleave
+from tests.benchmarks.process_tree import run_measured
+
+PEERS = ("onnxruntime", "openvino")
+RATIO_MAX, MEAN_MAX, ERROR_MAX = 1.8, 1.15, 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One network: seconds per call of ours and of each peer, relative error, compile seconds, peak bytes."""
+
+    name: str
+    ours: float
+    theirs: tuple[float, ...]
+    error: float
+    compile_seconds: float
+    peak_bytes: int
+
+    @property
+    def ratio(self) -> float:
+        """Our time by the better peer's."""
+        return self.ours / min(self.theirs)
+
+    def text(self) -> str:
+        """One line of the table."""
+        peers = "  ".join(f"{seconds * 1e3:9.3f}" for seconds in self.theirs)
+        memory = f"{self.compile_seconds:6.1f} s {self.peak_bytes / 1e6:7.0f} MB"
+        return f"{self.name:16} {self.ours * 1e3:9.3f}  {peers}   {self.ratio:6.3f}   {self.error:8.1e} {memory}"
+
+
+def relative_error(bundle: str, folder: str, threads: int) -> float:
+    """Largest difference from the stored outputs by their largest value; over aot and vm, which must have equal bits."""
+    import ingot_runtime
+
+    inputs, wanted = (dict(np.load(os.path.join(folder, file))) for file in ("inputs.npz", "outputs.npz"))
+    found = [ingot_runtime.load(bundle, threads=threads, executor=kind).run(inputs) for kind in ("aot", "vm")]
+    if any(not np.array_equal(found[0][key], found[1][key], equal_nan=True) for key in wanted):
+        return math.inf
+    return max(float(np.abs(found[0][key] - want).max() / (np.abs(want).max() + 1e-30)) for key, want in wanted.items())
+
+
+def measure(name: str, options: argparse.Namespace, work: str) -> Result:
+    """Compile cold, check, then time in turns."""
+    folder = os.path.join(options.models, name)
+    model, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "inputs.npz")
+    bundle = os.path.join(work, f"{name}.ingot")
+    compiled = run_measured([sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q"])
+    error = relative_error(bundle, folder, options.threads)
+    peers = [Peer("ingot", sys.executable, bundle, inputs, options.threads)]
+    peers += [Peer(kind, options.peer_python, model, inputs, options.threads) for kind in PEERS]
+    ours, *theirs = interleave(peers, options.rounds, 0.15)
+    for peer in peers:
+        peer.close()
+    os.remove(bundle)
+    return Result(name, ours, tuple(theirs), error, compiled.seconds, compiled.peak_pss_bytes)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--models", required=True)
+    parser.add_argument("--peer-python", default=sys.executable)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=10)
+    options = parser.parse_args()
+    names = options.names or sorted(os.listdir(options.models))
+    print(
+        f"{'network':16} {'ingot ms':>9}  {PEERS[0]:>9}  {PEERS[1]:>9}   {'ratio':>6}   {'error':>8}  compile, peak PSS"
+    )
+    results: list[Result] = []
+    with tempfile.TemporaryDirectory() as work:
+        for name in names:
+            results.append(measure(name, options, work))
+            print(results[-1].text(), flush=True)
+    mean = math.exp(sum(math.log(result.ratio) for result in results) / len(results))
+    print(
+        f"geometric mean {mean:.3f} of the better peer (must be <= {MEAN_MAX}); worst {max(r.ratio for r in results):.3f}"
+    )
+    good = mean <= MEAN_MAX and all(r.ratio <= RATIO_MAX and r.error < ERROR_MAX for r in results)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""Models of opsets 1 to 6 go through the onnx package's converter."""
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import ingot
+import ingot_runtime
+from ingot_compiler.ir.errors import UnsupportedError
+
+
+def old_add(opset: int, width: int, **attributes: int) -> ModelProto:
+    """``y = x + w`` with x f32[2, 3, 4] and w f32[width]; ``broadcast`` and ``axis`` as before opset 7."""
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+    graph = helper.make_graph(
+        [node],
+        "old",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3, 4])],
+        [numpy_helper.from_array(np.arange(width, dtype=np.float32), "w")],
+    )
+    graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [width]))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=3)
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+def test_old_broadcast(opset: int) -> None:
+    """``Add`` before opset 7 broadcasts when an attribute says so."""
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    session = ingot_runtime.load(ingot.compile(old_add(opset, 4, broadcast=1)).to_bytes())
+    np.testing.assert_array_equal(session.run({"x": x})["y"], x + np.arange(4, dtype=np.float32))
+
+
+def test_what_cannot_be_converted_is_listed() -> None:
+    """What the converter does not know (an inner axis) leaves the model as it was: the import says which op is too old."""
+    with pytest.raises(UnsupportedError, match="oldest that this build reads"):
+        ingot.compile(old_add(6, 3, broadcast=1, axis=1)).to_bytes()

@@ -1,0 +1,115 @@
+"""LSTM, GRU and RNN, from ONNX to machine code, beside the interpreter's numpy and ONNX's reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto
+from tests.unit.codegen_harness import Array
+from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
+from tests.unit.frontend_harness import MemoryStore, translate
+from tests.unit.lowering_harness import assert_close
+
+import ingot
+from ingot_compiler.ir.interpret import interpret
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def parameters(op: str, directions: int, size: int, hidden: int) -> dict[str, Array]:
+    """W, R and B."""
+    rng, gates = np.random.default_rng(5), GATES[op]
+    shapes = {
+        "w": (directions, gates * hidden, size), "r": (directions, gates * hidden, hidden),
+        "b": (directions, 2 * gates * hidden),
+    }  # fmt: skip
+    return {name: (rng.standard_normal(shape) / 4).astype(np.float32) for name, shape in shapes.items()}
+
+
+def check_interpreted(model: ModelProto, feed: dict[str, Array], folder: Path) -> None:
+    """Machine code, run in every way, against the interpreter."""
+    ingot.compile(model).save(folder / "m.ingot")
+    (result,) = run_all_ways(folder / "m.ingot", [feed])
+    store = MemoryStore()
+    graph, names = translate(model, store)
+    for name, expected in zip(names.outputs, interpret(graph, list(feed.values()), store.read), strict=True):
+        assert_close(expected, result[name], 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("op", list(GATES))
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
+def test_directions_and_sizes(tmp_path: Path, op: str, direction: str, batch: int, hidden: int) -> None:
+    """Every cell in every direction agrees with the interpreter, for one row and for many."""
+    directions = 2 if direction == "bidirectional" else 1
+    x = np.random.default_rng(6).standard_normal((7, batch, 9)).astype(np.float32)
+    outputs = "y h c" if op == "LSTM" else "y h"
+    nodes = [node(op, "x w r b", outputs, direction=direction, hidden_size=hidden)]
+    tables = parameters(op, directions, 9, hidden)
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor(name, None) for name in outputs.split()], tables)
+    check_interpreted(model, {"x": x}, tmp_path)
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_reference(tmp_path: Path, op: str) -> None:
+    """Both directions with weights of a run agree with ONNX's own reference, which keeps no state in registers."""
+    x = np.random.default_rng(7).standard_normal((5, 2, 4)).astype(np.float32)
+    tables = parameters(op, 1, 4, 6)
+    nodes = [node(op, "x w r b", "y h", hidden_size=6)]
+    inputs = [tensor("x", x.shape), *(tensor(name, table.shape) for name, table in tables.items())]
+    model = make_model(nodes, inputs, [tensor("y", None), tensor("h", None)])
+    check_model(model, [{"x": x, **tables}], tmp_path, 1e-5, floor=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("LSTM", {"clip": 0.3, "input_forget": 1}),
+        ("LSTM", {"activations": ["HardSigmoid", "Softsign", "Relu", "Sigmoid", "Tanh", "Elu"]}),
+        ("GRU", {"linear_before_reset": 1, "clip": 0.5}),
+        ("GRU", {"activations": ["Sigmoid", "LeakyRelu", "Sigmoid", "ScaledTanh"], "activation_alpha": [0.1, 1.5],
+                 "activation_beta": [0.7]}),
+        ("RNN", {"activations": ["Affine", "ThresholdedRelu"], "activation_alpha": [0.5, 0.1], "activation_beta": [0.2]}),
+        ("RNN", {"activations": ["Softplus", "Relu"], "layout": 1}),
+    ],
+)  # fmt: skip
+def test_attributes(tmp_path: Path, op: str, attributes: dict[str, Any]) -> None:
+    """Activations per direction, clipping, coupled gates and the other layout agree with the interpreter."""
+    x = np.random.default_rng(8).standard_normal((4, 3, 5)).astype(np.float32)
+    nodes = [node(op, "x w r b", "y h", direction="bidirectional", hidden_size=6, **attributes)]
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None), tensor("h", None)], parameters(op, 2, 5, 6))
+    check_interpreted(model, {"x": x}, tmp_path)
+
+
+@pytest.mark.parametrize("op", list(GATES))
+def test_lengths_states_and_peepholes(tmp_path: Path, op: str) -> None:
+    """Behind the end of a short row y is 0 and the state stays; it starts from the given state."""
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal((6, 3, 4)).astype(np.float32)
+    tables = parameters(op, 2, 4, 5)
+    tables["h"] = rng.standard_normal((2, 3, 5)).astype(np.float32)
+    operands, outputs = "x w r b lengths h", "y yh"
+    if op == "LSTM":
+        tables |= {"c": rng.standard_normal((2, 3, 5)).astype(np.float32), "p": rng.standard_normal((2, 15)).astype(np.float32)}
+        operands, outputs = operands + " c p", outputs + " yc"
+    nodes = [node(op, operands, outputs, direction="bidirectional", hidden_size=5)]
+    inputs = [tensor("x", x.shape), tensor("lengths", [3], TensorProto.INT32)]
+    model = make_model(nodes, inputs, [tensor(name, None) for name in outputs.split()], tables)
+    feed = {"x": x, "lengths": np.array([6, 2, 0], np.int32)}
+    check_interpreted(model, feed, tmp_path)
+    (result,) = run_all_ways(tmp_path / "m.ingot", [feed])
+    assert not result["y"][2:, :, 1].any()
+    assert_close(tables["h"][:, 2], result["yh"][:, 2], 0.0)
+
+
+def test_symbolic_sizes(tmp_path: Path) -> None:
+    """One bundle runs any number of steps and rows."""
+    tables = parameters("LSTM", 2, 4, 8)
+    nodes = [node("LSTM", "x w r b", "y h c", direction="bidirectional", hidden_size=8)]
+    model = make_model(nodes, [tensor("x", ["t", "n", 4])], [tensor(name, None) for name in ("y", "h", "c")], tables)
+    rng = np.random.default_rng(10)
+    for shape in ((1, 1, 4), (5, 2, 4), (3, 33, 4), (0, 2, 4)):
+        check_interpreted(model, {"x": rng.standard_normal(shape).astype(np.float32)}, tmp_path)

@@ -1,0 +1,119 @@
+"""Resize and Upsample, from ONNX to machine code, beside ONNX's reference and the interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from tests.unit.codegen_harness import Array
+from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
+from tests.unit.lowering_harness import assert_close
+
+import ingot
+
+COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+
+def image(*shape: int) -> Array:
+    """An image of random numbers."""
+    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("coordinates", COORDINATES)
+def test_known_sizes(tmp_path: Path, mode: str, coordinates: str) -> None:
+    """Every mode with every coordinate rule agrees with ONNX's reference, larger and smaller."""
+    x = image(1, 3, 6, 7)
+    nodes = [
+        node("Resize", "x - - up", "y", mode=mode, coordinate_transformation_mode=coordinates),
+        node("Resize", "x - - down", "z", mode=mode, coordinate_transformation_mode=coordinates),
+    ]
+    sizes = {"up": np.array([1, 3, 9, 15]), "down": np.array([1, 3, 4, 5])}
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None), tensor("z", None)], sizes)
+    check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
+
+
+@pytest.mark.parametrize("nearest", ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+def test_nearest_of_integers(tmp_path: Path, nearest: str) -> None:
+    """Every rounding picks the element that ONNX's reference picks, whatever the element type."""
+    x = np.arange(60, dtype=np.uint8).reshape(1, 1, 6, 10)
+    scales = np.array([1, 1, 1.7, 0.6], np.float32)
+    nodes = [node("Resize", "x - scales", "y", nearest_mode=nearest)]
+    model = make_model(nodes, [tensor("x", x.shape, 2)], [tensor("y", None, 2)], {"scales": scales})
+    check_model(model, [{"x": x}], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"mode": "linear", "antialias": 1},
+        {"mode": "cubic", "antialias": 1},
+        {"mode": "cubic", "exclude_outside": 1, "cubic_coeff_a": -0.5},
+        {"mode": "linear", "keep_aspect_ratio_policy": "not_larger", "axes": [2, 3]},
+    ],
+)
+def test_filters_and_policies(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    """Wide filters, weights without the outside, and one ratio for all axes agree with ONNX's reference."""
+    x = image(1, 2, 12, 9)
+    sizes = np.array([5, 4] if "axes" in attributes else [1, 2, 5, 4])
+    model = make_model(
+        [node("Resize", "x - - sizes", "y", **attributes)], [tensor("x", x.shape)], [tensor("y", None)], {"sizes": sizes}
+    )
+    check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
+
+
+def test_scales_of_a_run(tmp_path: Path) -> None:
+    """Scales that are an input decide the size of the result at every call."""
+    x = image(1, 2, 5, 4)
+    nodes = [node("Resize", "x - scales", "y", mode="linear")]
+    model = make_model(nodes, [tensor("x", x.shape), tensor("scales", [4])], [tensor("y", None)])
+    feeds = [{"x": x, "scales": np.array([1, 1, *pair], np.float32)} for pair in ((2, 3), (0.5, 1), (1.3, 2.7))]
+    results = check_model(model, feeds, tmp_path, 1e-5, floor=1e-5)
+    assert [result["y"].shape[2:] for result in results] == [(10, 12), (2, 4), (6, 10)]
+
+
+def test_crop(tmp_path: Path) -> None:
+    """A region of interest is cut out; what lies outside of the image has the extrapolation value."""
+    x = image(1, 1, 6, 6)
+    tables = {"roi": np.array([0, 0, 0.2, 0.3, 1, 1, 1.3, 0.9], np.float32), "sizes": np.array([1, 1, 5, 4])}
+    nodes = [
+        node("Resize", "x roi - sizes", "y", mode="linear", coordinate_transformation_mode="tf_crop_and_resize",
+             extrapolation_value=9.0)
+    ]  # fmt: skip
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables)
+    check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
+
+
+def test_upsample_and_old_resize(tmp_path: Path) -> None:
+    """Upsample of opset 9 and Resize of opset 10 repeat elements."""
+    x = image(1, 2, 3, 4)
+    for opset, op in ((9, "Upsample"), (10, "Resize")):
+        scales = numpy_helper.from_array(np.array([1, 1, 2, 3], np.float32), "scales")
+        graph = helper.make_graph([node(op, "x scales", "y")], "g", [tensor("x", x.shape)], [tensor("y", None)], [scales])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=6)
+        path = tmp_path / f"{op}.ingot"
+        ingot.compile(model).save(path)
+        (result,) = run_all_ways(path, [{"x": x}])
+        assert_close(x.repeat(2, 2).repeat(3, 3), result["y"], 0.0)
+
+
+def test_layout_and_followers(tmp_path: Path) -> None:
+    """Between convolutions, channels-last, with an activation behind it: the same numbers."""
+    rng = np.random.default_rng(3)
+    x = image(1, 3, 8, 8)
+    tables = {
+        "w": rng.standard_normal((20, 3, 3, 3)).astype(np.float32),
+        "v": rng.standard_normal((4, 20, 1, 1)).astype(np.float32),
+        "sizes": np.array([1, 20, 13, 16]),
+    }
+    nodes = [
+        node("Conv", "x w", "a", pads=[1, 1, 1, 1]),
+        node("Resize", "a - - sizes", "b", mode="linear"),
+        node("Relu", "b", "c"),
+        node("Conv", "c v", "y"),
+    ]
+    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables)
+    check_model(model, [{"x": x}], tmp_path, 1e-4, floor=1e-3)

@@ -1,0 +1,128 @@
+"""Sorting, picking and results whose size the data decide, from ONNX to machine code, beside ONNX's reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from tests.unit.codegen_harness import Array
+from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
+
+import ingot
+import ingot_runtime
+
+I64 = TensorProto.INT64
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_top_k(tmp_path: Path, axis: int, largest: int) -> None:
+    """The k best along any axis, sorted, equal ones in order; k may be an input."""
+    x = np.random.default_rng(0).integers(0, 9, (4, 5, 6)).astype(np.float32)
+    nodes = [node("TopK", "x k", "v i", axis=axis, largest=largest)]
+    inputs = [tensor("x", x.shape), tensor("k", [1], I64)]
+    model = make_model(nodes, inputs, [tensor("v", None), tensor("i", None, I64)])
+    check_model(model, [{"x": x, "k": np.array([k])} for k in (0, 1, 4)], tmp_path)
+
+
+def test_top_k_of_nan(tmp_path: Path) -> None:
+    """NaN is above every number, so that no two elements share a rank."""
+    x = np.array([1, np.nan, 3, np.inf, np.nan], np.float32)
+    model = make_model(
+        [node("TopK", "x k", "v i")], [tensor("x", [5])], [tensor("v", None), tensor("i", None, I64)], {"k": np.array([5])}
+    )
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
+    assert result["i"].tolist() == [1, 4, 3, 2, 0]
+
+
+def test_non_zero(tmp_path: Path) -> None:
+    """One bundle gives as many indices as there are elements, from none to all."""
+    x = np.random.default_rng(1).integers(0, 2, (3, 4, 5)).astype(np.float32)
+    model = make_model([node("NonZero", "x", "y")], [tensor("x", ["a", "b", "c"])], [tensor("y", None, I64)])
+    check_model(model, [{"x": values} for values in (x, x[:1] * 0, x * 0 + 1, x[:0])], tmp_path)
+
+
+def test_a_size_of_the_data_feeds_kernels(tmp_path: Path) -> None:
+    """What follows a result of unknown size runs on that size, and the session can be used again."""
+    nodes = [
+        node("NonZero", "x", "i"), node("Transpose", "i", "t", perm=[1, 0]), node("GatherND", "x t", "v"),
+        node("Exp", "v", "y"), node("ReduceSum", "v", "s", keepdims=0),
+    ]  # fmt: skip
+    model = make_model(nodes, [tensor("x", [6, 7])], [tensor("y", None), tensor("s", None), tensor("t", None, I64)])
+    rng = np.random.default_rng(2)
+    feeds = [{"x": (rng.standard_normal((6, 7)) * (rng.random((6, 7)) < share)).astype(np.float32)} for share in (0.5, 0, 1)]
+    check_model(model, feeds, tmp_path, 1e-5, floor=1e-6)
+
+
+def test_a_late_output_cannot_be_bound(tmp_path: Path) -> None:
+    """An output whose size the data decide has no fixed address: bind says so."""
+    model = make_model([node("NonZero", "x", "y")], [tensor("x", [4])], [tensor("y", None, I64)])
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    session = ingot_runtime.load(tmp_path / "m.ingot")
+    with pytest.raises(ingot_runtime.InputError, match="depends on the data"):
+        session.bind({"x": np.zeros(4, np.float32)})
+
+
+@pytest.mark.parametrize("attributes", [{}, {"axis": 0}, {"axis": 1}])
+def test_compress(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    """Slices or elements whose condition is true; a short condition ends early."""
+    x = np.random.default_rng(3).standard_normal((3, 4)).astype(np.float32)
+    inputs = [tensor("x", x.shape), tensor("c", ["n"], TensorProto.BOOL)]
+    model = make_model([node("Compress", "x c", "y", **attributes)], inputs, [tensor("y", None)])
+    conditions = [np.array(flags, np.bool_) for flags in ((True, False, True), (False, False), (True,))]
+    check_model(model, [{"x": x, "c": condition} for condition in conditions], tmp_path)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"sorted": 0}, {"axis": 0}, {"axis": 1, "sorted": 0}])
+def test_unique(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    """Different elements or slices, with first positions, inverse and counts."""
+    x = np.array([[2, 1, 2, 2], [2, 1, 2, 0], [2, 1, 2, 2]], np.float32)
+    outputs = [tensor("y", None), *(tensor(name, None, I64) for name in ("i", "v", "c"))]
+    model = make_model([node("Unique", "x", "y i v c", **attributes)], [tensor("x", x.shape)], outputs)
+    check_model(model, [{"x": x}], tmp_path)
+
+
+@pytest.mark.parametrize("center", [0, 1])
+def test_non_max_suppression(tmp_path: Path, center: int) -> None:
+    """Overlapping boxes of a class lose to better ones, per batch and class, up to the limit."""
+    rng = np.random.default_rng(4)
+    corners = rng.random((2, 40, 4)).astype(np.float32)
+    feed = {
+        "b": corners, "s": rng.random((2, 3, 40)).astype(np.float32), "m": np.array([7]),
+        "t": np.array([0.3], np.float32), "l": np.array([0.4], np.float32),
+    }  # fmt: skip
+    inputs = [tensor(name, value.shape, I64 if name == "m" else 1) for name, value in feed.items()]
+    model = make_model([node("NonMaxSuppression", "b s m t l", "y", center_point_box=center)], inputs, [tensor("y", None, I64)])
+    check_model(model, [feed], tmp_path)
+
+
+def test_reverse_and_running_products(tmp_path: Path) -> None:
+    """Rows backwards as far as their lengths say."""
+    x = np.random.default_rng(5).standard_normal((5, 3, 2)).astype(np.float32)
+    model = make_model(
+        [node("ReverseSequence", "x n", "y")], [tensor("x", x.shape), tensor("n", [3], I64)], [tensor("y", None)]
+    )
+    check_model(model, [{"x": x, "n": np.array(lengths)} for lengths in ((5, 1, 3), (2, 2, 4))], tmp_path)
+
+
+def _windows() -> list[dict[str, Any]]:
+    return [
+        {"kernel_shape": [2, 2], "strides": [2, 2]},
+        {"kernel_shape": [3, 3], "strides": [1, 2], "pads": [1, 1, 1, 1]},
+        {"kernel_shape": [2, 2], "dilations": [2, 2]},
+    ]
+
+
+@pytest.mark.parametrize("attributes", _windows())
+def test_positions_of_max_pool(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    """MaxPool's second result names the element that won."""
+    x: Array = np.random.default_rng(6).permutation(2 * 3 * 6 * 6).reshape(2, 3, 6, 6).astype(np.float32)
+    outputs = [tensor("y", None), tensor("i", None, I64)]
+    model = make_model([node("MaxPool", "x", "y i", **attributes)], [tensor("x", x.shape)], outputs)
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
+    assert x.ravel()[result["i"]].tobytes() == result["y"].tobytes()
