@@ -14,7 +14,18 @@ import numpy as np
 from hypothesis import strategies as st
 from tests.unit.lowering_harness import Builder, normal
 
-from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, dim_max, dim_min, dim_mul, dim_product, substitute, symbol, symbols_of
+from ingot_compiler.ir.dims import (
+    Dim,
+    Sum,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mul,
+    dim_product,
+    substitute,
+    symbol,
+    symbols_of,
+)
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.types import DType, TensorType
 
@@ -355,7 +366,7 @@ class Drawing:
 
 def largest(dim: Dim) -> int:
     """The value when every symbol is large."""
-    value = substitute(dim, {name: _LARGEST for name in symbols_of(dim)})
+    value = substitute(dim, dict.fromkeys(symbols_of(dim), _LARGEST))
     assert isinstance(value, int)
     return value
 

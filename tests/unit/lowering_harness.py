@@ -26,7 +26,20 @@ from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, SymbolRead
+from ingot_compiler.lowering.fused import (
+    FusedGraph,
+    Group,
+    Grow,
+    IfStep,
+    LoopStep,
+    Requirement,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    all_steps,
+    groups_of,
+    parts_of,
+)
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
 from ingot_compiler.lowering.plan_memory import MemoryPlan, plan_memory
@@ -89,7 +102,7 @@ def compile_graph(graph: Graph, target: Target = BEST, *, passes: bool = True) -
     """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     fused = fuse(place(optimized, HOST_ALONE), target)
-    programs = tuple(lower(step, target) for step in fused.steps if isinstance(step, Group))
+    programs = tuple(lower(step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)
 
 
@@ -119,6 +132,12 @@ class _Call:
     places: dict[int, Array] = field(default_factory=dict[int, Array])
     unchanged: list[tuple[Array, bytes]] = field(default_factory=list[tuple[Array, bytes]])
 
+    @property
+    def explicit(self) -> set[int]:
+        """Buffers whose room a step makes."""
+        grown = [step for step in all_steps(self.compiled.fused.steps) if isinstance(step, Grow)]
+        return {buffer for step in grown for buffer in (step.buffer, step.spare)}
+
     def memory(self, size_bytes: int) -> Array:
         """Fenced bytes."""
         self.fences.append(_fenced(size_bytes))
@@ -135,7 +154,9 @@ class _Call:
             if spec.kind == "input":
                 self.places[number][:] = np.ascontiguousarray(self.inputs[spec.index]).reshape(-1).view(np.uint8)
             elif spec.kind == "constant":
-                self.places[number][:] = np.frombuffer(evaluate_constant(fused.constants[spec.index], self.read), np.uint8)
+                self.places[number][:] = np.frombuffer(
+                    evaluate_constant(fused.constants[spec.index], self.read), np.uint8
+                )
             if spec.kind != "output":
                 self.unchanged.append((self.places[number], self.places[number].tobytes()))
         self._workspace()
@@ -157,16 +178,63 @@ class _Call:
         for buffer, (start, end) in starts.items():
             self.places[buffer] = pool[start:end]
 
-    def late(self, step: int) -> None:
+    def late(self, step: int, group: Group) -> None:
         """Memory for the buffers whose size was only just read: those of the plan, and outputs."""
         for item in self.compiled.plan.placements:
-            if item.late and item.first == step:
+            if item.late and item.first == step and item.buffer not in self.explicit:
                 self._allocate_one(item.buffer)
-        group = self.compiled.fused.steps[step]
-        assert isinstance(group, Group)
         for operand in group.results:
             if operand.buffer not in self.places:
                 self._allocate_one(operand.buffer)
+
+    def run(self, steps: Sequence[Step], index: int, ordinal: int) -> tuple[int, int]:
+        """Run steps, the first of which are number ``index`` and, of the groups, ``ordinal``; the numbers behind them."""
+        for step in steps:
+            if isinstance(step, Group):
+                self.late(index, step)
+                self.launch(step, self.compiled.programs[ordinal])
+            elif isinstance(step, SymbolRead):
+                self.bindings[step.symbol] = int(self.array(step.buffer)[evaluate(step.index, self.bindings)])
+            elif isinstance(step, SymbolSet):
+                values = [evaluate(value, self.bindings) for value in step.values]
+                self.bindings.update(zip(step.symbols, values, strict=True))
+            elif isinstance(step, Grow):
+                self._grow(step)
+            elif isinstance(step, Requirement):
+                if evaluate(step.difference, self.bindings) != 0:
+                    raise RequirementError(step.what)
+            else:
+                self._control(step, index, ordinal)
+            inside = list(all_steps((step,)))
+            index += sum(2 if parts_of(item) else 1 for item in inside)
+            ordinal += sum(isinstance(item, Group) for item in inside)
+        return index, ordinal
+
+    def _control(self, step: IfStep | LoopStep, index: int, ordinal: int) -> None:
+        if isinstance(step, LoopStep):
+            self.bindings[step.counter] = 0
+            count = evaluate(step.count, self.bindings)
+            while self.bindings[step.counter] < count and (not step.condition or self.bindings[step.condition]):
+                self.run(step.body, index + 1, ordinal)
+                self.bindings[step.counter] += 1
+            return
+        if self.bindings[step.condition]:
+            self.run(step.then, index + 1, ordinal)
+            return
+        inside = list(all_steps(step.then))
+        skipped = sum(2 if parts_of(item) else 1 for item in inside)
+        self.run(step.otherwise, index + 1 + skipped, ordinal + sum(isinstance(item, Group) for item in inside))
+
+    def _grow(self, step: Grow) -> None:
+        size_bytes = dtype_size_bytes(self.compiled.fused.buffers[step.buffer].dtype)
+        kept = (
+            self.places[step.buffer][: size_bytes * evaluate(step.kept, self.bindings)]
+            if step.spare >= 0 and step.buffer in self.places
+            else None
+        )
+        self.places[step.buffer] = self.memory(size_bytes * evaluate(step.element_count, self.bindings))
+        if kept is not None:
+            self.places[step.buffer][: kept.size] = kept
 
     def launch(self, group: Group, program: LoopProgram) -> None:
         """Run one kernel in parts."""
@@ -199,17 +267,7 @@ def run_compiled(compiled: Compiled, graph: Graph, inputs: Sequence[Array], read
     """
     call = _Call(compiled, inputs, read, bind_symbols(graph, inputs))
     call.allocate()
-    ordinal = 0
-    for index, step in enumerate(compiled.fused.steps):
-        if isinstance(step, SymbolRead):
-            call.bindings[step.symbol] = int(call.array(step.buffer)[evaluate(step.index, call.bindings)])
-        elif isinstance(step, Requirement):
-            if evaluate(step.difference, call.bindings) != 0:
-                raise RequirementError(step.what)
-        else:
-            call.late(index)
-            call.launch(step, compiled.programs[ordinal])
-            ordinal += 1
+    call.run(compiled.fused.steps, 0, 0)
     call.check()
     outputs = {spec.index: number for number, spec in enumerate(compiled.fused.buffers) if spec.kind == "output"}
     shapes = [tuple(evaluate(dim, call.bindings) for dim in kind.shape) for kind in compiled.fused.outputs]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.codegen_harness import RUNNABLE
 from tests.unit.lowering_graphs import bindings, graphs, inputs_for
-from tests.unit.lowering_harness import Builder, RequirementError, check_graph
+from tests.unit.lowering_harness import Builder, check_graph
 
-from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.types import TensorType
 
 Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]

@@ -13,4 +13,8 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from ingot_build_rules.cli.main import main as run_command
 
-    return run_command()
+    code = run_command()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        # All is done and written: the exit code must say so while the interpreter goes down.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return code

@@ -41,7 +41,7 @@ from ingot_compiler.ir.errors import IngotError
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 from ingot_compiler.ir.specialise import specialise
 from ingot_compiler.lowering.alternatives import with_special
-from ingot_compiler.lowering.fused import FusedGraph, Group
+from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import MemoryPlan
 from ingot_compiler.placement.place import PlacedGraph
@@ -226,7 +226,7 @@ class TargetBuild:
     @functools.cached_property
     def groups(self) -> tuple[Group, ...]:
         """The steps that are kernels, in order."""
-        return tuple(step for step in self.fused.steps if isinstance(step, Group))
+        return groups_of(self.fused)
 
     @functools.cached_property
     def programs(self) -> tuple[LoopProgram, ...]:

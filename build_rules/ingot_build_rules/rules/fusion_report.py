@@ -13,7 +13,7 @@ from typing import cast
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.lowering.constant_expression import constant_values
-from ingot_compiler.lowering.fused import FusedGraph, Group
+from ingot_compiler.lowering.fused import FusedGraph, Group, all_steps
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.kinds.program import typical
@@ -40,7 +40,7 @@ def describe_fusion(fused: FusedGraph, ways: Sequence[Way], names: Names) -> lis
     split = fused.special.first_step if fused.special else len(fused.steps)
     result: list[dict[str, object]] = []
     for way, steps in zip(ways, (fused.steps[:split], fused.steps[split:]), strict=False):
-        groups = [step for step in steps if isinstance(step, Group)]
+        groups = [step for step in all_steps(steps) if isinstance(step, Group)]
         ends = _ends(groups, way.placed, names)
         for size, (reason, users) in zip(_saved_bytes(groups, way.imported), ends, strict=True):
             result.append({"saved_bytes": size, "ends": reason, "users": users})

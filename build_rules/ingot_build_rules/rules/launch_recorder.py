@@ -8,7 +8,7 @@ Copies and haloes compute nothing that the graph names; they are judged here, at
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +19,18 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Step, SymbolRead, View
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    Group,
+    IfStep,
+    LoopStep,
+    Operand,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    View,
+    all_steps,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +58,13 @@ class LaunchRecorder:
         self.recorded: list[Recorded] = []
         self.launches = 0
         self._symbols = dict(symbols)
-        self._steps = iter(steps)
+        self._groups = self._walk(steps)
         self._watched: dict[int, Array] = {
             buffer: np.ascontiguousarray(inputs[spec.index]).reshape(-1)
             for buffer, spec in enumerate(buffers)
             if spec.kind == "input"
         }
-        self._read_later = {step.buffer for step in steps if isinstance(step, SymbolRead)}
+        self._read_later = {step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)}
 
     def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
         """Note what a launch has stored."""
@@ -70,12 +81,33 @@ class LaunchRecorder:
             self.recorded.append(Recorded(launch, kernel, result.value, content, expected))
 
     def _next_group(self) -> Group:
-        for step in self._steps:
+        group = next(self._groups, None)
+        if group is None:
+            raise InternalError("more launches than groups", do="report the model")
+        return group
+
+    def _walk(self, steps: Sequence[Step]) -> Iterator[Group]:
+        """The groups in the order in which `main` launches them: branches and loops as the values decide."""
+        for step in steps:
             if isinstance(step, Group):
-                return step
-            if isinstance(step, SymbolRead):
+                yield step
+            elif isinstance(step, SymbolRead):
                 self._symbols[step.symbol] = int(self._watched[step.buffer][evaluate(step.index, self._symbols)])
-        raise InternalError("more launches than groups", do="report the model")
+            elif isinstance(step, SymbolSet):
+                values = [evaluate(value, self._symbols) for value in step.values]
+                self._symbols.update(zip(step.symbols, values, strict=True))
+            elif isinstance(step, IfStep):
+                yield from self._walk(step.then if self._symbols[step.condition] else step.otherwise)
+            elif isinstance(step, LoopStep):
+                yield from self._iterations(step)
+
+    def _iterations(self, step: LoopStep) -> Iterator[Group]:
+        self._symbols[step.counter] = 0
+        while self._symbols[step.counter] < evaluate(step.count, self._symbols):
+            if step.condition and not self._symbols[step.condition]:
+                break
+            yield from self._walk(step.body)
+            self._symbols[step.counter] += 1
 
     def _stored(self, group: Group, result: Operand, views: Mapping[int, memoryview]) -> tuple[Array, Array | None]:
         if group.kind == "fill_halo":

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_compiler.frontend.imported import print_imported
 from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.ir.print_graph import print_graph
-from ingot_compiler.lowering.fused import FusedGraph, Operand, Requirement, SymbolRead
+from ingot_compiler.lowering.fused import (
+    FusedGraph,
+    Grow,
+    IfStep,
+    LoopStep,
+    Operand,
+    Requirement,
+    Step,
+    SymbolRead,
+    SymbolSet,
+)
 from ingot_compiler.lowering.plan_memory import MemoryPlan
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.placement.place import PlacedGraph
@@ -47,18 +57,39 @@ def _buffer_lines(fused: FusedGraph) -> Iterator[str]:
 
 def _step_lines(fused: FusedGraph) -> Iterator[str]:
     for index, step in enumerate(fused.steps):
-        if isinstance(step, SymbolRead):
-            yield f"step {index}: {step.symbol} = b{step.buffer}[{step.index}]"
-            continue
-        if isinstance(step, Requirement):
-            yield f"step {index}: require {format_dim(step.difference)} = 0, {step.what} @{list(step.source)}"
-            continue
-        yield f"step {index}: {step.kind} @{list(step.source)}"
+        yield from _step(f"step {index}: ", step)
+
+
+def _step(head: str, step: Step) -> Iterator[str]:
+    if isinstance(step, SymbolRead):
+        yield f"{head}{step.symbol} = b{step.buffer}[{step.index}]"
+    elif isinstance(step, SymbolSet):
+        yield f"{head}{', '.join(step.symbols)} = {', '.join(map(format_dim, step.values))}"
+    elif isinstance(step, Grow):
+        kept = f", {format_dim(step.kept)} kept" if step.spare >= 0 else ""
+        yield f"{head}b{step.buffer} holds {format_dim(step.element_count)}{kept}"
+    elif isinstance(step, Requirement):
+        yield f"{head}require {format_dim(step.difference)} = 0, {step.what} @{list(step.source)}"
+    elif isinstance(step, IfStep):
+        yield f"{head}if {step.condition}"
+        yield from _part("then ", step.then)
+        yield from _part("else ", step.otherwise)
+    elif isinstance(step, LoopStep):
+        condition = f" and {step.condition}" if step.condition else ""
+        yield f"{head}while {step.counter} < {format_dim(step.count)}{condition}"
+        yield from _part("body ", step.body)
+    else:
+        yield f"{head}{step.kind} @{list(step.source)}"
         for node in step.nodes:
             results = ", ".join(f"%{value}" for value in node.results)
             yield f"  {results} = {node.op}({', '.join(f'%{value}' for value in node.operands)})"
         yield from (f"  reads {_operand(operand)}" for operand in step.operands)
         yield from (f"  writes {_operand(operand)}" for operand in step.results)
+
+
+def _part(head: str, steps: Sequence[Step]) -> Iterator[str]:
+    for index, step in enumerate(steps):
+        yield from (f"  {line}" for line in _step(f"{head}{index}: ", step))
 
 
 def _operand(operand: Operand) -> str:

@@ -13,7 +13,7 @@ from ingot_build_rules.rules.codegen import KernelObject
 from ingot_build_rules.rules.codegen_main import MainObject
 from ingot_build_rules.rules.loop_record import record_program
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.lowering.fused import FusedGraph, Group
+from ingot_compiler.lowering.fused import FusedGraph, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import MemoryPlan
 from ingot_compiler.targets.target import Target
@@ -50,7 +50,7 @@ def variant_image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> Vari
 
 def describe_launches(variant: Variant, names: Names) -> list[object]:
     """Say for each launch which kernel runs which of the user's nodes on which shapes."""
-    groups = [step for step in variant.fused.steps if isinstance(step, Group)]
+    groups = groups_of(variant.fused)
     return [
         {
             "kernel": variant.kernels[index].symbol,

@@ -17,7 +17,9 @@ _TO_DEVICE, _FROM_DEVICE, _WITHIN_DEVICE = 0, 1, 2
 def write_buffers(frame: Frame, target: Target) -> str:
     """Write ``main.buffers``, ``main.copy``, ``main.grow`` and ``main.output``."""
     attributes = target.function_attributes
-    return _buffers(frame, attributes) + _copy(frame, attributes) + _grow(frame, attributes) + _output(frame, attributes)
+    return (
+        _buffers(frame, attributes) + _copy(frame, attributes) + _grow(frame, attributes) + _output(frame, attributes)
+    )
 
 
 def _buffers(frame: Frame, attributes: str) -> str:

@@ -6,7 +6,7 @@ In: an imported node and the graph built so far. Out: core ops in the builder. N
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -21,7 +21,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim, Sum, symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute, ConstantSource
+from ingot_compiler.ir.graph import Attribute, ConstantSource, Graph
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
@@ -50,10 +50,26 @@ class Translation:
     local: dict[str, memoryview] = field(
         default_factory=dict[str, memoryview]
     )  # constants of function bodies, by digest
+    symbol_count: int = 0  # of the names given to sizes that are known at run time only
+
+    def fresh_symbols(self, count: int) -> tuple[str, ...]:
+        """Names that no other size of the graph or of a region has."""
+        self.symbol_count += count
+        # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their variables.
+        return tuple(f"size{number}" for number in range(self.symbol_count - count, self.symbol_count))
 
     def bytes_of(self, digest: str) -> memoryview:
         """The bytes of a constant of the model or of a function body."""
         return self.local[digest] if digest in self.local else self.read(digest)
+
+
+@dataclass(frozen=True, slots=True)
+class RegionBody:
+    """A graph that is an attribute: ``translate`` puts its nodes into the builder, over value ids of its inputs."""
+
+    input_count: int
+    output_count: int
+    translate: Callable[[Sequence[int]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +83,7 @@ class OpContext:
     op: str
     domain: str
     opset: int
-    attributes: dict[str, ImportedAttribute]
+    attributes: dict[str, ImportedAttribute | RegionBody]
     operands: tuple[int | None, ...]
     wanted: tuple[bool, ...]
     source: tuple[int, ...]
@@ -125,6 +141,13 @@ class OpContext:
             raise OpTypeError(f"attribute {name} to be a list of integers", repr(value))
         return ints
 
+    def body(self, name: str) -> RegionBody:
+        """A graph attribute."""
+        value = self.attributes.get(name)
+        if isinstance(value, RegionBody):
+            return value
+        raise OpTypeError(f"attribute {name} to be a graph", repr(value))
+
     # -- types -------------------------------------------------------------------------------------------------------
 
     def type_of(self, value: int) -> TensorType:
@@ -175,6 +198,12 @@ class OpContext:
         if contents is not None and any(item is not None for item in contents.flat):
             translation.contents[value] = contents
         return value
+
+    def add_regions(
+        self, op: str, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
+    ) -> tuple[int, ...]:
+        """Append a core op of control flow; all its results."""
+        return self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
 
     def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
         """Operands behind the run-time checks that ``agree`` asks for."""
@@ -304,7 +333,7 @@ class OpContext:
     def _read_dim(self, value: int, index: int) -> Dim:
         table = self.translation.dims_read
         if (value, index) not in table:
-            name = f"r{len(table)}"
+            (name,) = self.translation.fresh_symbols(1)
             table[value, index] = symbol(name)
             self.add("read_dim", value, index=index, symbol=name)
         return table[value, index]

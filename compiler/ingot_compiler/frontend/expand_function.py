@@ -6,17 +6,19 @@ In: a context of an op without a translation. Out: its results. Not done here: t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx.defs
-from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, helper
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.frontend.imported import ABSENT, ImportedAttribute
+from ingot_compiler.frontend.context import OpContext, RegionBody, Unsupported
+from ingot_compiler.frontend.imported import ABSENT, ImportedAttribute, ImportedRegion
 from ingot_compiler.frontend.onnx_types import onnx_number
+from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.op import OpTypeError
@@ -44,18 +46,51 @@ def expand_function(context: OpContext, translate_node: TranslateNode) -> tuple[
     for position, name in enumerate(body.input):
         environment[name] = context.optional(position)
     opsets = {entry.domain: entry.version for entry in body.opset_import}
-    wanted_names = {name for node in body.node for name in node.input} | set(body.output)
-    for node in body.node:
-        inner = OpContext(
-            context.translation, node.op_type, node.domain, opsets.get(node.domain, context.opset),
-            _attributes(context, node, body), tuple(environment.get(name) for name in node.input),
-            tuple(name in wanted_names for name in node.output), context.source, context.mark,
-        )  # fmt: skip
-        made = zip(node.output, translate_node(inner), strict=False)
-        environment |= {name: value for name, value in made if name and value != ABSENT}
+    expansion = _Expansion(context, body, opsets, translate_node)
+    expansion.translate(body.node, body.output, environment)
     last = max((position for position, wanted in enumerate(context.wanted) if wanted), default=0)
     results = [environment.get(name) for name in body.output[: last + 1]]
     return tuple(ABSENT if result is None else result for result in results)
+
+
+@dataclass(frozen=True, slots=True)
+class _Expansion:
+    """A function body under translation; names are those of the body."""
+
+    context: OpContext
+    body: FunctionProto
+    opsets: Mapping[str, int]
+    translate_node: TranslateNode
+
+    def translate(self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: dict[str, int | None]) -> None:
+        """Translate nodes in order; ``environment`` gets their results."""
+        context = self.context
+        wanted_names = {name for node in nodes for name in names_read(node)} | set(outputs)
+        for node in nodes:
+            attributes = _attributes(context, node, self.body) | {
+                attribute.name: self._region(attribute.g, environment)
+                for attribute in node.attribute
+                if attribute.type == AttributeProto.GRAPH
+            }
+            inner = OpContext(
+                context.translation, node.op_type, node.domain, self.opsets.get(node.domain, context.opset),
+                attributes, tuple(environment.get(name) for name in node.input),
+                tuple(name in wanted_names for name in node.output), context.source, context.mark,
+            )  # fmt: skip
+            made = zip(node.output, self.translate_node(inner), strict=False)
+            environment.update({name: value for name, value in made if name and value != ABSENT})
+
+    def _region(self, graph: GraphProto, outside: Mapping[str, int | None]) -> RegionBody:
+        def translate(inputs: Sequence[int]) -> Sequence[int]:
+            environment = dict(outside)
+            environment.update(zip((value.name for value in graph.input), inputs, strict=True))
+            for tensor in graph.initializer:
+                environment[tensor.name] = self.context.constant(_store(self.context, tensor))
+            self.translate(graph.node, [value.name for value in graph.output], environment)
+            found = [environment[value.name] for value in graph.output]
+            return [value for value in found if value is not None]
+
+        return RegionBody(len(graph.input), len(graph.output), translate)
 
 
 def _body(context: OpContext) -> FunctionProto:
@@ -83,7 +118,7 @@ def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     results = [f"y{position}" if wanted else "" for position, wanted in enumerate(context.wanted)]
     node = helper.make_node(context.op, operands, results)
     for name, value in context.attributes.items():
-        if not isinstance(value, ConstantSource):
+        if not isinstance(value, (ConstantSource, ImportedRegion, RegionBody)):
             node.attribute.append(helper.make_attribute(name, value))
     types: list[bytes] = []
     for operand in context.operands:
@@ -96,7 +131,7 @@ def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     return node, types
 
 
-def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dict[str, ImportedAttribute]:
+def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dict[str, ImportedAttribute | RegionBody]:
     """Attributes of a node of the body; references take the op's own value, or the body's default."""
     defaults = {attribute.name: attribute for attribute in body.attribute_proto}
     schema_defaults = {
@@ -104,8 +139,10 @@ def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dic
         for name, formal in onnx.defs.get_schema(context.op, context.opset, "").attributes.items()
         if formal.default_value.type != AttributeProto.UNDEFINED
     }
-    values: dict[str, ImportedAttribute] = {}
+    values: dict[str, ImportedAttribute | RegionBody] = {}
     for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            continue
         reference = attribute.ref_attr_name
         if not reference:
             values[attribute.name] = _value(context, attribute)

@@ -8,7 +8,7 @@ Memory: the file's bytes (best a mapping) plus kilobytes; large weights go from 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -20,11 +20,18 @@ from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attri
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
 from ingot_compiler.frontend.detach_tensors import detach_tensors
 from ingot_compiler.frontend.findings import Finding, raise_unsupported
-from ingot_compiler.frontend.imported import ABSENT, DeclaredType, ImportedAttribute, ImportedModel, ImportedNode
+from ingot_compiler.frontend.imported import (
+    ABSENT,
+    DeclaredType,
+    ImportedAttribute,
+    ImportedModel,
+    ImportedNode,
+    ImportedRegion,
+)
 from ingot_compiler.frontend.input_types import Shapes, input_types
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
-from ingot_compiler.frontend.sort_nodes import describe_node, node_name, sort_nodes
+from ingot_compiler.frontend.sort_nodes import describe_node, names_read, node_name, regions_of, sort_nodes
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
 from ingot_compiler.frontend.upgrade_opset import upgrade_opset
 from ingot_compiler.ir.constants import ConstantWriter
@@ -65,7 +72,7 @@ def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview
 def _check_text(model: ModelProto) -> None:
     """Protobuf gives bytes for a name that is not UTF-8."""
     graph = model.graph
-    nodes = [*graph.node, *(node for function in model.functions for node in function.node)]
+    nodes = [*_all_nodes(graph.node), *(node for function in model.functions for node in _all_nodes(function.node))]
     names: list[Any] = [
         name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
     ]
@@ -79,6 +86,14 @@ def _check_text(model: ModelProto) -> None:
         raise ModelError(
             "a name in the model is not UTF-8", "model file", f"got {wrong[0]!r}", "export the model again"
         )
+
+
+def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Nodes and those of the graphs that are their attributes."""
+    for node in nodes:
+        yield node
+        for region in regions_of(node):
+            yield from _all_nodes(region.node)
 
 
 def _inlined(model: ModelProto) -> ModelProto:
@@ -113,6 +128,9 @@ class _Importer:
         self.store = store
         self.findings: list[Finding] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
+        self.tensor_count = 0
+        self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
+        self.outer_node_count = 0
         self.dtypes = {value.name: _elem_type(value) for value in (*model.graph.value_info, *model.graph.input)}
         self.dtypes |= {tensor.name: onnx_dtype_name(tensor.data_type) for tensor in model.graph.initializer}
 
@@ -123,14 +141,16 @@ class _Importer:
         constants = {tensor.name for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in constants]
         typed = input_types(inputs, shapes, self.findings)
+        self.outer_node_count = len(nodes)
         self._check(nodes)
+        self._check_sparse(graph)
         self._name(value.name for value in inputs)
-        initializers = self._initializers(nodes)
+        initializers = self._initializers(graph, nodes)
         names = tuple(map(node_name, nodes))
         marks = place_marks(names, place)
         imported = tuple(self._node(node, mark) for node, mark in zip(nodes, marks, strict=True))
         raise_unsupported(self.findings, graph.name)
-        used = {node.domain for node in imported} | {""}
+        used = {canonical_domain(node.domain) for node in _all_nodes(nodes)} | {""}
         model = ImportedModel(
             typed.types, initializers, imported,
             tuple(self.ordinals[value.name] for value in graph.output),
@@ -138,14 +158,15 @@ class _Importer:
             tuple(sorted((domain, version) for domain, version in self.opsets.items() if domain in used)),
             typed.sizes,
         )  # fmt: skip
-        pairs = tuple((name, node.op_type) for name, node in zip(names, nodes, strict=True))
+        pairs = (*((name, node.op_type) for name, node in zip(names, nodes, strict=True)), *self.inner_nodes)
         outputs = tuple(value.name for value in graph.output)
         return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, typed.symbols)
 
     def _name(self, names: Iterable[str]) -> None:
         """Give the next ordinals."""
         for name in names:
-            self.ordinals[name] = len(self.ordinals) - 1
+            self.ordinals[name] = self.tensor_count
+            self.tensor_count += 1
 
     def _check(self, nodes: Sequence[NodeProto]) -> None:
         """Collect everything unsupported that can be seen without a tensor's bytes."""
@@ -153,19 +174,25 @@ class _Importer:
             dtype = self.dtypes.get(node.input[0], "") if node.input else ""
             finding = check_node(node, self.opsets, dtype)
             self.findings += [finding] if finding else []
-        for sparse in self.graph.sparse_initializer:
+            for region in regions_of(node):
+                self._check(region.node)
+                self._check_sparse(region)
+
+    def _check_sparse(self, graph: GraphProto) -> None:
+        for sparse in graph.sparse_initializer:
             name = f"initializer {sparse.values.name!r}"
             self.findings.append(Finding(name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor"))
 
-    def _initializers(self, nodes: Sequence[NodeProto]) -> tuple[ConstantSource, ...]:
+    def _initializers(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> tuple[ConstantSource, ...]:
         """Store the initializers that are used, in the file's order."""
-        used = {name for node in nodes for name in node.input} | {value.name for value in self.graph.output}
+        used = {name for node in nodes for name in names_read(node)} | {value.name for value in graph.output}
+        detached = self.detached if graph is self.graph else {}
         stored: list[ConstantSource] = []
-        for tensor in self.graph.initializer:
+        for tensor in graph.initializer:
             if tensor.name not in used:
                 continue
             try:
-                stored.append(self._store(tensor, f"initializer {tensor.name!r}", self.detached.get(tensor.name)))
+                stored.append(self._store(tensor, f"initializer {tensor.name!r}", detached.get(tensor.name)))
             except UnsupportedDtype as error:
                 reason = "an element type that Ingot has not"
                 self.findings.append(Finding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason))
@@ -190,8 +217,25 @@ class _Importer:
             mark,
         )
 
+    def _region(self, graph: GraphProto) -> ImportedRegion:
+        """A graph that is an attribute; its names end with it, its ordinals are its own."""
+        outside, self.ordinals = self.ordinals, dict(self.ordinals)
+        nodes = sort_nodes(graph, outside.keys())
+        first = self.outer_node_count + len(self.inner_nodes)
+        self.inner_nodes += [(node_name(node), node.op_type) for node in nodes]
+        self._name(value.name for value in graph.input)
+        at = self.tensor_count
+        constants = tuple(enumerate(self._initializers(graph, nodes), at))
+        inputs = tuple(self.ordinals[value.name] for value in graph.input)
+        made = tuple(self._node(node, "") for node in nodes)
+        outputs = tuple(self.ordinals[value.name] for value in graph.output)
+        self.ordinals = outside
+        return ImportedRegion(inputs, constants, made, outputs, first)
+
     def _attribute(self, node: NodeProto, attribute: AttributeProto) -> ImportedAttribute:
         where = f"{describe_node(node)}, attribute {attribute.name!r}"
+        if attribute.type == AttributeProto.GRAPH:
+            return self._region(attribute.g)
         try:
             return attribute_value(attribute, lambda tensor: self._store(tensor, where))
         except (UnsupportedDtype, UnsupportedAttribute) as error:

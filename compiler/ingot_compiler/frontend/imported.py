@@ -17,7 +17,24 @@ from ingot_compiler.ir.types import DType, TensorType
 
 ABSENT = -1
 
-ImportedAttribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | ConstantSource
+
+@dataclass(frozen=True, slots=True)
+class ImportedRegion:
+    """A graph that is an attribute. Its tensors' ordinals continue after those it can see, and are used nowhere else.
+
+    Initializers follow the inputs in the order of ordinals; node ``i`` has the ordinal ``first_node + i``.
+    """
+
+    inputs: tuple[int, ...]
+    initializers: tuple[tuple[int, ConstantSource], ...]
+    nodes: tuple[ImportedNode, ...]
+    outputs: tuple[int, ...]
+    first_node: int
+
+
+ImportedAttribute = (
+    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | ConstantSource | ImportedRegion
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +47,19 @@ class ImportedNode:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     mark: str = ""
+
+    def reads(self) -> tuple[int, ...]:
+        """Its operands, and the tensors outside that its regions read; each once."""
+        return tuple(dict.fromkeys((*self.operands, *_captured(self))))
+
+
+def _captured(node: ImportedNode) -> Iterator[int]:
+    for _, region in node.attributes:
+        if isinstance(region, ImportedRegion):
+            made = {result for inner in region.nodes for result in inner.results}
+            own = {*region.inputs, *(ordinal for ordinal, _ in region.initializers), *made}
+            reads = (*(ordinal for inner in region.nodes for ordinal in inner.reads()), *region.outputs)
+            yield from (ordinal for ordinal in reads if ordinal not in own and ordinal != ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +103,24 @@ def _lines(model: ImportedModel) -> Iterator[str]:
         yield f"  initializer %{ordinal}: {_attribute(constant)}"
     for ordinal, node in enumerate(model.nodes):
         yield f"  {_node(node)} #{ordinal}" + (f" on {json.dumps(node.mark)}" if node.mark else "")
+        yield from _regions(node, "    ")
     for ordinal, declared in zip(model.outputs, model.declared, strict=True):
         yield f"  output %{ordinal}: {_declared(declared)}"
     yield "}"
+
+
+def _regions(node: ImportedNode, indent: str) -> Iterator[str]:
+    for name, region in node.attributes:
+        if not isinstance(region, ImportedRegion):
+            continue
+        yield f"{indent}{name}({', '.join(map(_tensor, region.inputs))}) {{"
+        for ordinal, constant in region.initializers:
+            yield f"{indent}  initializer %{ordinal}: {_attribute(constant)}"
+        for ordinal, inner in enumerate(region.nodes, region.first_node):
+            yield f"{indent}  {_node(inner)} #{ordinal}"
+            yield from _regions(inner, indent + "    ")
+        yield f"{indent}  return {', '.join(map(_tensor, region.outputs))}"
+        yield f"{indent}}}"
 
 
 def _node(node: ImportedNode) -> str:
@@ -92,6 +137,8 @@ def _tensor(ordinal: int) -> str:
 def _attribute(value: ImportedAttribute) -> str:
     if isinstance(value, ConstantSource):
         return f"{value.type} sha256:{value.digest}"
+    if isinstance(value, ImportedRegion):
+        return f"region of {len(value.nodes)} nodes"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_attribute, value))}]"
     return json.dumps(value) if isinstance(value, str) else repr(value)

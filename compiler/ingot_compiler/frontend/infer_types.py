@@ -8,10 +8,18 @@ the names (``name_nodes``). Not done here: any simplification beyond what is kno
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from ingot_compiler.frontend.context import OpContext, Translation, Unsupported
+from ingot_compiler.frontend.context import OpContext, RegionBody, Translation, Unsupported
 from ingot_compiler.frontend.findings import Finding, raise_unsupported
-from ingot_compiler.frontend.imported import ABSENT, DeclaredType, ImportedModel, ImportedNode
+from ingot_compiler.frontend.imported import (
+    ABSENT,
+    DeclaredType,
+    ImportedAttribute,
+    ImportedModel,
+    ImportedNode,
+    ImportedRegion,
+)
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -27,20 +35,7 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)
     findings: list[Finding] = []
-    used = {operand for node in model.nodes for operand in node.operands} | set(model.outputs)
-    for ordinal, node in enumerate(model.nodes):
-        if any(operand not in values for operand in node.operands if operand != ABSENT):
-            missing = _missing_result(model, node, values, findings)
-            findings += [missing] if missing else []
-            continue
-        context = _context(model, translation, ordinal, values, used)
-        try:
-            results = _checked(context)
-        except Unsupported as error:
-            findings.append(_finding(context, error.reason))
-            continue
-        made = zip(node.results, results, strict=False)
-        values |= {ordinal: value for ordinal, value in made if value != ABSENT}
+    _Scope(model, translation, findings, values).translate(model.nodes, 0, model.outputs)
     _check_outputs(model, values, findings)
     raise_unsupported(findings, "")
     outputs = [values[ordinal] for ordinal in model.outputs]
@@ -48,11 +43,70 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
     return translation.builder.finish(outputs)
 
 
+class _Incomplete(Exception):
+    """A region holds nodes without a translation; they are among the findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A graph or region under translation; ``values``: tensor ordinal -> value id, of all that it sees."""
+
+    model: ImportedModel
+    translation: Translation
+    findings: list[Finding]
+    values: dict[int, int]
+
+    def translate(self, nodes: Sequence[ImportedNode], first: int, outputs: Sequence[int]) -> None:
+        """Translate nodes, whose ordinals begin at ``first``, into the builder."""
+        used = {operand for node in nodes for operand in node.reads()} | set(outputs)
+        for ordinal, node in enumerate(nodes, first):
+            if any(operand not in self.values for operand in node.reads() if operand != ABSENT):
+                missing = _missing_result(self.model, nodes, first, node, self.values, self.findings)
+                self.findings.extend([missing] if missing else [])
+                continue
+            context = self._context(ordinal, node, used)
+            try:
+                results = _checked(context)
+            except Unsupported as error:
+                self.findings.append(_finding(context, error.reason))
+                continue
+            except _Incomplete:
+                continue
+            made = zip(node.results, results, strict=False)
+            self.values.update({result: value for result, value in made if value != ABSENT})
+
+    def _context(self, ordinal: int, node: ImportedNode, used: set[int]) -> OpContext:
+        operands = tuple(None if operand == ABSENT else self.values[operand] for operand in node.operands)
+        wanted = tuple(result != ABSENT and result in used for result in node.results)
+        attributes: dict[str, ImportedAttribute | RegionBody] = {
+            name: self._body(value) if isinstance(value, ImportedRegion) else value for name, value in node.attributes
+        }
+        opset = self.model.opset(node.domain)
+        return OpContext(
+            self.translation, node.op, node.domain, opset, attributes, operands, wanted, (ordinal,), node.mark
+        )
+
+    def _body(self, region: ImportedRegion) -> RegionBody:
+        def translate(inputs: Sequence[int]) -> Sequence[int]:
+            inner = _Scope(self.model, self.translation, self.findings, dict(self.values))
+            inner.values.update(zip(region.inputs, inputs, strict=True))
+            for ordinal, constant in region.initializers:
+                context = OpContext(self.translation, "Constant", "", 0, {}, (), (True,), ())
+                inner.values[ordinal] = context.constant(constant)
+            before = len(self.findings)
+            inner.translate(region.nodes, region.first_node, region.outputs)
+            if len(self.findings) > before or any(output not in inner.values for output in region.outputs):
+                raise _Incomplete
+            return [inner.values[output] for output in region.outputs]
+
+        return RegionBody(len(region.inputs), len(region.outputs), translate)
+
+
 def _add_constants(model: ImportedModel, translation: Translation, values: dict[int, int]) -> None:
     """Initializers; each names the nodes that read it as its source, and takes their mark when it is one."""
     users: dict[int, list[int]] = {}
     for ordinal, node in enumerate(model.nodes):
-        for operand in dict.fromkeys(node.operands):
+        for operand in node.reads():
             users.setdefault(operand, []).append(ordinal)
     for ordinal, constant in enumerate(model.initializers, len(model.inputs)):
         readers = users.get(ordinal, [])
@@ -60,18 +114,6 @@ def _add_constants(model: ImportedModel, translation: Translation, values: dict[
         mark = marks.pop() if len(marks) == 1 else ""
         context = OpContext(translation, "Constant", "", 0, {}, (), (True,), tuple(readers), mark)
         values[ordinal] = context.constant(constant)
-
-
-def _context(
-    model: ImportedModel, translation: Translation, ordinal: int, values: dict[int, int], used: set[int]
-) -> OpContext:
-    node = model.nodes[ordinal]
-    operands = tuple(None if operand == ABSENT else values[operand] for operand in node.operands)
-    wanted = tuple(result != ABSENT and result in used for result in node.results)
-    opset = model.opset(node.domain)
-    return OpContext(
-        translation, node.op, node.domain, opset, dict(node.attributes), operands, wanted, (ordinal,), node.mark
-    )
 
 
 def _checked(context: OpContext) -> Sequence[int]:
@@ -98,15 +140,18 @@ def _finding(context: OpContext, reason: str) -> Finding:
 
 
 def _missing_result(
-    model: ImportedModel, node: ImportedNode, values: dict[int, int], findings: Sequence[Finding]
+    model: ImportedModel,
+    nodes: Sequence[ImportedNode],
+    first: int,
+    node: ImportedNode,
+    values: dict[int, int],
+    findings: Sequence[Finding],
 ) -> Finding | None:
     """A finding when a node that was translated lacks the result that ``node`` reads; None below a node that was not."""
     refused = {finding.node for finding in findings}
-    for maker, other in enumerate(model.nodes):
+    for maker, other in enumerate(nodes, first):
         lacking = [
-            position
-            for position, result in enumerate(other.results)
-            if result in node.operands and result not in values
+            position for position, result in enumerate(other.results) if result in node.reads() and result not in values
         ]
         translated = other.results[0] in values
         if lacking and translated and f"node #{maker}" not in refused:
@@ -118,7 +163,7 @@ def _missing_result(
 def _check_outputs(model: ImportedModel, values: dict[int, int], findings: list[Finding]) -> None:
     if not findings:
         lost = ImportedNode("", "", (), tuple(output for output in model.outputs if output not in values), ())
-        missing = _missing_result(model, lost, values, findings) if lost.operands else None
+        missing = _missing_result(model, model.nodes, 0, lost, values, findings) if lost.operands else None
         findings += [missing] if missing else []
 
 

@@ -7,9 +7,9 @@ defined twice, read but never defined, or part of a cycle. Not done here: what n
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from onnx import GraphProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto
 
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.errors import ModelError
@@ -25,13 +25,28 @@ def describe_node(node: NodeProto) -> str:
     return f"node {node_name(node)!r} ({node.op_type})"
 
 
-def sort_nodes(graph: GraphProto) -> tuple[NodeProto, ...]:
-    """Nodes in topological order, after all checks of names."""
-    makers = _makers(graph)
+def regions_of(node: NodeProto) -> tuple[GraphProto, ...]:
+    """The graphs that are attributes of a node."""
+    return tuple(attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH)
+
+
+def names_read(node: NodeProto) -> Iterator[str]:
+    """Names of a node's operands, then of the tensors outside that its regions read; absent ones are ""."""
+    yield from node.input
+    for graph in regions_of(node):
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own |= {name for inner in graph.node for name in inner.output}
+        read = (*(name for inner in graph.node for name in names_read(inner)), *(value.name for value in graph.output))
+        yield from (name for name in read if name not in own)
+
+
+def sort_nodes(graph: GraphProto, outside: Collection[str] = ()) -> tuple[NodeProto, ...]:
+    """Nodes in topological order, after all checks of names; a region also sees the names ``outside``."""
+    makers = _makers(graph, is_whole=not outside)
     roots = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    known = roots | set(makers)
+    known = roots | set(makers) | set(outside)
     for node in graph.node:
-        for name in node.input:
+        for name in names_read(node):
             if name and name not in known:
                 raise _undefined("a node reads a tensor that nobody makes", describe_node(node), name, known)
     for value in graph.output:
@@ -45,7 +60,7 @@ def _undefined(what: str, where: str, name: str, known: Collection[str]) -> Mode
     return ModelError(what, where, f"no tensor is called {name!r}", f"did you mean {close!r}?" if close else _DO)
 
 
-def _makers(graph: GraphProto) -> dict[str, int]:
+def _makers(graph: GraphProto, *, is_whole: bool) -> dict[str, int]:
     """Tensor name -> index of the node that makes it; ModelError when a name is defined twice."""
     seen: dict[str, str] = {}
 
@@ -72,7 +87,7 @@ def _makers(graph: GraphProto) -> dict[str, int]:
                 define(name, describe_node(node))
                 makers[name] = index
     outputs: set[str] = set()
-    for value in graph.output:
+    for value in graph.output if is_whole else ():
         if value.name in outputs:
             raise ModelError("an output name is used twice", f"output {value.name!r}", "output names must differ", _DO)
         outputs.add(value.name)
@@ -80,7 +95,7 @@ def _makers(graph: GraphProto) -> dict[str, int]:
 
 
 def _order(nodes: Sequence[NodeProto], makers: dict[str, int]) -> list[int]:
-    sources = [{makers[name] for name in node.input if name in makers} for node in nodes]
+    sources = [{makers[name] for name in names_read(node) if name in makers} for node in nodes]
     users: list[list[int]] = [[] for _ in nodes]
     for index, made_by in enumerate(sources):
         for source in made_by:

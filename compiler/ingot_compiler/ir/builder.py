@@ -50,6 +50,31 @@ class GraphBuilder:
         self.nodes.append(Node(op, tuple(operands), results, make_attributes(table), (), source, mark))
         return results
 
+    def region(self, inputs: Sequence[TensorType]) -> GraphBuilder:
+        """A builder of a region at this place: it sees all values so far, its own ids continue after them."""
+        inner = GraphBuilder((*self.types, *inputs))
+        inner.inputs = inner.inputs[len(self.types) :]
+        return inner
+
+    def add_regions(
+        self,
+        op: str,
+        operands: Sequence[int],
+        regions: Sequence[Graph],
+        attributes: Mapping[str, Attribute],
+        source: tuple[int, ...] = (),
+        mark: str = "",
+    ) -> tuple[int, ...]:
+        """Append an op of control flow; returns all its result ids; OpTypeError when its rule refuses."""
+        rule = OPS_BY_NAME[op].infer_regions
+        assert rule is not None
+        types = rule([self.types[operand] for operand in operands], attributes, regions)
+        results = tuple(range(len(self.types), len(self.types) + len(types)))
+        self.types += types
+        node = Node(op, tuple(operands), results, make_attributes(attributes), tuple(regions), source, mark)
+        self.nodes.append(node)
+        return results
+
     def _harmonised(self, operands: Sequence[int], source: tuple[int, ...], mark: str) -> list[int]:
         """Where sizes that broadcast together are written differently, take the simplest spelling.
 

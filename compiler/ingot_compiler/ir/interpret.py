@@ -13,8 +13,9 @@ import numpy as np
 
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum, evaluate, format_dim, substitute, symbol, symbols_of
-from ingot_compiler.ir.errors import InternalError, ModelError, UnsupportedError, UserError
+from ingot_compiler.ir.errors import InternalError, ModelError, UserError
 from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.interpret_regions import bind_sizes, run_if, run_loop
 from ingot_compiler.ir.op import Array, Attributes, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
@@ -48,11 +49,24 @@ def _steps(
 ) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """Run node by node, with the live values in ``values``."""
     bindings = bind_symbols(graph, inputs)
-    dying = _dying(graph)
     values.update(zip(graph.inputs, inputs, strict=True))
+    return _steps_with(graph, bindings, read, values, settle)
+
+
+def _steps_with(
+    graph: Graph,
+    bindings: dict[str, int],
+    read: ConstantReader,
+    values: dict[int, Array],
+    settle: Settle | None = None,
+) -> Iterator[tuple[int, tuple[Array, ...]]]:
+    dying = _dying(graph)
     for index, node in enumerate(graph.nodes):
         operands = [values[operand] for operand in node.operands]
-        results = _run(graph, index, operands, bindings, read)
+        if node.regions:
+            results = _run_control(graph, node, operands, bindings, read, values)
+        else:
+            results = _run(graph, index, operands, bindings, read)
         for result, array in zip(node.results, results, strict=True):
             _check(index, node, graph.types[result], array, bindings)
         if settle is not None:
@@ -98,8 +112,6 @@ def _run(
     graph: Graph, index: int, operands: Sequence[Array], bindings: dict[str, int], read: ConstantReader
 ) -> tuple[Array, ...]:
     node = graph.nodes[index]
-    if node.regions:
-        raise UnsupportedError("the interpreter does not run regions", f"node {index} ({node.op})")
     attributes = {name: _bound(value, bindings) for name, value in node.attributes}
     if node.op == "constant":
         return (_constant(graph.types[node.results[0]], attributes, read),)
@@ -113,6 +125,32 @@ def _run(
         # numpy's own refusal: an index out of range, or sizes that the types left open and that differ.
         raise ModelError("a node cannot run on these values", f"node {index} ({node.op})", str(error)) from error
     return tuple(_to_storage(array, graph.types[result]) for array, result in zip(results, node.results, strict=True))
+
+
+def _run_control(
+    graph: Graph,
+    node: Node,
+    operands: Sequence[Array],
+    bindings: dict[str, int],
+    read: ConstantReader,
+    values: Mapping[int, Array],
+) -> tuple[Array, ...]:
+    """Run an op with regions; the symbols of its results are bound."""
+
+    def run(region: Graph, inputs: Sequence[Array], inner: dict[str, int]) -> tuple[Array, ...]:
+        own = {**values, **dict(zip(region.inputs, inputs, strict=True))}
+        for _ in _steps_with(region, inner, read, own):
+            pass
+        return tuple(own[output] for output in region.outputs)
+
+    types = [graph.types[result] for result in node.results]
+    if node.op == "if":
+        results = run_if(node, operands, bindings, run)
+    else:
+        results = run_loop(node, types, operands, bindings, run)
+    for kind, array in zip(types, results, strict=True):
+        bind_sizes(kind, array, bindings)
+    return results
 
 
 def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.graph import Attribute, Graph
 from ingot_compiler.ir.types import TensorType
 
 Array = npt.NDArray[Any]
 Attributes = Mapping[str, Attribute]
 TypeRule = Callable[[Sequence[TensorType], Attributes], tuple[TensorType, ...]]
+RegionRule = Callable[[Sequence[TensorType], Attributes, Sequence[Graph]], tuple[TensorType, ...]]
 Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
 
 
@@ -28,12 +29,14 @@ class CoreOp:
     ``infer(operand types, attributes)`` returns the result types or raises ``OpTypeError`` (expected, got).
     ``reference(operands, attributes)`` is the oracle: numpy in, numpy out; symbolic attributes arrive as integers.
     ``elementwise``: result[i] depends on operand[i] alone, operands broadcast as in numpy.
+    ``infer_regions(operand types, attributes, regions)`` is the rule of an op of control flow, which ``interpret`` runs.
     """
 
     name: str
     infer: TypeRule
     reference: Reference
     elementwise: bool = False
+    infer_regions: RegionRule | None = None
 
 
 class OpTypeError(Exception):

@@ -3,7 +3,7 @@
 In: a ``Graph``. Out: nothing, or ``InternalError`` naming the node. Not done here: meaning (``interpret``), devices.
 
 Inputs come first and ids are dense; operands are defined before their use; types equal those that the op's rule gives;
-attributes and source ordinals are sorted; every symbol is a dimension of an input, or bound by an earlier ``read_dim``.
+attributes and source ordinals are sorted; every symbol is a dimension of an input, or bound by an earlier node.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.graph import Attribute, Graph, Node
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
 
 Path = tuple[int, ...]
@@ -81,11 +82,15 @@ class _Scope:
         for index, node in enumerate(graph.nodes):
             path = (*self.path, index)
             yield from _check_node(graph, node, path, known)
+            inner = set(symbols)
+            if node.regions:
+                yield from _bind(node, path, symbols)
             yield from self._check_symbols(path, node.op, _dims_of(graph, node), symbols)
-            yield from _bind(node, path, symbols)
+            if not node.regions:
+                yield from _bind(node, path, symbols)
             for number, region in enumerate(node.regions):
                 visible = graph.types[: len(known)]
-                yield from _Scope(visible, tuple(sorted(known)), set(symbols), (*path, number)).check(region)
+                yield from _Scope(visible, tuple(sorted(known)), set(inner), (*path, number)).check(region)
             known |= set(node.results)
         for output in graph.outputs:
             if output not in known:
@@ -141,8 +146,7 @@ def _dims_of(graph: Graph, node: Node) -> Iterator[Attribute]:
 
 
 def _bind(node: Node, path: Path, symbols: set[str]) -> Iterator[Problem]:
-    if node.op == "read_dim":
-        name = str(dict(node.attributes).get("symbol", ""))
+    for name in bound_symbols(node):
         if name in symbols or not is_symbol_name(name):
             yield Problem(path, node.op, "a fresh symbol that is an identifier of the text form", repr(name))
         symbols.add(name)
@@ -165,9 +169,17 @@ def _check_node(graph: Graph, node: Node, path: Path, known: set[int]) -> Iterat
 
 def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
     declared = tuple(graph.types[result] for result in node.results)
+    op, operands, attributes = (
+        OPS_BY_NAME[node.op],
+        [graph.types[item] for item in node.operands],
+        dict(node.attributes),
+    )
+    if bool(node.regions) != (op.infer_regions is not None):
+        yield Problem(path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions)))
+        return
     try:
-        inferred = OPS_BY_NAME[node.op].infer(
-            [graph.types[operand] for operand in node.operands], dict(node.attributes)
+        inferred = (
+            op.infer_regions(operands, attributes, node.regions) if op.infer_regions else op.infer(operands, attributes)
         )
     except OpTypeError as error:
         yield Problem(path, node.op, error.expected, error.got)

@@ -9,7 +9,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group, Operand, Requirement, Special, Step, SymbolRead
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    FusedGraph,
+    Group,
+    Grow,
+    IfStep,
+    LoopStep,
+    Operand,
+    Requirement,
+    Special,
+    Step,
+    SymbolRead,
+    SymbolSet,
+)
 
 
 def with_special(general: FusedGraph, special: FusedGraph, sizes: tuple[tuple[str, int], ...]) -> FusedGraph:
@@ -45,10 +58,18 @@ def _constant(spec: BufferSpec, special: FusedGraph, buffers: list[BufferSpec], 
 
 
 def _moved(step: Step, numbers: list[int]) -> Step:
-    if isinstance(step, Requirement):
+    if isinstance(step, Requirement | SymbolSet):
         return step
     if isinstance(step, SymbolRead):
         return replace(step, buffer=numbers[step.buffer])
+    if isinstance(step, Grow):
+        return replace(step, buffer=numbers[step.buffer], spare=-1 if step.spare < 0 else numbers[step.spare])
+    if isinstance(step, IfStep):
+        parts = (tuple(_moved(inner, numbers) for inner in part) for part in (step.then, step.otherwise))
+        return IfStep(step.condition, *parts)
+    if isinstance(step, LoopStep):
+        body = tuple(_moved(inner, numbers) for inner in step.body)
+        return replace(step, body=body, held=tuple(numbers[buffer] for buffer in step.held))
 
     def operand(item: Operand) -> Operand:
         return replace(item, buffer=numbers[item.buffer])

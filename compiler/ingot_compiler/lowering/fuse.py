@@ -6,11 +6,15 @@ In: a ``PlacedGraph`` and the target. Out: the ``FusedGraph`` (stage 6). Not don
 
 from __future__ import annotations
 
+import functools
+
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
+from ingot_compiler.lowering.fusion.control import CONTROL_RULES
+from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
@@ -21,13 +25,12 @@ from ingot_compiler.targets.target import Target
 
 def fuse(placed: PlacedGraph, target: Target) -> FusedGraph:
     """Group the operations of a graph into kernels; UnsupportedError names every op without lowering."""
-    graph = placed.graph
-    fuser = Fuser(graph, target)
+    flat = flatten(placed.graph)
+    graph = flat.graph
+    returned = [value for regions in flat.regions.values() for region in regions for value in region.outputs]
+    fuser = Fuser(graph, target, returned)
     _refuse_unknown([node for node in graph.nodes if not _is_folded(fuser, node)])
-    for index, node in enumerate(graph.nodes):
-        if not _is_folded(fuser, node):
-            fuser.require_sizes(node)
-            _visit(fuser, index, node)
+    _run(fuser, flat, 0, len(graph.nodes))
     _store_outputs(fuser)
     return FusedGraph(
         tuple(graph.types[value] for value in graph.inputs),
@@ -38,13 +41,26 @@ def fuse(placed: PlacedGraph, target: Target) -> FusedGraph:
     )
 
 
+def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
+    """Fuse the nodes from ``first`` to ``last`` (exclusive); those of regions with the node that holds them."""
+    index = first
+    while index < last:
+        node = flat.graph.nodes[index]
+        if index in flat.regions:
+            CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
+        elif not _is_folded(fuser, node):
+            fuser.require_sizes(node)
+            _visit(fuser, index, node)
+        index = flat.end(index)
+
+
 def _is_folded(fuser: Fuser, node: Node) -> bool:
     scalar = node.op == "literal" and fuser.types[node.results[0]].rank == 0
     return not scalar and bool(node.results) and all(fuser.is_constant(result) for result in node.results)
 
 
 def _refuse_unknown(nodes: list[Node]) -> None:
-    unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *ANCHORS, *MOVEMENT})
+    unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *ANCHORS, *MOVEMENT, *CONTROL_RULES})
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",
@@ -99,7 +115,8 @@ def _store_outputs(fuser: Fuser) -> None:
         kind = fuser.types[value]
         spec = fuser.buffers[stored.buffer]
         whole = is_dense(stored.view, kind.shape) and spec.element_count == kind.element_count
-        if spec.kind == "workspace" and whole and spec.dtype == kind.dtype and stored.buffer not in taken:
+        mine = spec.kind == "workspace" and stored.buffer not in taken | fuser.grown
+        if mine and whole and spec.dtype == kind.dtype:
             fuser.buffers[stored.buffer] = BufferSpec("output", kind.dtype, kind.element_count, position)
         else:
             spec = BufferSpec("output", kind.dtype, kind.element_count, position)

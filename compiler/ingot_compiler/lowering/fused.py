@@ -8,6 +8,7 @@ Transposes, slices, broadcasts, most reshapes and haloes of zeros are views, nev
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
@@ -71,12 +72,34 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class SymbolRead:
-    """``symbol = buffer[index]``: a dimension that is only known after the groups before it have run."""
+    """``symbol = buffer[index]``: a dimension that is only known after the groups before it have run.
+
+    It must be >= 0, unless it is no size but a condition or a trip count.
+    """
 
     symbol: str
     buffer: int
     index: Dim
     dtype: DType
+    is_size: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolSet:
+    """``symbols = values``, all at once; a symbol may be set again and again."""
+
+    symbols: tuple[str, ...]
+    values: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """Room for ``element_count`` elements in a workspace buffer of its own; the first ``kept`` stay, moved by way of ``spare``."""
+
+    buffer: int
+    element_count: Dim
+    kept: Dim = 0
+    spare: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +111,63 @@ class Requirement:
     source: tuple[int, ...] = ()
 
 
-Step = Group | SymbolRead | Requirement
+@dataclass(frozen=True, slots=True)
+class IfStep:
+    """``then`` when the symbol ``condition`` is not 0, else ``otherwise``."""
+
+    condition: str
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStep:
+    """``body`` while ``counter`` (a symbol that counts from 0) is below ``count`` and the symbol ``condition`` is not 0.
+
+    ``condition`` "" is always true. ``held`` are buffers that keep their contents from one iteration to the next.
+    """
+
+    counter: str
+    count: Dim
+    condition: str
+    body: tuple[Step, ...]
+    held: tuple[int, ...]
+
+
+Step = Group | SymbolRead | SymbolSet | Grow | Requirement | IfStep | LoopStep
+
+
+def parts_of(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The lists of steps inside a step."""
+    if isinstance(step, IfStep):
+        return step.then, step.otherwise
+    return (step.body,) if isinstance(step, LoopStep) else ()
+
+
+def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
+    """Every step, and behind it those inside it: the order in which kernels are numbered."""
+    for step in steps:
+        yield step
+        for part in parts_of(step):
+            yield from all_steps(part)
+
+
+def groups_of(fused: FusedGraph) -> tuple[Group, ...]:
+    """The steps that are kernels, in the order of their numbers."""
+    return tuple(step for step in all_steps(fused.steps) if isinstance(step, Group))
+
+
+def symbols_set(steps: Sequence[Step]) -> set[str]:
+    """Symbols that steps bind, or bind again, while ``main`` runs."""
+    found: set[str] = set()
+    for step in all_steps(steps):
+        if isinstance(step, SymbolRead):
+            found.add(step.symbol)
+        elif isinstance(step, SymbolSet):
+            found.update(step.symbols)
+        elif isinstance(step, LoopStep):
+            found.add(step.counter)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

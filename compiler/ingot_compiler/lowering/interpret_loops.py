@@ -25,6 +25,7 @@ from ingot_compiler.lowering.loops import (
     Constant,
     Contraction,
     Depthwise,
+    DepthwisePlane,
     For,
     FromIndex,
     If,
@@ -94,6 +95,8 @@ class _Machine:
                     self._contraction(statement, symbols, names)
                 case Depthwise():
                     self._depthwise(statement, symbols, names)
+                case DepthwisePlane():
+                    self._depthwise_plane(statement, symbols, names)
                 case Attention():
                     self._attention(statement, symbols, names)
                 case Transpose():
@@ -186,6 +189,20 @@ class _Machine:
                 inside = {**symbols, s.x: x, s.channel: channel}
                 total = self._sum(s.taps, inside, (s.a, s.a_index), (s.w, s.w_index))
                 self.run(s.epilogue, inside, {**names, s.accumulator: round_to(total, s.dtype)})
+
+    def _depthwise_plane(self, s: DepthwisePlane, symbols: Mapping[str, int], names: Mapping[str, Number]) -> None:
+        for y, x in np.ndindex(s.extents):
+            total = 0.0
+            for point in _points(s.taps, {**symbols, s.y: y, s.x: x}):
+                taps = (point[s.taps[0][0]], point[s.taps[1][0]])
+                row, column = (
+                    at * stride + tap * dilation - pad
+                    for at, stride, tap, dilation, pad in zip((y, x), s.strides, taps, s.dilations, s.pads, strict=True)
+                )
+                if 0 <= row < s.image[0] and 0 <= column < s.image[1]:
+                    pixel = evaluate(s.a_index, {**point, s.row: row, s.column: column})
+                    total += self._load(s.a, pixel) * self._load(s.w, evaluate(s.w_index, point))
+            self.run(s.epilogue, {**symbols, s.y: y, s.x: x}, {**names, s.accumulator: round_to(total, s.dtype)})
 
     def _transpose(self, s: Transpose, symbols: Mapping[str, int], names: Mapping[str, Number]) -> None:
         start, first = evaluate(s.row_start, symbols), evaluate(s.column_start, symbols)

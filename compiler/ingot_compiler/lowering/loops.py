@@ -206,6 +206,36 @@ class Depthwise:
 
 
 @dataclass(frozen=True, slots=True)
+class DepthwisePlane:
+    """One plane of a depthwise convolution on an image that lies row-major, pixels in lanes; around the image are zeros.
+
+    Pairs are (rows, pixels of a row). For every y and x below ``extents``: sum over both taps of
+    ``A[a_index] * W[w_index]``, where ``a_index`` is over ``row = y * stride + tap * dilation - pad`` and ``column`` likewise
+    (factor 1), 0 where these lie outside of ``image``; ``w_index`` is over the taps. Strides along the row are 1 or 2.
+    ``epilogue`` as in ``Contraction``, with y and x in scope; x is the vector variable.
+    """
+
+    y: str
+    x: str
+    extents: tuple[int, int]
+    image: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int]
+    taps: tuple[tuple[str, int], tuple[str, int]]
+    a: int
+    row: str
+    column: str
+    a_index: Dim
+    w: int
+    w_index: Dim
+    dtype: DType
+    accumulator: str
+    epilogue: tuple[Statement, ...]
+    rows_together: int  # accumulators: rows that are computed together
+
+
+@dataclass(frozen=True, slots=True)
 class Attention:
     """Attention of one head for a block of queries: ``softmax(scale * q.k + mask) . v``.
 
@@ -266,7 +296,7 @@ class Transpose:
     epilogue: tuple[Statement, ...]
 
 
-Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | Attention | Transpose
+Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | DepthwisePlane | Attention | Transpose
 
 # ---- programs -------------------------------------------------------------------------------------------------------
 

@@ -6,18 +6,32 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
-from ingot_compiler.lowering.fused import FusedGraph, Group, Requirement, Special, SymbolRead
+from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.lowering.fused import (
+    FusedGraph,
+    Group,
+    Grow,
+    IfStep,
+    LoopStep,
+    Requirement,
+    Special,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    all_steps,
+    symbols_set,
+)
 from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
-from ingot_runtime.format.program import CODES, Instruction, Program
+from ingot_runtime.format.program import CODES, Instruction, Program, operand_kinds
 
 Operands = tuple[int | tuple[int, ...], ...]
 TOO_LARGE = "these sizes are too large"
@@ -31,6 +45,7 @@ class _Assembler:
     def __init__(self) -> None:
         self.instructions: list[Instruction] = []
         self.messages: list[str] = []
+        self.labels: list[int] = []
         self.known: dict[Dim, int] = {}
         self.symbols: dict[str, int] = {}
         self.register_count = 0
@@ -110,11 +125,185 @@ class _Assembler:
         assert isinstance(atom, Call)
         return self.binary(atom.function, self.dim(atom.left), self.dim(atom.right))
 
+    def changing(self, symbol: str) -> int:
+        """The register of a symbol that is about to change; expressions over it are computed anew."""
+        self.known = _without(self.known, (symbol,))
+        if symbol not in self.symbols:
+            self.symbols[symbol] = self.register()
+        return self.symbols[symbol]
+
+    def label(self) -> int:
+        """A new label, to be placed once."""
+        self.labels.append(-1)
+        return len(self.labels) - 1
+
+    def place(self, label: int) -> None:
+        """Let the label name the next instruction."""
+        self.labels[label] = len(self.instructions)
+
+    def resolved(self) -> tuple[Instruction, ...]:
+        """The instructions, with positions in the place of labels."""
+        return tuple(
+            (
+                code,
+                tuple(
+                    self.labels[item] if kind == "l" and isinstance(item, int) else item
+                    for kind, item in zip(operand_kinds(code), operands, strict=True)
+                ),
+            )
+            for code, operands in self.instructions
+        )
+
     def require(self, condition: int, message: str) -> None:
         """Fail with ``message`` unless the register is non-zero."""
         if message not in self.messages:
             self.messages.append(message)
         self.emit("assert", condition, self.messages.index(message))
+
+
+class _StepEmitter:
+    """The steps behind ``begin``: launches, and the branches and jumps around them."""
+
+    def __init__(
+        self,
+        out: _Assembler,
+        fused: FusedGraph,
+        programs: Sequence[LoopProgram],
+        kernel_indices: Sequence[int],
+        plan: MemoryPlan,
+        hoisted: Sequence[Requirement],
+    ) -> None:
+        self.out = out
+        self.fused = fused
+        self.launches = list(zip(programs, kernel_indices, strict=True))
+        self.hoisted = frozenset(hoisted)  # requirements that were checked before
+        self.late_outputs = _late_outputs(out, fused)
+        explicit = {
+            item for step in all_steps(fused.steps) if isinstance(step, Grow) for item in (step.buffer, step.spare)
+        }
+        # Step -> buffers that it is the first to write, of a size that was only just read.
+        self.first_written: dict[int, list[Placement]] = {}
+        for placement in plan.placements:
+            if placement.late and placement.buffer not in explicit:
+                self.first_written.setdefault(placement.first, []).append(placement)
+        self.index = 0  # of the next step, as ``plan_memory`` counts them
+        self.ordinal = 0
+        self.depth = 0  # of loops
+        self.room: dict[int, int] = {}  # buffer -> register with the bytes of its block
+
+    def emit(self, steps: Sequence[Step]) -> None:
+        """Append the instructions of some steps."""
+        for step in steps:
+            index = self.index
+            self.index += 1
+            for placement in self.first_written.get(index, ()):
+                self.grow(placement.buffer, placement.size_bytes)
+            if isinstance(step, SymbolRead):
+                _read_symbol(self.out, step)
+            elif isinstance(step, SymbolSet):
+                self.set_symbols(step)
+            elif isinstance(step, Grow):
+                size_bytes = dtype_size_bytes(self.fused.buffers[step.buffer].dtype)
+                self.make_room(step.buffer, step.element_count * size_bytes, step.kept * size_bytes, step.spare)
+            elif isinstance(step, Requirement):
+                if step not in self.hoisted:
+                    _require(self.out, step)
+            elif isinstance(step, IfStep):
+                self.branch(step)
+            elif isinstance(step, LoopStep):
+                self.loop(step)
+            else:
+                self.launch(step)
+
+    def launch(self, group: Group) -> None:
+        """One kernel; outputs of sizes only known now get their blocks."""
+        for buffer in sorted({result.buffer for result in group.results} & self.late_outputs):
+            self.late_outputs.remove(buffer)
+            self.out.emit("buffer_grow", buffer, 0, self.out.dim(buffer_bytes(self.fused, buffer)))
+        _launch(self.out, group, *self.launches[self.ordinal], self.ordinal)
+        self.ordinal += 1
+
+    def set_symbols(self, step: SymbolSet) -> None:
+        """All values first: one may use a symbol that is set."""
+        values = [self.out.dim(value) for value in step.values]
+        copies = [self.out.binary("add", value, self.out.dim(0)) for value in values] if len(values) > 1 else values
+        for name, value in zip(step.symbols, copies, strict=True):
+            zero = self.out.dim(0)
+            self.out.emit("add", self.out.changing(name), value, zero)
+
+    def grow(self, buffer: int, size_bytes: Dim) -> None:
+        """A new block; inside a loop only when the one of an earlier iteration is too small."""
+        if self.depth:
+            self.make_room(buffer, size_bytes, 0, -1)
+        else:
+            self.out.emit("buffer_grow", buffer, 0, self.out.dim(size_bytes))
+
+    def make_room(self, buffer: int, size_bytes: Dim, kept_bytes: Dim, spare: int) -> None:
+        """A block of at least ``size_bytes``; one that must grow grows to twice that, so that moving it stays cheap."""
+        out = self.out
+        room = self.room.setdefault(buffer, out.register())  # 0 at first
+        needed, kept, zero = (
+            out.binary("max", out.dim(size_bytes), out.dim(ALIGNMENT_BYTES)),
+            out.dim(kept_bytes),
+            out.dim(0),
+        )
+        grow, enough = out.label(), out.label()
+        out.emit("branch", out.binary("lt", room, needed), grow, enough)
+        out.place(grow)
+        if spare >= 0:
+            out.emit("buffer_grow", spare, 0, out.binary("max", kept, out.dim(ALIGNMENT_BYTES)))
+            out.emit("copy", 0, 0, spare, buffer, kept)
+        out.emit("add", room, needed, needed if self.depth else zero)
+        out.emit("buffer_grow", buffer, 0, room)
+        if spare >= 0:
+            out.emit("copy", 0, 0, buffer, spare, kept)
+        out.place(enough)
+
+    def branch(self, step: IfStep) -> None:
+        """Both branches, one after the other; what one has computed is not there in the other, nor behind."""
+        out = self.out
+        then, otherwise, end = out.label(), out.label(), out.label()
+        out.emit("branch", out.symbols[step.condition], then, otherwise)
+        before = dict(out.known)
+        for label, part in ((then, step.then), (otherwise, step.otherwise)):
+            out.place(label)
+            out.known = _without(before, symbols_set(step.then) if label == otherwise else ())
+            self.emit(part)
+            if label == then:
+                out.emit("jump", end)
+        out.place(end)
+        out.known = _without(before, symbols_set((step,)))
+        self.index += 1
+
+    def loop(self, step: LoopStep) -> None:
+        """Test, body, jump back."""
+        out = self.out
+        count, one = out.dim(step.count), out.dim(1)
+        changing = symbols_set((step,))
+        counter = out.changing(step.counter)
+        out.emit("sub", counter, one, one)
+        before = _without(out.known, changing)
+        again, test, body, end = (out.label() for _ in range(4))
+        out.place(again)
+        if step.condition:
+            out.emit("branch", out.symbols[step.condition], test, end)
+        out.place(test)
+        out.emit("branch", out.binary("lt", counter, count), body, end)
+        out.place(body)
+        out.known = dict(before)
+        self.depth += 1
+        self.emit(step.body)
+        self.depth -= 1
+        out.emit("add", counter, counter, one)
+        out.emit("jump", again)
+        out.place(end)
+        out.known = before
+        self.index += 1
+
+
+def _without(known: Mapping[Dim, int], names: Collection[str]) -> dict[Dim, int]:
+    """Registers of expressions that do not use any of ``names``."""
+    return {dim: register for dim, register in known.items() if not set(symbols_of(dim)) & set(names)}
 
 
 def build_program(
@@ -131,60 +320,45 @@ def build_program(
     """
     out = _Assembler()
     _bind_inputs(out, fused)
-    for step in fused.steps:
-        if isinstance(step, Requirement) and _is_bound(out, step):
-            _require(out, step)
+    hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
+    for step in hoisted:
+        _require(out, step)
     offsets = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
-    ordinals = {index: count for count, index in enumerate(_groups(fused))}
+    steps = _StepEmitter(out, fused, programs, kernel_indices, plan, hoisted)
 
-    def run(first: int, last: int) -> None:
-        late = _late_outputs(out, fused)
-        for index in range(first, last):
-            step = fused.steps[index]
-            if isinstance(step, SymbolRead):
-                _read_symbol(out, step)
-            elif isinstance(step, Requirement):
-                if step.what not in out.messages:
-                    _require(out, step)
-            else:
-                _grow_late(out, plan, index)
-                for buffer in sorted({result.buffer for result in step.results} & late):
-                    late.remove(buffer)
-                    out.emit("buffer_grow", buffer, 0, out.dim(buffer_bytes(fused, buffer)))
-                ordinal = ordinals[index]
-                _launch(out, step, programs[ordinal], kernel_indices[ordinal], ordinal)
-        for buffer in sorted(late):  # empty whatever their other sizes are: no kernel writes them
+    def run(part: Sequence[Step]) -> None:
+        steps.emit(part)
+        written = _written(fused.steps)
+        for buffer in sorted(steps.late_outputs - written):  # empty whatever their other sizes are
             out.emit("buffer_grow", buffer, 0, out.dim(0))
-        _finish_late_outputs(out, fused)
+        others = written - _written(part)
+        _finish_late_outputs(out, fused, part, others)
         out.emit("return")
 
     if fused.special is None:
-        run(0, len(fused.steps))
+        run(fused.steps)
     else:
-        _choose(out, fused.special, run, len(fused.steps))
-    return Program(tuple(out.instructions), out.register_count, len(fused.buffers), tuple(out.messages))
+        _choose(out, fused.special, run, fused.steps)
+    return Program(out.resolved(), out.register_count, len(fused.buffers), tuple(out.messages))
 
 
-def _groups(fused: FusedGraph) -> list[int]:
-    return [index for index, step in enumerate(fused.steps) if isinstance(step, Group)]
-
-
-def _choose(out: _Assembler, special: Special, run: Callable[[int, int], None], count: int) -> None:
+def _choose(out: _Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
     """``if every size is the special one: the special steps; else: the general ones``."""
     matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in special.sizes]
     condition = matches[0]
     for other in matches[1:]:
         condition = out.binary("mul", condition, other)
-    branch = len(out.instructions)
-    out.emit("branch", condition, 0, branch + 1)
+    general, named = out.label(), out.label()
+    out.emit("branch", condition, named, general)
+    out.place(general)
     known, symbols = dict(out.known), dict(out.symbols)
-    run(0, special.first_step)
+    run(steps[: special.first_step])
     # What the general steps computed is not there when they are skipped.
     out.known, out.symbols = known, symbols
-    out.instructions[branch] = (CODES["branch"], (condition, len(out.instructions), branch + 1))
-    run(special.first_step, count)
+    out.place(named)
+    run(steps[special.first_step :])
 
 
 def _bind_inputs(out: _Assembler, fused: FusedGraph) -> None:
@@ -219,19 +393,26 @@ def _sizes(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], 
         _place(out, placement, offsets, ends)
     total = _largest(out, [ends[placement.buffer] for placement in early])
     out.emit("workspace_bytes", 0, total)
-    needed = [program.scratch_bytes for program in programs if program.scratch_bytes != 0]
-    if not all(_is_known(out, size) for size in needed):
-        raise UnsupportedError(
-            "attention over a number of keys that the model computes",
-            why="its scratch memory is needed before that number is known",
-            do="give the number of keys by the shape of an input",
-        )
-    scratch = [out.dim(size) for size in needed]
-    out.emit("scratch_bytes", _rounded(out, _largest(out, scratch)))
+    out.emit("scratch_bytes", _rounded(out, _largest(out, _scratch(out, fused, programs))))
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):
             out.emit("output_dim", index, axis, out.dim(dim if _is_known(out, dim) else -1))
     return offsets
+
+
+def _scratch(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram]) -> list[int]:
+    """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
+    groups = (step for step in fused.steps if isinstance(step, Group))
+    sizes = {program.scratch_bytes: group.source for group, program in zip(groups, programs, strict=True)}
+    late = [f"node #{ordinal}" for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
+    if late:
+        raise UnsupportedError(
+            "attention over a number of keys that the model computes",
+            where=", ".join(late),
+            why="its scratch memory is needed before that number is known",
+            do="give the number of keys by the shape of an input",
+        )
+    return [out.dim(size) for size in sizes if size != 0]
 
 
 def _place(out: _Assembler, placement: Placement, offsets: dict[int, int], ends: dict[int, int]) -> None:
@@ -275,13 +456,6 @@ def _buffers(
             out.emit("buffer_workspace", buffer, spec.device, offsets[buffer], out.dim(buffer_bytes(fused, buffer)))
 
 
-def _grow_late(out: _Assembler, plan: MemoryPlan, step: int) -> None:
-    """A block for every buffer that this step is the first to write and whose size was only just read."""
-    for placement in plan.placements:
-        if placement.late and placement.first == step:
-            out.emit("buffer_grow", placement.buffer, 0, out.dim(placement.size_bytes))
-
-
 def _is_known(out: _Assembler, dim: Dim) -> bool:
     return all(name in out.symbols for name in symbols_of(dim))
 
@@ -295,11 +469,16 @@ def _late_outputs(out: _Assembler, fused: FusedGraph) -> set[int]:
     }
 
 
-def _finish_late_outputs(out: _Assembler, fused: FusedGraph) -> None:
-    """Real sizes and addresses of those outputs."""
-    read = {step.symbol for step in fused.steps if isinstance(step, SymbolRead)}
+def _written(steps: Sequence[Step]) -> set[int]:
+    """Buffers that kernels write."""
+    return {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
+
+
+def _finish_late_outputs(out: _Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]) -> None:
+    """Real sizes and addresses of those outputs; ``others`` belong to the other way to run."""
+    read = symbols_set(steps)
     for buffer, spec in enumerate(fused.buffers):
-        if spec.kind != "output":
+        if spec.kind != "output" or buffer in others:
             continue
         shape = fused.outputs[spec.index].shape
         if any(name in read for dim in shape for name in symbols_of(dim)):
@@ -309,10 +488,13 @@ def _finish_late_outputs(out: _Assembler, fused: FusedGraph) -> None:
 
 
 def _read_symbol(out: _Assembler, step: SymbolRead) -> None:
-    register = out.register()
-    out.emit("read", register, step.buffer, out.dim(step.index), DTYPE_CODES[step.dtype])
-    out.require(out.binary("le", out.dim(0), register), f"a size that the model computes is negative ({step.symbol})")
-    out.bind(step.symbol, register)
+    index = out.dim(step.index)
+    register = out.changing(step.symbol)
+    out.emit("read", register, step.buffer, index, DTYPE_CODES[step.dtype])
+    if step.is_size:
+        what = f"a size that the model computes is negative ({step.symbol})"
+        out.require(out.binary("le", out.dim(0), register), what)
+        out.bind(step.symbol, register)
 
 
 def _is_bound(out: _Assembler, step: Requirement) -> bool:

@@ -9,11 +9,12 @@ right for all sizes, and tight for those that symbols are taken to have here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_mul, symbols_of
 from ingot_compiler.ir.types import dtype_size_bytes
-from ingot_compiler.lowering.fused import FusedGraph, Group, Step, SymbolRead
+from ingot_compiler.lowering.fused import FusedGraph, Group, Grow, LoopStep, Step, SymbolRead, parts_of, symbols_set
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.memory import plan_with
 from ingot_compiler.lowering.memory.buffers import (
@@ -63,7 +64,7 @@ def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:
 def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
     """Place the workspace buffers of the host."""
     lifetimes = _lifetimes(fused)
-    late_symbols = {step.symbol for step in fused.steps if isinstance(step, SymbolRead)}
+    late_symbols = symbols_set(fused.steps)
     sizes = {buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes)}
     late = {buffer for buffer, size in sizes.items() if late_symbols & set(symbols_of(size))}
     live = [
@@ -90,16 +91,39 @@ def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
 def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
     """Workspace buffer -> (first, last) step that names it."""
     found: dict[int, tuple[int, int]] = {}
-    for index, step in enumerate(fused.steps):
-        for buffer in _named(step):
+    loops: list[tuple[int, int]] = []
+
+    def name(buffers: Iterable[int], index: int) -> None:
+        for buffer in buffers:
             if fused.buffers[buffer].kind == "workspace":
                 found[buffer] = found.get(buffer, (index, index))[0], index
+
+    def visit(steps: Sequence[Step], index: int) -> int:
+        for step in steps:
+            start, index = index, index + 1
+            name(_named(step), start)
+            for part in parts_of(step):
+                index = visit(part, index)
+            if isinstance(step, LoopStep):
+                name(step.held, index)
+                loops.append((start, index))
+            index += 1 if parts_of(step) else 0  # the end of control flow is a step too
+        return index
+
+    visit(fused.steps, 0)
+    for start, end in loops:
+        for buffer, (first, last) in found.items():
+            # What enters or leaves a loop, or keeps its contents, must not be overwritten by another iteration.
+            if first <= end and last >= start and not start < first <= last < end:
+                found[buffer] = min(first, start), max(last, end)
     return found
 
 
-def _named(step: Step) -> list[int]:
-    if isinstance(step, SymbolRead):
-        return [step.buffer]
+def _named(step: Step) -> Sequence[int]:
+    if isinstance(step, SymbolRead | Grow):
+        return [step.buffer, step.spare] if isinstance(step, Grow) and step.spare >= 0 else [step.buffer]
+    if isinstance(step, LoopStep):
+        return step.held
     return [operand.buffer for operand in (*step.operands, *step.results)] if isinstance(step, Group) else []
 
 

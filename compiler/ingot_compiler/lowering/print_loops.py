@@ -16,6 +16,7 @@ from ingot_compiler.lowering.loops import (
     Constant,
     Contraction,
     Depthwise,
+    DepthwisePlane,
     For,
     FromIndex,
     If,
@@ -76,6 +77,8 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _contraction(statement)
         case Depthwise():
             yield from _depthwise(statement)
+        case DepthwisePlane():
+            yield from _depthwise_plane(statement)
         case Attention():
             yield from _attention(statement)
         case Transpose():
@@ -118,6 +121,17 @@ def _depthwise(s: Depthwise) -> Iterator[str]:
     yield "  " + _fields(x=s.x, x_extent=s.x_extent, channel=s.channel, channels=s.channels, pixels=s.pixels)
     yield f"  taps=({', '.join(f'{name} in {extent}' for name, extent in s.taps)})"
     yield f"  a=b{s.a}[{format_dim(s.a_index)}]"
+    yield f"  w=b{s.w}[{format_dim(s.w_index)}]"
+    yield from _block(f"  {s.accumulator}: {s.dtype} ->", s.epilogue)
+
+
+def _depthwise_plane(s: DepthwisePlane) -> Iterator[str]:
+    yield "depthwise plane"
+    yield "  " + _fields(y=s.y, y_extent=s.extents[0], x=s.x, x_extent=s.extents[1], rows_together=s.rows_together)
+    for name in ("image", "strides", "dilations", "pads"):
+        yield f"  {name}={getattr(s, name)}"
+    yield f"  taps=({', '.join(f'{name} in {extent}' for name, extent in s.taps)})"
+    yield f"  a=b{s.a}[{format_dim(s.a_index)}] over {s.row}, {s.column}"
     yield f"  w=b{s.w}[{format_dim(s.w_index)}]"
     yield from _block(f"  {s.accumulator}: {s.dtype} ->", s.epilogue)
 

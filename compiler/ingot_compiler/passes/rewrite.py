@@ -17,6 +17,7 @@ from ingot_compiler.ir.dims import Dim, Sum, symbols_of
 from ingot_compiler.ir.graph import Attribute, Graph, Node, captured, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
+from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import TensorType
 
 Rule = Callable[["Rewriter", Node], Sequence[int] | None]
@@ -260,9 +261,7 @@ def _live_nodes(graph: Graph) -> list[Node]:
     symbols = {name for value in graph.outputs for name in _type_symbols(graph.types[value])}
     live: list[Node] = []
     for node in reversed(graph.nodes):
-        if not needed.intersection(node.results) and not (
-            node.op == "read_dim" and node.attribute("symbol") in symbols
-        ):
+        if not needed.intersection(node.results) and not symbols.intersection(bound_symbols(node)):
             continue
         live.append(node)
         needed.update(node.operands, captured(node))
@@ -282,8 +281,8 @@ def _graph_symbols(graph: Graph) -> Iterable[str]:
         yield from _attribute_symbols(node.attributes)
         for region in node.regions:
             yield from _graph_symbols(region)
-    for tensor in graph.types:
-        yield from _type_symbols(tensor)
+    for value in (*graph.inputs, *(result for node in graph.nodes for result in node.results)):
+        yield from _type_symbols(graph.types[value])
 
 
 def _type_symbols(tensor: TensorType) -> Iterable[str]:
@@ -306,7 +305,9 @@ def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorTy
         node,
         operands=tuple(renamed[item] for item in node.operands),
         results=tuple(renamed[item] for item in node.results),
-        regions=tuple(_renumbered_region(region, renamed, types) for region in node.regions),
+        regions=tuple(
+            _renumbered_region(region, renamed, types[: renamed[node.results[0]]]) for region in node.regions
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from ingot_compiler.lowering.loops import (
     Attention,
     Contraction,
     Depthwise,
+    DepthwisePlane,
     For,
     If,
     Let,
@@ -107,7 +108,7 @@ def statement_weight(statement: Statement) -> int:
             return _MEMORY_INSTRUCTIONS + _value_weight(statement.value)
         case If():
             return _HEAVY_INSTRUCTIONS + sum(map(statement_weight, statement.body))
-        case For() | Reduce() | Contraction() | Depthwise() | Attention() | Transpose():
+        case For() | Reduce() | Contraction() | Depthwise() | DepthwisePlane() | Attention() | Transpose():
             return DIRECT_INSTRUCTIONS_MAX
 
 

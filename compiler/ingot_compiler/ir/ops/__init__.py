@@ -10,7 +10,7 @@ from ingot_compiler.ir.op import CoreOp
 
 def _load(name: str) -> CoreOp:
     op: CoreOp = import_module(f"{__name__}.{name}").OP
-    assert op.name == name
+    assert op.name == name.rstrip("_")
     return op
 
 
@@ -21,6 +21,9 @@ OPS: tuple[CoreOp, ...] = (
     _load("dim_values"),
     _load("iota"),
     _load("read_dim"),
+    # control flow
+    _load("if_"),
+    _load("loop"),
     # elementwise, one operand
     _load("abs"),
     _load("acos"),

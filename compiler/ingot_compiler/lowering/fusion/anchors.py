@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
-from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.graph import Node, attribute_ints, make_attributes
+from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.lowering.fusion import packing
@@ -18,6 +19,7 @@ from ingot_compiler.lowering.kinds.contraction import panel_width
 
 Leaf = tuple[int, Stored]
 AnchorRule = Callable[[Fuser, int, Node], None]
+PLANE_STRIDE_MAX = 2  # pixels further apart share no vectors
 
 
 def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
@@ -59,11 +61,12 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     groups = node.attribute("groups")
     assert isinstance(groups, int)
     before, after = (_dims(node, name) for name in ("pads_before", "pads_after"))
-    leaves: list[Leaf] = [fuser.leaf_at(x, fuser.image(x, before, after))]
-    x = leaves[0][0]
     weight_shape = fuser.types[w].shape
     out_channels = weight_shape[0]
     depthwise = groups != 1 and out_channels == groups and weight_shape[1] == 1 and fuser.is_constant(w)
+    plane = depthwise and _stays_row_major(fuser, node)
+    leaves: list[Leaf] = [fuser.leaf(x) if plane else fuser.leaf_at(x, fuser.image(x, before, after))]
+    x = leaves[0][0]
     if depthwise:
         packed, stored = fuser.constant(packing.depthwise_weights(packing.cast_to(fuser.expression(w), dtype)))
         anchor = _with(node, (x, packed, *node.operands[2:]))
@@ -80,7 +83,28 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     leaves.append((packed, stored))
     leaves += [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
     anchor = replace(anchor, operands=(*anchor.operands[:2], *(leaf for leaf, _ in leaves[2:])))
-    fuser.defer_anchor(index, anchor, "depthwise" if depthwise else "conv", leaves)
+    fuser.defer_anchor(index, anchor, "depthwise_plane" if plane else "depthwise" if depthwise else "conv", leaves)
+
+
+def _stays_row_major(fuser: Fuser, node: Node) -> bool:
+    """Whether a depthwise convolution runs on planes: the image is stored row-major, nothing but elementwise ops stands
+    between the result and the graph's outputs, all sizes of the plane are known, and every other pixel at most is skipped."""
+    x, w = node.operands[:2]
+    kind = fuser.types[x]
+    if x not in fuser.stored or x in fuser.images or kind.rank not in (3, 4) or kind.dtype not in ("f32", "f64"):
+        return False
+    strides = attribute_ints(node, "strides")
+    sizes = (*kind.shape[2:], *fuser.types[w].shape[2:], *_dims(node, "pads_before"))
+    known = all(isinstance(size, int) for size in (*sizes, *fuser.types[node.results[0]].shape[2:]))
+    dense = fuser.stored[x].view.strides[-1] == 1 and kind.shape[1] != 1
+    return known and dense and strides[-1] <= PLANE_STRIDE_MAX and _becomes_output(fuser, node.results[0])
+
+
+def _becomes_output(fuser: Fuser, value: int) -> bool:
+    """Whether all that comes of a value are graph outputs, through elementwise ops."""
+    users = [user for user in fuser.graph.nodes if value in user.operands]
+    elementwise = all(OPS_BY_NAME[user.op].elementwise for user in users)
+    return elementwise and all(_becomes_output(fuser, result) for user in users for result in user.results)
 
 
 def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
@@ -51,11 +51,23 @@ class Deferred:
         return self.anchor >= 0
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What was known when a region began."""
+
+    steps: list[Step]
+    stored: dict[int, Stored]
+    deferred: dict[int, Deferred]
+    images: dict[int, tuple[Stored, Halo]]
+    checked_sizes: set[Dim]
+
+
 class Fuser:
     """Walks the graph once; a private context, not an API."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, region_outputs: Sequence[int] = ()) -> None:
         self.graph = graph
+        self.region_outputs = region_outputs
         self.target = target
         self.nodes = list(graph.nodes)  # anchors are replaced by their lowered form
         self.types = list(graph.types)
@@ -72,10 +84,41 @@ class Fuser:
         self.checked_sizes: set[Dim] = set()
         self.constants: list[Graph] = []
         self.constant_buffers: dict[Graph, int] = {}
+        self.counters: dict[int, Dim] = {}  # a loop's iteration -> the symbol that counts
+        self.late_symbols: set[str] = set()  # those that are bound while main runs
+        self.grown: set[int] = set()  # buffers whose room a step makes
+        self._symbol_count = 0
         for position, value in enumerate(graph.inputs):
             kind = self.types[value]
             self.buffers.append(BufferSpec("input", kind.dtype, kind.element_count, position))
             self.stored[value] = Stored(position, dense_view(kind.shape))
+
+    def enter(self) -> Scope:
+        """Begin a region: its steps are collected, what it stores is forgotten when it ends."""
+        scope = Scope(self.steps, dict(self.stored), dict(self.deferred), dict(self.images), set(self.checked_sizes))
+        self.steps = []
+        return scope
+
+    def leave(self, scope: Scope) -> tuple[Step, ...]:
+        """End a region; its steps."""
+        steps, self.steps = self.steps, scope.steps
+        self.stored, self.deferred, self.images = scope.stored, scope.deferred, scope.images
+        self.checked_sizes = scope.checked_sizes
+        return tuple(steps)
+
+    def new_symbol(self) -> str:
+        """A name that no size has."""
+        taken = {name for kind in self.types for dim in kind.shape for name in symbols_of(dim)}
+        while True:
+            self._symbol_count += 1
+            name = f"control{self._symbol_count}"
+            if name not in taken:
+                return name
+
+    def defer_node(self, node: Node) -> None:
+        """A value that a node without operands computes, which the graph does not hold."""
+        self.nodes.append(node)
+        self.deferred[node.results[0]] = Deferred((len(self.nodes) - 1,), ())
 
     def _count_uses(self) -> dict[int, int]:
         counts: dict[int, int] = {}
@@ -84,7 +127,7 @@ class Fuser:
                 continue
             for operand in set(node.operands):
                 counts[operand] = counts.get(operand, 0) + 1
-        for output in self.graph.outputs:
+        for output in (*self.graph.outputs, *self.region_outputs):
             counts[output] = counts.get(output, 0) + 1
         return counts
 
@@ -173,7 +216,7 @@ class Fuser:
         if deferred.kind == "resize":
             source, stored = deferred.leaves[0]
             return storage_order(stored.view, self.types[source].shape)
-        if deferred.kind in ("matmul", "matmul_integer", "reduce", "argument_reduce", "cumsum"):
+        if deferred.kind in ("matmul", "matmul_integer", "reduce", "argument_reduce", "cumsum", "depthwise_plane"):
             return range(kind.rank)
         for leaf, stored in deferred.leaves:
             same = self.types[leaf].shape == kind.shape

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node, attribute_ints
-from ingot_compiler.lowering.fused import SymbolRead
+from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
 from ingot_compiler.lowering.fusion.fuser import Fuser, Stored, channels_last
 from ingot_compiler.lowering.views import broadcast_view, reshape_view, slice_view, transpose_view
 
@@ -101,10 +101,14 @@ def _lies_channels_last(fuser: Fuser, node: Node) -> bool:
 def read_dim(fuser: Fuser, node: Node) -> None:
     """Bind a symbol to an element of an integer tensor."""
     operand = node.operands[0]
-    stored = fuser.dense(operand)
     name, index = node.attribute("symbol"), node.attribute("index")
     assert isinstance(name, str)
     assert isinstance(index, int)
+    fuser.late_symbols.add(name)
+    if operand in fuser.counters:
+        fuser.steps.append(SymbolSet((name,), (fuser.counters[operand],)))
+        return
+    stored = fuser.dense(operand)
     fuser.steps.append(SymbolRead(name, stored.buffer, stored.view.offset + index, fuser.types[operand].dtype))
 
 

@@ -17,9 +17,7 @@ def possibly_negative(dims: Iterable[Dim]) -> list[Dim]:
 
 
 def _is_at_least_zero(dim: Dim) -> bool:
-    return all(
-        factor > 0 and all(map(_atom_is_at_least_zero, monomial)) for monomial, factor in terms_of(dim)
-    )
+    return all(factor > 0 and all(map(_atom_is_at_least_zero, monomial)) for monomial, factor in terms_of(dim))
 
 
 def _atom_is_at_least_zero(atom: Atom) -> bool:

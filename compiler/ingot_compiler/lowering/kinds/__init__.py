@@ -12,6 +12,7 @@ from ingot_compiler.lowering.kinds.contraction import lower_conv, lower_matmul
 from ingot_compiler.lowering.kinds.conv_transpose import lower_conv_transpose
 from ingot_compiler.lowering.kinds.cumsum import lower_cumsum
 from ingot_compiler.lowering.kinds.depthwise import lower_depthwise
+from ingot_compiler.lowering.kinds.depthwise_plane import lower_depthwise_plane
 from ingot_compiler.lowering.kinds.fill_halo import lower_fill_halo
 from ingot_compiler.lowering.kinds.group_norm import lower_group_norm
 from ingot_compiler.lowering.kinds.matmul_integer import lower_matmul_integer
@@ -33,6 +34,7 @@ KINDS: dict[str, Callable[[Group, Target], LoopProgram]] = {
     "conv_transpose": lower_conv_transpose,
     "cumsum": lower_cumsum,
     "depthwise": lower_depthwise,
+    "depthwise_plane": lower_depthwise_plane,
     "fill_halo": lower_fill_halo,
     "group_norm": lower_group_norm,
     "matmul": lower_matmul,

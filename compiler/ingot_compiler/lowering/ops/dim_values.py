@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, Sum
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Value
 from ingot_compiler.lowering.space import Space
@@ -21,6 +21,8 @@ def element(elements: Elements, node: Node, space: Space) -> Value:
     del elements
     values = node.attribute("values")
     assert isinstance(values, tuple)
+    if len(values) == 1 and isinstance(values[0], (int, Sum)):
+        return FromIndex(values[0], "i64")  # also of rank 0: the iteration of a loop
     index = space.index(0)
     chosen: Value = Constant(0, "i64")
     for position, value in enumerate(values):

@@ -1,0 +1,296 @@
+"""Control flow: ``if`` and ``loop`` become steps that hold steps; their results lie in common buffers.
+
+In: a node of control flow, the fuser, a function that fuses a range of nodes. Out: ``IfStep``, ``LoopStep`` and the steps
+around. Not done here: branches and jumps (``main_program``).
+
+What a region reads is stored before it; what it stores is forgotten behind it. A carried value has one buffer, its state:
+the new value is copied into it at the end of an iteration, or computed there if nobody needs the old one any more. Sizes
+that only the run decides are symbols that steps set; their buffers are blocks that grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, symbol, symbols_of
+from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.ops.loop import CONTROL, counted_before
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    Grow,
+    IfStep,
+    LoopStep,
+    Requirement,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    View,
+)
+from ingot_compiler.lowering.fusion.flatten import FlatRegion
+from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
+from ingot_compiler.lowering.views import dense_view
+
+Run = Callable[[int, int], None]
+"""Fuses the nodes from an index to another (exclusive)."""
+
+
+def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> None:
+    """Both branches store into the buffers of the results."""
+    _store_captured(fuser, regions)
+    condition = _read(fuser, node.operands[0])
+    kinds = [fuser.types[result] for result in node.results]
+    names = _names(node)
+    buffers = [_new_buffer(fuser, kind, names) for kind in kinds]
+    branches: list[tuple[Step, ...]] = []
+    for region in regions:
+        inside = fuser.enter()
+        run(region.first, region.last)
+        for kind, buffer, output in zip(kinds, buffers, region.outputs, strict=True):
+            shape = fuser.types[output].shape
+            _set(fuser, [(dim, size) for dim, size in zip(kind.shape, shape, strict=True) if _is_name(dim, names)])
+            _make_room(fuser, buffer, fuser.types[output].element_count)
+            _store(fuser, output, Stored(buffer, dense_view(shape)))
+        branches.append(fuser.leave(inside))
+    fuser.steps.append(IfStep(condition, *branches))
+    for result, kind, buffer in zip(node.results, kinds, buffers, strict=True):
+        fuser.stored[result] = Stored(buffer, dense_view(kind.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """A collected output: its buffer, whether rows are added to a block that grows, the block to move it by."""
+
+    buffer: int
+    grows: bool
+    spare: int
+
+
+def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> None:
+    """State buffers before, the body, the results behind."""
+    (region,) = regions
+    _store_captured(fuser, regions)
+    known = counted_before(dict(node.attributes))
+    iterations = node.attribute("iterations")
+    assert not isinstance(iterations, (str, float, tuple))
+    counter, names = fuser.new_symbol(), _names(node)
+    count: Dim = iterations if known else symbol(_read(fuser, node.operands[0]))
+    goes_on = known or _is_true(fuser, region.outputs[0])
+    condition = "" if known or (goes_on and _is_true(fuser, node.operands[1])) else _read(fuser, node.operands[1])
+    carried = len(node.operands) - CONTROL
+    states = [_state(fuser, *pair) for pair in zip(node.operands[CONTROL:], region.inputs[CONTROL:], strict=True)]
+    results = [fuser.types[result] for result in node.results]
+    scans = [_scan(fuser, kind, names, known=known) for kind in results[carried:]]
+    inside = fuser.enter()
+    _enter_body(fuser, region, counter, states)
+    run(region.first, region.last)
+    for kind, scan, output in zip(results[carried:], scans, region.outputs[1 + carried :], strict=True):
+        _store_row(fuser, output, kind, scan, symbol(counter), names)
+    if not goes_on:
+        _read(fuser, region.outputs[0], condition)
+    _store_states(fuser, region, states)
+    body = fuser.leave(inside)
+    held = tuple(sorted({*states, *(scan.buffer for scan in scans)}))
+    fuser.steps.append(LoopStep(counter, count, condition, body, held))
+    sizes: list[tuple[Dim, Dim]] = [] if known else [(iterations, symbol(counter))]
+    for kind, value in zip(results[:carried], region.inputs[CONTROL:], strict=True):
+        pairs = zip(kind.shape, fuser.types[value].shape, strict=True)
+        sizes += [(dim, size) for dim, size in pairs if _is_name(dim, names)]
+    _set(fuser, sizes)
+    buffers = [*states, *(scan.buffer for scan in scans)]
+    for result, kind, buffer in zip(node.results, results, buffers, strict=True):
+        fuser.stored[result] = Stored(buffer, dense_view(kind.shape))
+
+
+CONTROL_RULES: dict[str, Callable[[Fuser, Node, Sequence[FlatRegion], Run], None]] = {"if": if_, "loop": loop}
+
+
+def _names(node: Node) -> frozenset[str]:
+    value = node.attribute("symbols")
+    assert isinstance(value, tuple)
+    return frozenset(map(str, value))
+
+
+def _is_name(dim: Dim, names: frozenset[str]) -> bool:
+    return any(dim == symbol(name) for name in (() if isinstance(dim, int) else symbols_of(dim)) if name in names)
+
+
+def _is_true(fuser: Fuser, value: int) -> bool:
+    """Whether a condition is the literal."""
+    return _literal(fuser, value) == 1
+
+
+def _literal(fuser: Fuser, value: int) -> int | None:
+    """The number that a value is known to be."""
+    maker = next((node for node in fuser.nodes if value in node.results and node.op == "literal"), None)
+    numbers = maker.attribute("value") if maker else ()
+    return int(numbers[0]) if isinstance(numbers, tuple) and numbers and isinstance(numbers[0], int) else None
+
+
+def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
+    """Compute now what a region reads of the values outside that still wait."""
+    for region in regions:
+        nodes = fuser.graph.nodes[region.first : region.last]
+        for value in sorted({operand for node in nodes for operand in node.operands} | set(region.outputs)):
+            deferred = fuser.deferred.get(value)
+            if deferred is not None and not fuser.is_cheap(deferred):
+                fuser.materialise(value)
+
+
+def _read(fuser: Fuser, value: int, name: str = "") -> str:
+    """Bind a symbol, a new one unless given, to the one element of a value that is no size."""
+    name = name or fuser.new_symbol()
+    known = _literal(fuser, value)
+    if known is not None:
+        _set(fuser, [(symbol(name), known)])
+        return name
+    stored = fuser.dense(value)
+    fuser.steps.append(SymbolRead(name, stored.buffer, stored.view.offset, fuser.types[value].dtype, is_size=False))
+    fuser.late_symbols.add(name)
+    return name
+
+
+def _set(fuser: Fuser, sizes: Sequence[tuple[Dim, Dim]]) -> None:
+    """Set symbols, all at once; those that are equal already are left out."""
+    changed = [(next(iter(symbols_of(dim))), size) for dim, size in sizes if dim != size]
+    if changed:
+        fuser.steps.append(SymbolSet(tuple(name for name, _ in changed), tuple(size for _, size in changed)))
+        fuser.late_symbols.update(name for name, _ in changed)
+
+
+def _new_buffer(fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset()) -> int:
+    """A dense buffer; a block that grows when its size is not known when ``main`` begins."""
+    buffer = fuser.new_buffer(BufferSpec("workspace", kind.dtype, kind.element_count))
+    fuser.late_symbols |= names
+    if fuser.late_symbols & set(symbols_of(kind.element_count)):
+        fuser.grown.add(buffer)
+    return buffer
+
+
+def _make_room(fuser: Fuser, buffer: int, element_count: Dim) -> None:
+    if buffer in fuser.grown:
+        fuser.steps.append(Grow(buffer, element_count))
+
+
+def _store(fuser: Fuser, value: int, place: Stored) -> None:
+    """Compute a value into its place, or copy it there."""
+    if value in fuser.deferred and fuser.uses.get(value) == 1:
+        fuser.materialise(value, place)
+    else:
+        fuser.copy(value, place)
+
+
+def _state(fuser: Fuser, initial: int, inside: int) -> int:
+    """The buffer of a carried value, holding the first one."""
+    outer, kind = fuser.types[initial], fuser.types[inside]
+    _set(fuser, list(zip(kind.shape, outer.shape, strict=True)))
+    buffer = _new_buffer(fuser, kind)
+    _make_room(fuser, buffer, outer.element_count)
+    _store(fuser, initial, Stored(buffer, dense_view(outer.shape)))
+    return buffer
+
+
+def _scan(fuser: Fuser, kind: TensorType, names: frozenset[str], *, known: bool) -> _Scan:
+    """The buffer of a collected output."""
+    unknown = [dim for dim in kind.shape if _is_name(dim, names)]
+    _set(fuser, [(dim, 0) for dim in unknown])
+    buffer = _new_buffer(fuser, kind, names)
+    if unknown or not known:
+        fuser.grown.add(buffer)
+        spare = fuser.new_buffer(fuser.buffers[buffer])
+        fuser.grown.add(spare)
+        fuser.steps.append(Grow(buffer, 0))
+        return _Scan(buffer, True, spare)
+    _make_room(fuser, buffer, kind.element_count)
+    return _Scan(buffer, False, -1)
+
+
+def _enter_body(fuser: Fuser, region: FlatRegion, counter: str, states: Sequence[int]) -> None:
+    """What the body's inputs are: the counter, a true condition, the states."""
+    iteration, condition, *carried = region.inputs
+    fuser.late_symbols.add(counter)
+    fuser.counters[iteration] = symbol(counter)
+    fuser.defer_node(Node("dim_values", (), (iteration,), make_attributes({"values": (symbol(counter),)})))
+    truth = make_attributes({"dtype": "bool", "shape": (), "value": (True,)})
+    fuser.defer_node(Node("literal", (), (condition,), truth))
+    for value, buffer in zip(carried, states, strict=True):
+        fuser.stored[value] = Stored(buffer, dense_view(fuser.types[value].shape))
+
+
+def _store_row(fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter: Dim, names: frozenset[str]) -> None:
+    """One element of a collected output, at its row."""
+    own = fuser.types[value]
+    sizes = [(dim, size) for dim, size in zip(kind.shape[1:], own.shape, strict=True) if _is_name(dim, names)]
+    for dim, size in sizes:
+        difference = dim_mul(dim - size, dim_min(counter, 1))
+        what = "the iterations of a loop give results of different sizes"
+        fuser.steps.append(Requirement(difference, what))
+    _set(fuser, sizes)
+    start = dim_mul(counter, own.element_count)
+    if scan.grows:
+        fuser.steps.append(Grow(scan.buffer, start + own.element_count, start, scan.spare))
+    view = dense_view(own.shape)
+    _store(fuser, value, Stored(scan.buffer, View(view.strides, start)))
+
+
+def _store_states(fuser: Fuser, region: FlatRegion, states: Sequence[int]) -> None:
+    """The new carried values into their buffers, then their sizes; what is still read is not overwritten."""
+    waiting = [
+        (value, buffer)
+        for before, value, buffer in zip(region.inputs[CONTROL:], region.outputs[1:], states, strict=False)
+        if value != before
+    ]
+    pairs = zip(region.inputs[CONTROL:], region.outputs[1 : 1 + len(states)], strict=True)
+    sizes = [
+        (dim, size)
+        for before, after in pairs
+        for dim, size in zip(fuser.types[before].shape, fuser.types[after].shape, strict=True)
+    ]
+    progress = True
+    while progress:
+        free = next((pair for pair in waiting if _may_overwrite(fuser, *pair, waiting)), None)
+        progress = free is not None
+        if free is not None:
+            waiting.remove(free)
+            _overwrite(fuser, *free)
+    for value, _ in waiting:
+        if fuser.where(value).buffer in states:
+            fuser.stored[value] = fuser.relaid(value, range(fuser.types[value].rank))
+    for pair in waiting:
+        _overwrite(fuser, *pair)
+    _set(fuser, sizes)
+
+
+def _overwrite(fuser: Fuser, value: int, buffer: int) -> None:
+    kind = fuser.types[value]
+    _make_room(fuser, buffer, kind.element_count)
+    _store(fuser, value, Stored(buffer, dense_view(kind.shape)))
+
+
+def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tuple[int, int]]) -> bool:
+    """Whether a value can go into a state at once: no other waiting value reads it, nor itself but element by element."""
+    others = (other for other, _ in waiting if other != value)
+    if any(buffer in _reads(fuser, other) for other in others):
+        return False
+    if buffer not in _reads(fuser, value):
+        return True
+    deferred = fuser.deferred.get(value)
+    if deferred is None or fuser.uses.get(value) != 1 or buffer in fuser.grown:
+        return False
+    return _is_pointwise(fuser, deferred) and all(
+        stored.buffer != buffer or stored.view == dense_view(fuser.types[value].shape) for _, stored in deferred.leaves
+    )
+
+
+def _is_pointwise(fuser: Fuser, deferred: Deferred) -> bool:
+    ops = [fuser.nodes[index].op for index in deferred.nodes]
+    return not deferred.anchored and all(OPS_BY_NAME[op].elementwise for op in ops if op != "literal")
+
+
+def _reads(fuser: Fuser, value: int) -> set[int]:
+    """Buffers that storing a value reads."""
+    if value in fuser.deferred:
+        return {stored.buffer for _, stored in fuser.deferred[value].leaves}
+    return {fuser.where(value).buffer}
