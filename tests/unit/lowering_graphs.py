@@ -63,8 +63,10 @@ class Drawing:
         fitting = [value for value in self.values if wanted(self.type(value))]
         if not fitting:
             return None
-        return fitting[-1 - min(self.integer(0, 3), len(fitting) - 1)] if self.draw(st.booleans()) else self.draw(
-            st.sampled_from(fitting)
+        return (
+            fitting[-1 - min(self.integer(0, 3), len(fitting) - 1)]
+            if self.draw(st.booleans())
+            else self.draw(st.sampled_from(fitting))
         )
 
     def keep(self, value: int) -> None:
@@ -86,7 +88,9 @@ class Drawing:
         """Any start and size of fixed axes; of symbolic ones the whole, reversed, every other element or a part."""
         entries = [self._slice_axis(dim) for dim in self.type(x).shape]
         starts, sizes, steps = ([entry[part] for entry in entries] for part in range(3))
-        return self.builder.op("slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(map(int, map(str, steps))))
+        return self.builder.op(
+            "slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(map(int, map(str, steps)))
+        )
 
     def _slice_axis(self, dim: Dim) -> tuple[Dim, Dim, int]:
         step = int(str(self.one_of(1, 1, -1, 2, -2, 3)))
@@ -203,7 +207,6 @@ class Drawing:
         other = self.pick(fits)
         return x if other is None else other
 
-
     def exact(self) -> None:
         """One op whose result on small integers has no rounding, or the same in any order."""
         rules = (self._arithmetic, self._arithmetic, self._compare, self._cast, self._exact_reduce, self._scan)
@@ -224,7 +227,8 @@ class Drawing:
             return self.builder.op("mul", x, self.builder.literal(float(self.integer(-2, 2))))
         operands = (x, self.like(x))
         return self.builder.op(
-            str(self.one_of("add", "sub", "mul", "min", "max")), *(operands if self.draw(st.booleans()) else operands[::-1])
+            str(self.one_of("add", "sub", "mul", "min", "max")),
+            *(operands if self.draw(st.booleans()) else operands[::-1]),
         )
 
     def _compare(self) -> int | None:
@@ -278,7 +282,9 @@ class Drawing:
 
     def smooth(self) -> None:
         """One op of f32 that amplifies no rounding error."""
-        value = self.draw(st.sampled_from((self._curve, self._curve, self._mean, self._row, self._product, self._image)))()
+        value = self.draw(
+            st.sampled_from((self._curve, self._curve, self._mean, self._row, self._product, self._image))
+        )()
         if value is not None:
             self.keep(value)
 
@@ -351,7 +357,10 @@ class Drawing:
         if kind == 0:
             return self.builder.op("max_pool", x, kernel=(3,) * rank, **window)
         if kind == 1:
-            more: dict[str, Attribute] = {"count_include_pad": self.draw(st.booleans()), "pads_counted_after": (1,) * rank}
+            more: dict[str, Attribute] = {
+                "count_include_pad": self.draw(st.booleans()),
+                "pads_counted_after": (1,) * rank,
+            }
             return self.builder.op("average_pool", x, kernel=(3,) * rank, **window, **more)
         if kind == 2:
             groups = channels if self.draw(st.booleans()) else 1
@@ -395,7 +404,11 @@ def input_types(draw: st.DrawFn, dtypes: Sequence[DType]) -> list[TensorType]:
 def image_types(draw: st.DrawFn) -> list[TensorType]:
     """Inputs of smooth graphs: one that binds the symbols, a row, an image."""
     sizes: tuple[Dim, ...] = (4, 7, *map(symbol, SYMBOLS))
-    image = (draw(st.integers(1, 2)), draw(st.sampled_from((1, 3, 4, 8))), *(draw(st.sampled_from(sizes)) for _ in range(2)))
+    image = (
+        draw(st.integers(1, 2)),
+        draw(st.sampled_from((1, 3, 4, 8))),
+        *(draw(st.sampled_from(sizes)) for _ in range(2)),
+    )
     row = tuple(draw(st.lists(st.sampled_from((*_STATIC, symbol("s0"))), min_size=1, max_size=3)))
     return [TensorType("f32", shape) for shape in ((symbol("s0"), symbol("s1")), row, image)]
 

@@ -269,7 +269,12 @@ def test_shapes_that_only_the_values_tell(tmp_path: Path) -> None:
     ]  # fmt: skip
     nodes.sort(key=lambda item: item.op_type == "MatMul")
     integer = TensorProto.INT64
-    inputs = [tensor("x", ["n"]), tensor("shape", [2], integer), tensor("starts", [2], integer), tensor("ends", [2], integer)]
+    inputs = [
+        tensor("x", ["n"]),
+        tensor("shape", [2], integer),
+        tensor("starts", [2], integer),
+        tensor("ends", [2], integer),
+    ]
     inputs += [tensor("pads", [4], integer), tensor("count", [], integer), tensor("column", ["r", 1])]
     outputs = [tensor(name, None) for name in ("rows", "part", "padded", "wide", "square", "total")]
     outputs += [tensor(name, None, integer) for name in ("steps", "tiled", "sizes")]

@@ -45,7 +45,9 @@ def convolutions() -> ModelProto:
         node("MatMul", "f w2", "m"), node("Gelu", "m", "a"), node("Softmax", "a", "y"), node("ArgMax", "y", "best", axis=1),
     ]  # fmt: skip
     constants = {"w0": normal(0, 8, 3, 3, 3), "w1": normal(1, 8, 1, 3, 3), "w2": normal(2, 8, 37)}
-    return make_model(nodes, [tensor("x", ["n", 3, "h", 9])], [tensor("y", ["n", 37]), tensor("best", ["n", 1], 7)], constants)
+    return make_model(
+        nodes, [tensor("x", ["n", 3, "h", 9])], [tensor("y", ["n", 37]), tensor("best", ["n", 1], 7)], constants
+    )
 
 
 def attention() -> ModelProto:

@@ -136,7 +136,10 @@ def test_an_epilogue_reads_what_the_kernel_reads_in_another_layout() -> None:
     image, square = normal(0, 2, 8, 6, 6), normal(1, 9, 9)
     builder = Builder([f32(2, 8, 6, 6), f32(9, 9), f32(1, 2, 5, 5)])
     w, depthwise = builder.constant(normal(2, 8, 8, 3, 3)), builder.constant(normal(3, 8, 1, 3, 3))
-    outputs = [builder.op("sub", conv(builder, (0, w)), 0), builder.op("sub", conv(builder, (0, depthwise), groups=8), 0)]
+    outputs = [
+        builder.op("sub", conv(builder, (0, w)), 0),
+        builder.op("sub", conv(builder, (0, depthwise), groups=8), 0),
+    ]
     window: dict[str, Attribute] = {"pads_before": (1, 1), "pads_after": (1, 1), "strides": (1, 1), "dilations": (1, 1)}
     outputs.append(builder.op("sub", builder.op("max_pool", 0, kernel=(3, 3), **window), 0))
     turned = builder.op("transpose", 1, permutation=(1, 0))

@@ -75,7 +75,9 @@ def test_pad(mode: str) -> None:
 def test_scatter(reduction: str) -> None:
     """Both scatters; repeated indices combine in row-major order, and the scattered tensor itself stays as it was."""
     x, rows = normal(0, 3, 4), integers([0, 1, 2, 0], [0, 2, 1, 1])
-    builder = Builder([f32(3, 4), TensorType("i64", (2, 4)), f32(2, 4), f32(5, 4), TensorType("i64", (3, 1)), f32(3, 4)])
+    builder = Builder(
+        [f32(3, 4), TensorType("i64", (2, 4)), f32(2, 4), f32(5, 4), TensorType("i64", (3, 1)), f32(3, 4)]
+    )
     copied = builder.op("neg", 0)
     elements = builder.op("scatter_elements", copied, 1, 2, axis=0, reduction=reduction)
     slices = builder.op("scatter_nd", 3, 4, 5, reduction=reduction)

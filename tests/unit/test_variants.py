@@ -102,10 +102,18 @@ def test_another_architecture_alone(tmp_path: Path) -> None:
 
 def test_variants_share_what_they_pack_alike(tmp_path: Path) -> None:
     """Equal constants are stored once: two variants of the same layout cost their weights once."""
-    wide = make_model([node("Gather", "table i", "y")], [tensor("i", [3], 7)], [tensor("y", None)], {"table": normal(0, 999, 64)})
+    wide = make_model(
+        [node("Gather", "table i", "y")], [tensor("i", [3], 7)], [tensor("y", None)], {"table": normal(0, 999, 64)}
+    )
     sizes: list[int] = []
     for index, targets in enumerate((TARGETS[:1], TARGETS)):
         path = tmp_path / f"{index}.ingot"
         ingot.compile(wide, targets=targets).save(path)
-        sizes.append(sum(row.size_bytes for row in ingot_runtime.load(path).loaded.source.sections if row.name.startswith("section weights")))
+        sizes.append(
+            sum(
+                row.size_bytes
+                for row in ingot_runtime.load(path).loaded.source.sections
+                if row.name.startswith("section weights")
+            )
+        )
     assert sizes[0] == sizes[1] >= 999 * 64 * 4

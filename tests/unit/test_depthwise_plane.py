@@ -1,0 +1,73 @@
+"""Depthwise convolutions on row-major planes: compiled code against the interpreter, and when they are chosen."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.codegen_harness import RUNNABLE
+from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
+
+from ingot_compiler.lowering.fused import groups_of
+
+RELATIVE = 1e-5  # chains of at most 49 multiply-adds
+
+
+def depthwise(
+    builder: Builder,
+    x: int,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...] = (1, 1),
+    dilations: tuple[int, ...] = (1, 1),
+    pads: tuple[tuple[int, ...], tuple[int, ...]] = ((1, 1), (1, 1)),
+    channels: int = 3,
+) -> int:
+    """A depthwise convolution with a bias."""
+    operands = (x, builder.constant(normal(1, channels, 1, *kernel)), builder.constant(normal(2, channels)))
+    return builder.op(
+        "conv", *operands, strides=strides, pads_before=pads[0], pads_after=pads[1], dilations=dilations, groups=channels
+    )
+
+
+def kinds(builder: Builder, outputs: list[int]) -> list[str]:
+    """The kinds of the kernels that a graph becomes."""
+    return [group.kind for group in groups_of(compile_graph(builder.build(outputs)).fused)]
+
+
+GEOMETRIES = [
+    ((14, 14), (3, 3), (1, 1), (1, 1), ((1, 1), (1, 1))),
+    ((23, 17), (3, 3), (2, 2), (1, 1), ((1, 1), (1, 1))),
+    ((40, 56), (7, 7), (1, 1), (1, 1), ((3, 3), (3, 3))),
+    ((9, 70), (5, 3), (2, 1), (2, 2), ((0, 1), (2, 3))),
+    ((3, 3), (7, 7), (1, 1), (1, 1), ((3, 3), (3, 3))),
+    ((33, 64), (7, 7), (2, 2), (1, 1), ((3, 3), (3, 3))),
+    ((5, 100), (1, 1), (1, 2), (1, 1), ((0, 0), (0, 0))),
+    ((31, 31), (5, 5), (3, 2), (1, 1), ((4, 4), (4, 4))),
+    ((50,), (5,), (2,), (1,), ((2,), (2,))),
+    ((33,), (3,), (1,), (2,), ((2,), (0,))),
+]
+
+
+@pytest.mark.parametrize(("size", "kernel", "strides", "dilations", "pads"), GEOMETRIES)
+def test_planes(
+    size: tuple[int, ...],
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[tuple[int, ...], tuple[int, ...]],
+) -> None:
+    """Edges on all sides, strides, dilations and unequal pads, one or two spatial axes, on every level."""
+    builder = Builder([f32(2, 3, *size)])
+    result = builder.op("relu", depthwise(builder, 0, kernel, strides, dilations, pads))
+    assert kinds(builder, [result]) == ["depthwise_plane"]
+    check_graph(builder, [result], [normal(0, 2, 3, *size)], RELATIVE, RUNNABLE)
+
+
+def test_planes_are_for_images_that_arrive_and_leave_row_major() -> None:
+    """A second convolution, or a transpose to channels-last behind the first, keeps channels in lanes."""
+    builder = Builder([f32(1, 3, 9, 9)])
+    first = depthwise(builder, 0, (3, 3))
+    assert "depthwise_plane" in kinds(builder, [first])
+    second = depthwise(builder, builder.op("relu", first), (3, 3))
+    assert "depthwise_plane" not in kinds(builder, [second])
+    builder = Builder([f32(1, 3, 9, 9)])
+    turned = builder.op("transpose", depthwise(builder, 0, (3, 3)), permutation=(0, 2, 3, 1))
+    assert "depthwise_plane" not in kinds(builder, [turned])
