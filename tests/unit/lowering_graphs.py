@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import Builder, normal
 
 from ingot_compiler.ir.dims import (
@@ -277,8 +278,8 @@ class Drawing:
         if kind == 2 and len(shape) >= 2:
             order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
             return self.builder.op("matmul", x, self.builder.op("transpose", x, permutation=order))
-        length = self.builder.op("iota", dtype=self.type(x).dtype, length=shape[-1])
-        return self.builder.op("add", x, length)
+        dim = self.type(x).shape[-1]
+        return self.builder.op("add", x, self.builder.op("iota", dtype=self.type(x).dtype, length=dim))
 
     def smooth(self) -> None:
         """One op of f32 that amplifies no rounding error."""
@@ -404,12 +405,13 @@ def input_types(draw: st.DrawFn, dtypes: Sequence[DType]) -> list[TensorType]:
 def image_types(draw: st.DrawFn) -> list[TensorType]:
     """Inputs of smooth graphs: one that binds the symbols, a row, an image."""
     sizes: tuple[Dim, ...] = (4, 7, *map(symbol, SYMBOLS))
-    image = (
+    image: tuple[Dim, ...] = (
         draw(st.integers(1, 2)),
         draw(st.sampled_from((1, 3, 4, 8))),
         *(draw(st.sampled_from(sizes)) for _ in range(2)),
     )
-    row = tuple(draw(st.lists(st.sampled_from((*_STATIC, symbol("s0"))), min_size=1, max_size=3)))
+    lengths: tuple[Dim, ...] = (*_STATIC, symbol("s0"))
+    row = tuple(draw(st.lists(st.sampled_from(lengths), min_size=1, max_size=3)))
     return [TensorType("f32", shape) for shape in ((symbol("s0"), symbol("s1")), row, image)]
 
 
@@ -433,11 +435,11 @@ def bindings(draw: st.DrawFn) -> dict[str, int]:
     return {name: draw(st.sampled_from(SIZES)) for name in SYMBOLS}
 
 
-def inputs_for(types: Sequence[TensorType], sizes: dict[str, int], seed: int) -> list[np.ndarray]:  # type: ignore[type-arg]
+def inputs_for(types: Sequence[TensorType], sizes: dict[str, int], seed: int) -> list[Array]:
     """Small integers in every element type."""
     draw = np.random.default_rng(seed)
     names = {"f32": "float32", "i64": "int64", "i32": "int32", "u8": "uint8", "bool": "bool"}
-    result = []
+    result: list[Array] = []
     for kind in types:
         shape = tuple(int(str(substitute(dim, dict(sizes)))) for dim in kind.shape)
         low = 0 if kind.dtype in ("u8", "bool") else -4

@@ -29,7 +29,7 @@ def depthwise(
 
 def kinds(builder: Builder, outputs: list[int]) -> list[str]:
     """The kinds of the kernels that a graph becomes."""
-    return [group.kind for group in groups_of(compile_graph(builder.build(outputs)).fused)]
+    return [group.kind for group in groups_of(compile_graph(builder.finish(outputs)).fused)]
 
 
 GEOMETRIES = [

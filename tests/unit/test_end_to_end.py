@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, helper
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import check_model, make_model, node, run_all_ways, tensor
 from tests.unit.lowering_harness import normal
@@ -18,7 +18,7 @@ RELATIVE = 1e-4
 NAN, INF = float("nan"), float("inf")
 
 
-def conv_net(batch: int | str, height: int | str, width: int | str) -> tuple[list[object], dict[str, Array]]:
+def conv_net(batch: int | str, height: int | str, width: int | str) -> ModelProto:
     """Convolution, batch norm, depthwise, residual, pool, classifier; 16 channels."""
     nodes = [
         node("Conv", "x w0", "c0", pads=[1, 1, 1, 1], strides=[2, 2]),
@@ -40,26 +40,23 @@ def conv_net(batch: int | str, height: int | str, width: int | str) -> tuple[lis
         "w3": normal(3, 10, 32), "b3": normal(4, 10), "scale": normal(5, 16), "bias": normal(6, 16),
         "mean": normal(7, 16), "variance": np.abs(normal(8, 16)) + 1, "zero": np.float32(0), "six": np.float32(6),
     }  # fmt: skip
-    shapes = [tensor("x", [batch, 3, height, width])], [tensor("y", [batch, 10]), tensor("s2", None)]
-    return [nodes, *shapes], {name: np.asarray(array, np.float32) for name, array in constants.items()}
+    arrays = {name: np.asarray(array, np.float32) for name, array in constants.items()}
+    outputs = [tensor("y", [batch, 10]), tensor("s2", None)]
+    return make_model(nodes, [tensor("x", [batch, 3, height, width])], outputs, arrays)
 
 
 def test_conv_net_of_fixed_shape(tmp_path: Path) -> None:
     """Large enough that two threads share kernels; an inner value is an output too."""
-    parts, constants = conv_net(2, 48, 48)
-    model = make_model(*parts, constants)  # type: ignore[arg-type]
-    check_model(model, [{"x": normal(9, 2, 3, 48, 48)}], tmp_path, RELATIVE)
+    check_model(conv_net(2, 48, 48), [{"x": normal(9, 2, 3, 48, 48)}], tmp_path, RELATIVE)
 
 
 def test_conv_net_of_any_shape(tmp_path: Path) -> None:
     """Batch, height and width are free in one bundle."""
-    parts, constants = conv_net("n", "h", "w")
-    model = make_model(*parts, constants)  # type: ignore[arg-type]
     shapes = [(1, 3, 32, 32), (3, 3, 17, 5), (2, 3, 1, 9), (1, 3, 64, 33)]
-    check_model(model, [{"x": normal(9, *shape)} for shape in shapes], tmp_path, RELATIVE)
+    check_model(conv_net("n", "h", "w"), [{"x": normal(9, *shape)} for shape in shapes], tmp_path, RELATIVE)
 
 
-def transformer_nodes() -> list[object]:
+def transformer_nodes() -> list[NodeProto]:
     """Embedding, one block with decomposed attention, layer norm and erf-GELU, as exporters write them."""
     heads = {part: [node("MatMul", f"h w{part}", f"{part}0"), node("Reshape", f"{part}0 split", f"{part}1"),
                     node("Transpose", f"{part}1", part, perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3])]
@@ -92,8 +89,8 @@ def test_transformer_block_of_any_length(tmp_path: Path) -> None:
     }  # fmt: skip
     inputs = [tensor("ids", ["b", "s"], TensorProto.INT64), tensor("mask", ["b", "s"], TensorProto.INT64)]
     arrays = {name: np.asarray(array) for name, array in constants.items()}
-    model = make_model(transformer_nodes(), inputs, [tensor("y", ["b", "s", width])], arrays)  # type: ignore[arg-type]
-    feeds = []
+    model = make_model(transformer_nodes(), inputs, [tensor("y", ["b", "s", width])], arrays)
+    feeds: list[dict[str, Array]] = []
     for batch, length in ((1, 7), (2, 33), (4, 1), (1, 100)):
         draw = np.random.default_rng(length)
         mask = (draw.random((batch, length)) < 0.7).astype(np.int64)
@@ -159,7 +156,7 @@ def test_every_element_type_goes_in_and_out(name: str, tmp_path: Path) -> None:
     if name != "bool":
         nodes.append(node("Add", "x y", "total"))
         outputs.append(tensor("total", None, code))
-    shape = ["n", 37]
+    shape: list[int | str] = ["n", 37]
     model = make_model(nodes, [tensor("x", shape, code), tensor("y", shape, code)], outputs)
     check_model(model, [{"x": x, "y": y}, {"x": x[:0], "y": y[:0]}], tmp_path, 1e-6)
 
@@ -255,7 +252,7 @@ def test_scalars(tmp_path: Path) -> None:
     inputs = [tensor("x", []), tensor("i", [], TensorProto.INT64)]
     outputs = [tensor("y", []), tensor("row", [4]), tensor("largest", []), tensor("rank0", [0], TensorProto.INT64)]
     model = make_model(nodes, inputs, outputs, {"table": normal(0, 5, 4)})
-    check_model(model, [{"x": np.float32(2.5).reshape(()), "i": np.array(-2)}], tmp_path)
+    check_model(model, [{"x": np.array(2.5, np.float32), "i": np.array(-2)}], tmp_path)
 
 
 def test_shapes_that_only_the_values_tell(tmp_path: Path) -> None:
@@ -280,7 +277,7 @@ def test_shapes_that_only_the_values_tell(tmp_path: Path) -> None:
     outputs += [tensor(name, None, integer) for name in ("steps", "tiled", "sizes")]
     constants = {"zero": np.array(0), "one": np.array(1), "axes": np.array([0]), "twice": np.array([2])}
     model = make_model(nodes, inputs, outputs, constants)
-    feeds = []
+    feeds: list[dict[str, Array]] = []
     for rows, columns in ((3, 4), (1, 30), (6, 7), (5, 0)):
         feeds.append({
             "x": normal(rows, rows * columns), "shape": np.array([rows, columns]), "starts": np.array([0, -2]),

@@ -14,6 +14,7 @@ from tests.unit.lowering_harness import assert_close, normal
 
 import ingot
 import ingot_runtime
+from ingot_runtime.executor.session import Session
 from ingot_runtime.format.features import LEVELS
 from ingot_runtime.loader import cpu
 
@@ -40,7 +41,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def answer(session: ingot_runtime.Session) -> Array:
+def answer(session: Session) -> Array:
     """The output for a fixed input."""
     return session.run({"x": normal(3, 2, 3, 6, 6)})["y"]
 

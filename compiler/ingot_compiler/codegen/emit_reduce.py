@@ -32,7 +32,7 @@ def identity(function: str, dtype: DType, lanes: int) -> Operand:
     if function in ("sum", "product"):
         return constant(0 if function == "sum" else 1, element, lanes)
     if dtype in FLOATS:
-        return constant(float("-inf") if function == "max" else float("inf"), element, lanes)
+        return constant(float("-inf") if function in ("max", "max_number") else float("inf"), element, lanes)
     bits = element_bits(element)
     unsigned = dtype in UNSIGNED or dtype == "bool"
     least, greatest = (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
@@ -43,6 +43,8 @@ def combine(w: Writer, function: str, dtype: DType, left: Operand, right: Operan
     """One step of the reduction."""
     if dtype == "bool":
         return w.binary("or" if function in ("sum", "max") else "and", left, right)
+    if function == "max_number":
+        return w.select(w.compare("ogt", right, left), right, left)
     compute: DType = "f32" if dtype in ("f16", "bf16") else dtype
     return FUNCTIONS[_COMBINERS[function]](w, compute, (left, right))
 

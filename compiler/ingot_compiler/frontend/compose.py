@@ -16,6 +16,28 @@ from ingot_compiler.ir.types import FLOATS, DType
 I64_MAX = (1 << 63) - 1
 
 
+def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:
+    """The shape of ``x``; OpTypeError unless its rank is one of ``ranks``."""
+    if context.rank_of(x) not in ranks:
+        raise OpTypeError(f"an operand of rank {' or '.join(map(str, ranks))}", str(context.type_of(x)))
+    return context.shape_of(x)
+
+
+def sizes_from(context: OpContext, x: int, rank_min: int) -> tuple[Dim, ...]:
+    """The shape of ``x``; OpTypeError when its rank is below ``rank_min``."""
+    if context.rank_of(x) < rank_min:
+        raise OpTypeError(f"an operand of rank >= {rank_min}", str(context.type_of(x)))
+    return context.shape_of(x)
+
+
+def read_size(context: OpContext, x: int) -> Dim:
+    """The one element of an integer tensor; OpTypeError when it has none or several."""
+    sizes = context.read_dims(x)
+    if len(sizes) != 1:
+        raise OpTypeError("one integer", str(context.type_of(x)))
+    return sizes[0]
+
+
 def cast(context: OpContext, x: int, dtype: DType) -> int:
     """``x`` in another element type; ``x`` itself when it has it."""
     return x if context.dtype_of(x) == dtype else context.add("cast", x, dtype=dtype)

@@ -34,6 +34,8 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
         return slice_axis(context, joined, axis, 0, shape[axis])
     if len(own) != 1:
         raise OpTypeError("parameters of rank 0 or 1", str(context.type_of(parameter)))
+    if axis >= len(shape):
+        raise OpTypeError(f"an operand of rank > {axis}", str(context.type_of(x)))
     ones: list[Dim] = [1] * len(shape)
     ones[axis] = own[0]
     return reshape(context, parameter, ones)

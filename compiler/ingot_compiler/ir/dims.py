@@ -9,7 +9,10 @@ Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+_CACHED_MAX = 1 << 16  # pure functions of frozen values: what they return is kept, and never changes
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,6 +29,14 @@ class Call:
     function: str
     left: Dim
     right: Dim
+    # Sizes of deep networks nest: as a tree they are exponential, so the hash is taken once, from those of the parts.
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.function, self.left, self.right)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 Atom = Symbol | Call
@@ -37,6 +48,13 @@ class Sum:
     """Canonical polynomial: ``terms`` maps sorted monomials to non-zero coefficients, sorted, never a bare constant."""
 
     terms: tuple[tuple[Monomial, int], ...]
+    _hash: int = field(init=False, repr=False, compare=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash(self.terms))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __add__(self, other: Dim) -> Dim:
         return dim_add(self, other)
@@ -81,6 +99,7 @@ def symbol(name: str) -> Sum:
     return Sum((((Symbol(name),), 1),))
 
 
+@lru_cache(maxsize=_CACHED_MAX)
 def _atom_key(atom: Atom) -> str:
     if isinstance(atom, Symbol):
         return atom.name
@@ -248,7 +267,7 @@ def dim_product(dims: tuple[Dim, ...]) -> Dim:
 
 def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
     """Replace symbols by expressions or integers; unbound symbols stay."""
-    if isinstance(dim, int):
+    if isinstance(dim, int) or symbol_set(dim).isdisjoint(bindings):
         return dim
     total: Dim = 0
     for monomial, factor in dim.terms:
@@ -285,13 +304,25 @@ def symbols_of(dim: Dim) -> Iterator[str]:
                 yield from symbols_of(atom.right)
 
 
+@lru_cache(maxsize=_CACHED_MAX)
+def symbol_set(dim: Dim) -> frozenset[str]:
+    """Names of the symbols in ``dim``."""
+    atoms = {atom for monomial, _ in terms_of(dim) for atom in monomial}
+    names = {atom.name for atom in atoms if isinstance(atom, Symbol)}
+    parts = [symbol_set(part) for atom in atoms if isinstance(atom, Call) for part in (atom.left, atom.right)]
+    return frozenset(names.union(*parts))
+
+
 def coefficient(dim: Dim, name: str) -> Dim | None:
     """The factor of symbol ``name`` when ``dim`` is linear in it (0 when absent), else None."""
     factor: Dim = 0
+    if name not in symbol_set(dim):
+        return factor
     for monomial, scale in terms_of(dim):
         count = sum(1 for atom in monomial if atom == Symbol(name))
         if count > 1 or any(
-            isinstance(atom, Call) and name in (*symbols_of(atom.left), *symbols_of(atom.right)) for atom in monomial
+            isinstance(atom, Call) and (name in symbol_set(atom.left) or name in symbol_set(atom.right))
+            for atom in monomial
         ):
             return None
         if count == 1:
@@ -306,6 +337,7 @@ def _format_atom(atom: Atom) -> str:
     return f"{atom.function}({format_dim(atom.left)}, {format_dim(atom.right)})"
 
 
+@lru_cache(maxsize=_CACHED_MAX)
 def format_dim(dim: Dim) -> str:
     """Text form, read back by the IR parser: ``2*batch*seq + floordiv(h, 2) - 1``."""
     if isinstance(dim, int):

@@ -157,7 +157,10 @@ class _Machine:
             inside, local = {**symbols, statement.variable: number}, dict(names)
             self.run(statement.body, inside, local)
             operand = cast(self.value(statement.value, inside, local), statement.dtype)
-            total = apply_function(name, statement.dtype, (total, operand))
+            if statement.function == "max_number":
+                total = operand if operand > total else total
+            else:
+                total = apply_function(name, statement.dtype, (total, operand))
         return round_to(total, statement.dtype)
 
     def _sum(
@@ -250,7 +253,7 @@ def _identity(function: str, dtype: DType) -> Number:
     if function in ("sum", "product"):
         return round_to(0 if function == "sum" else 1, dtype)
     if dtype in FLOATS:
-        return -math.inf if function == "max" else math.inf
+        return -math.inf if function in ("max", "max_number") else math.inf
     if dtype == "bool":
         return function == "min"
     bits = 8 * dtype_size_bytes(dtype) - (0 if dtype in UNSIGNED else 1)

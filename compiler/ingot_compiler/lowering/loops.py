@@ -117,11 +117,11 @@ class Reduce:
     Starts from the function's identity (sum 0, product 1, max -inf or the least integer, min likewise); an empty range
     gives the identity. ``lanes``: the iterations are spread over vector lanes and a fixed number of partial results
     (only outside a vector loop); otherwise they run in order, each lane of an enclosing vector loop for itself.
-    ``unroll``: copy the body (integer extent). max and min propagate NaN.
+    ``unroll``: copy the body (integer extent). max and min propagate NaN, ``max_number`` passes over it (floats only).
     """
 
     name: str
-    function: OneOf["sum", "product", "max", "min"]
+    function: OneOf["sum", "product", "max", "min", "max_number"]
     variable: str
     extent: Dim
     dtype: DType

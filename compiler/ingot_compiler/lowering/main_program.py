@@ -97,7 +97,11 @@ class _Assembler:
                 current = self.binary("mul", current, register)
             return current
         current = self.dim(from_terms({monomial: 1}))
-        if abs(factor) * _SIZE_MAX > _NUMBER_MAX or len(monomial) > 1 or isinstance(monomial[0], Call):
+        if (
+            abs(factor) * _SIZE_MAX > _NUMBER_MAX
+            or len(monomial) > 1
+            or any(isinstance(atom, Call) for atom in monomial)
+        ):
             self._limit(current, monomial, self.dim(_NUMBER_MAX // abs(factor)))
         return self.binary("mul", self.dim(factor), current)
 

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, product, range_mask, reshape
+from ingot_compiler.frontend.compose import cast, product, range_mask, reshape, sizes_of
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import span_of, spatial
 from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     image, block = context.read_dims(context.operand(1)), context.read_dims(context.operand(2))
     count, taps = len(block), product(block)
+    if len(image) != count or taps == 0:
+        raise OpTypeError("image_shape and block_shape of one length, no block size 0", f"{image} and {block}")
     strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
     pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
-    shape = context.shape_of(x)
+    if len(pads) != 2 * count or min(strides, default=1) < 1:
+        raise OpTypeError(f"{2 * count} pads and strides above 0", f"pads {pads}, strides {strides}")
+    shape = sizes_of(context, x, 3)
     channels = dim_floordiv(shape[1], taps)
     blocks: list[Dim] = []
     rests: list[Dim] = []

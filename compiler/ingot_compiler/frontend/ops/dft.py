@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, reshape
+from ingot_compiler.frontend.compose import binary_scalar, cast, read_size, reshape, sizes_from
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -28,9 +28,9 @@ def _axes(context: OpContext, rank: int) -> tuple[int, ...]:
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, length = context.operand(0), context.optional(1)
-    size: Dim | None = None if length is None else context.read_dims(cast(context, length, "i64"))[0]
+    size: Dim | None = None if length is None else read_size(context, cast(context, length, "i64"))
     inverse, onesided = (bool(context.int_attribute(name, 0)) for name in ("inverse", "onesided"))
-    axes = _axes(context, context.rank_of(x))
+    axes = _axes(context, len(sizes_from(context, x, 2)))
     results = [transform(context, x, axis, size, inverse=inverse, onesided=onesided) for axis in axes]
     if len({context.shape_of(result) for result in results}) > 1:
         raise Unsupported("an axis that is computed at run time and decides the shape of the result")

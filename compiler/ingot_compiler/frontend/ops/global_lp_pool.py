@@ -11,10 +11,13 @@ from ingot_compiler.frontend.compose import binary_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import spatial_count
+from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, p = context.operand(0), context.int_attribute("p", 2)
+    if p == 0:
+        raise OpTypeError("p above 0", "0")
     powers = binary_scalar(context, "pow", context.add("abs", x), p)
     axes = tuple(range(2, 2 + spatial_count(context, x)))
     return (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, less_scalar, reshape, slice_axis, transpose
+from ingot_compiler.frontend.compose import binary_scalar, cast, less_scalar, reshape, sizes_from, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import (
@@ -44,7 +44,7 @@ def _reflected(context: OpContext, x: int, size: Dim, *, align: bool) -> int:
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, grid = context.operand(0), cast(context, context.operand(1), "f32")
-    rank = context.rank_of(x)
+    rank = len(sizes_from(context, x, 3))
     sizes = context.shape_of(x)[2:]
     if context.rank_of(grid) != rank or context.shape_of(grid)[-1] != len(sizes):
         raise OpTypeError(f"a grid of rank {rank} with {len(sizes)} coordinates", str(context.type_of(grid)))

@@ -12,10 +12,13 @@ from ingot_compiler.frontend.compose import binary_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import pool_attributes
+from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, p = context.operand(0), context.int_attribute("p", 2)
+    if p == 0:
+        raise OpTypeError("p above 0", "0")
     attributes, _ = pool_attributes(context, x)
     kernel, after = attributes["kernel"], attributes["pads_after"]
     assert isinstance(kernel, tuple)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, product, reshape
+from ingot_compiler.frontend.compose import binary_scalar, product, reshape, sizes_from
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, size = context.operand(0), context.int_attribute("size", 1)
-    shape = context.shape_of(x)
+    shape = sizes_from(context, x, 2)
     # Channels as a spatial axis; padding counts as 0, so that the mean is the sum / size.
     image = reshape(context, context.add("mul", x, x), (shape[0], 1, shape[1], product(shape[2:])))
     before, after = (size - 1) // 2, size // 2

@@ -14,6 +14,7 @@ from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.selection import split_index
 from ingot_compiler.frontend.windows import spatial, spatial_count
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -21,6 +22,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     count = spatial_count(context, x)
     kernel, strides = spatial(context, "kernel_shape", count, 1), spatial(context, "strides", count, 1)
     pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
+    if len(pads) != 2 * count:
+        raise OpTypeError(f"{2 * count} pads", str(pads))
     shape = context.shape_of(x)
     pooled: list[Dim] = [
         (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[count + axis]
@@ -28,6 +31,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     ]
     own = (*shape[:2], *pooled)
     wanted = own if given is None else context.read_dims(given)
+    if len(wanted) != len(own):
+        raise OpTypeError(f"an output_shape of {len(own)} sizes", str(wanted))
     if wanted != own:
         # The indices belong to the image that was pooled, which may be smaller than the one wanted.
         flat = context.scalar("i64", 0)

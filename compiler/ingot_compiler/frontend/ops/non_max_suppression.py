@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, concat, element, full, reshape, slice_axis, transpose
+from ingot_compiler.frontend.compose import (
+    broadcast_to,
+    cast,
+    concat,
+    element,
+    full,
+    reshape,
+    sizes_of,
+    slice_axis,
+    transpose,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import order, positions_of_true, split_index
@@ -38,7 +48,8 @@ def _scalar(context: OpContext, position: int, dtype: str) -> int:
 
 def _translate(context: OpContext) -> Sequence[int]:
     boxes, scores = (cast(context, context.operand(position), "f32") for position in (0, 1))
-    batches, classes, count = context.shape_of(scores)
+    batches, classes, count = sizes_of(context, scores, 3)
+    sizes_of(context, boxes, 3)
     ranked = order(context, scores, largest=True)
     best = context.add("gather_elements", scores, ranked, axis=2)
     threshold = context.optional(4)

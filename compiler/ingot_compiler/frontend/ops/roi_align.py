@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, slice_axis, transpose, unsqueeze
+from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, sizes_of, slice_axis, transpose, unsqueeze
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import clamp_index, dim_value
@@ -51,7 +51,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     half = (
         context.opset >= 16 and context.string_attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     )
-    count, (channels, height, width) = context.shape_of(rois)[0], context.shape_of(x)[1:]
+    count, (channels, height, width) = sizes_of(context, rois, 2)[0], sizes_of(context, x, 4)[1:]
     scaled = binary_scalar(context, "mul", rois, context.float_attribute("spatial_scale", 1.0))
     scaled = binary_scalar(context, "sub", scaled, 0.5) if half else scaled
     left, top, right, bottom = (

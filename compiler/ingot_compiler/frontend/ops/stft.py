@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape
+from ingot_compiler.frontend.compose import read_size, reshape, sizes_of
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -17,15 +17,17 @@ from ingot_compiler.ir.op import OpTypeError
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, window = context.operand(0), context.optional(2)
-    if context.rank_of(x) == 2:
+    if len(sizes_of(context, x, 2, 3)) == 2:
         x = reshape(context, x, (*context.shape_of(x), 1))
-    (step,) = context.read_dims(context.operand(1))
+    step = read_size(context, context.operand(1))
+    if isinstance(step, int) and step < 1:
+        raise OpTypeError("a frame_step above 0", str(step))
     given = context.optional(3)
     if given is None and window is None:
         raise OpTypeError("a window or a frame_length", "none")
-    size: Dim = context.shape_of(window)[0] if window is not None else 0
+    size: Dim = sizes_of(context, window, 1)[0] if window is not None else 0
     if given is not None:
-        (size,) = context.read_dims(given)
+        size = read_size(context, given)
     batch, length, parts = context.shape_of(x)
     frames = dim_floordiv(length - size, step) + 1
     starts = context.add(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, full, range_mask, reshape
+from ingot_compiler.frontend.compose import broadcast_to, full, range_mask, reshape, sizes_from, sizes_of
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim
@@ -15,7 +15,8 @@ from ingot_compiler.ir.dims import Dim
 
 def _translate(context: OpContext) -> Sequence[int]:
     cache, update, where = context.operand(0), context.operand(1), context.optional(2)
-    shape, new = context.shape_of(cache), context.shape_of(update)
+    shape = sizes_from(context, cache, 1)
+    new = sizes_of(context, update, len(shape))
     axis = context.axis(context.int_attribute("axis", -2), len(shape))
     circular = context.string_attribute("mode", "linear", ("linear", "circular")) == "circular"
     start = full(context, "i64", 0, (shape[0],)) if where is None else where

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, slice_axis, transpose
+from ingot_compiler.frontend.compose import cast, read_size, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import order
@@ -18,8 +18,7 @@ from ingot_compiler.ir.op import OpTypeError
 def _count(context: OpContext) -> Dim:
     if context.opset < 10:
         return context.int_attribute("k", 1)
-    (count,) = context.read_dims(cast(context, context.operand(1), "i64"))
-    return count
+    return read_size(context, cast(context, context.operand(1), "i64"))
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -55,7 +55,7 @@ class _Row:
         self.outer.counter = elements.counter
         return statements, value
 
-    def reduce(self, name: str, function: OneOf["sum", "max"], map_value: Callable[[Value], Value]) -> Reduce:
+    def reduce(self, name: str, function: OneOf["sum", "max_number"], map_value: Callable[[Value], Value]) -> Reduce:
         """``name = function over the row of map_value(x)``."""
         variable = f"{name}_j"
         body, x = self.x(variable)
@@ -89,15 +89,18 @@ RowBody = Callable[[_Row], tuple[tuple[Statement, ...], Callable[[str], tuple[tu
 """row -> (statements that compute the row's scalars, element function of the result)."""
 
 
+# The largest element is taken without regard to NaN: a NaN makes the sum NaN, and with it every result.
+
+
 def _softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
-    largest, total = row.local("largest"), row.local("total")
+    largest, inverse = row.local("largest"), row.local("inverse")
     summing = row.reduce("total", "sum", lambda x: row.apply("exp", row.apply("sub", x, largest)))
     kept = row.kept(summing.variable)
     if kept is None:
 
         def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
             body, x = row.x(variable)
-            return body, row.apply("div", row.apply("exp", row.apply("sub", x, largest)), total)
+            return body, row.apply("mul", row.apply("exp", row.apply("sub", x, largest)), inverse)
 
     else:
         # The exponentials wait in the result's own row, so that each is computed once.
@@ -108,15 +111,17 @@ def _softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tu
         def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
             place = row.kept(variable)
             assert place is not None
-            return (), row.apply("div", place, total)
+            return (), row.apply("mul", place, inverse)
 
-    return (row.reduce("largest", "max", lambda x: x), summing), element
+    # One division per row; a product with its result is within 1 ulp of the quotient.
+    scaling = Let("inverse", row.apply("reciprocal", row.local("total")))
+    return (row.reduce("largest", "max_number", lambda x: x), summing, scaling), element
 
 
 def _log_softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
     largest, total = row.local("largest"), row.local("total")
     statements = (
-        row.reduce("largest", "max", lambda x: x),
+        row.reduce("largest", "max_number", lambda x: x),
         row.reduce("total", "sum", lambda x: row.apply("exp", row.apply("sub", x, largest))),
         Let("log_total", row.apply("log", total)),
     )
