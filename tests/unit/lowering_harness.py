@@ -72,8 +72,9 @@ class Builder(GraphBuilder):
         data = np.ascontiguousarray(array).tobytes()
         digest = hashlib.sha256(data).hexdigest()
         self.store[digest] = data
-        name = dtype or next(known for known in DTYPES if NUMPY[known] == array.dtype.name)
-        return self.add("constant", (), {"digest": digest, "dtype": name, "shape": array.shape})
+        if dtype is None:
+            dtype = next(known for known in DTYPES if NUMPY[known] == array.dtype.name)
+        return self.add("constant", (), {"digest": digest, "dtype": dtype, "shape": array.shape})
 
     def literal(self, number: float, dtype: DType = "f32") -> int:
         """Add a literal of rank 0."""
