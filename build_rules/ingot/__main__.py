@@ -2,7 +2,7 @@
 
 import sys
 
-from ingot_build_rules.cli.main import main
+from ingot_build_rules.cli.entry import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 
-from .errors import BundleError, InputError
+from .errors import BundleError, InputError, ResourceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ def main(arguments: "list[str]") -> int:
     except KeyboardInterrupt:
         print("error: interrupted", file=sys.stderr)
         return 130
+    except MemoryError:
+        print(render(ResourceError("out of memory", "this machine", "the system refused it", "free memory")), file=sys.stderr)
+        return ResourceError.exit_code
     except BrokenPipeError:
         # The reader (head, less) has seen enough; the interpreter's own flush at exit must not complain either.
         sys.stdout = sys.stderr
@@ -144,6 +147,9 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     import numpy as np
 
     temporary = f"{path}.{os.getpid()}.part"
+    if os.path.exists(path) and not os.path.isfile(path):
+        # The rename would take /dev/null away from everybody.
+        raise InputError(f"cannot write {path!r}", path, "expected a regular file or a free name", "choose another name")
     try:
         # Not numpy.savez: its arguments are keyword arguments, and a tensor may be called "file".
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import onnx
 import onnx.backend.test.case.node as node_cases
 from onnx import ModelProto, TensorProto, numpy_helper
 from onnx.backend.test.case.test_case import TestCase
@@ -36,12 +35,15 @@ class Case:
         """The model, read from disk where it lies there."""
         if self.case.model is not None:
             return self.case.model
-        return onnx.load(os.path.join(str(self.case.model_dir), "model.onnx"))
+        with open(os.path.join(str(self.case.model_dir), "model.onnx"), "rb") as file:
+            return ModelProto.FromString(file.read())
 
     def data_sets(self) -> Sequence[tuple[Sequence[Any], Sequence[Any]]]:
         """(inputs, expected outputs) pairs as numpy arrays; what is no tensor stays as it is."""
         if self.case.data_sets is not None:
-            return [([_array(x) for x in inputs], [_array(y) for y in outputs]) for inputs, outputs in self.case.data_sets]
+            return [
+                ([_array(x) for x in inputs], [_array(y) for y in outputs]) for inputs, outputs in self.case.data_sets
+            ]
         folder = str(self.case.model_dir)
         sets = sorted(name for name in os.listdir(folder) if name.startswith("test_data_set_"))
         return [
@@ -65,7 +67,8 @@ def _of_kind(kind: str, modules: Sequence[str]) -> Sequence[TestCase]:
         return load_model_tests(kind=kind)
     for module in modules:
         importlib.import_module(f"{node_cases.__name__}.{module}")
-    return list(node_cases._NodeTestCases)  # the package offers no public way to a part  # pyright: ignore
+    made: list[TestCase] = vars(node_cases)["_NodeTestCases"]  # there is no public way to a part of them
+    return list(made)
 
 
 def _op(case: TestCase, bases: dict[str, str]) -> str:

@@ -74,5 +74,7 @@ def reason_of(outcome: Outcome) -> str:
         return outcome.detail.split(";")[0][:_REASON_MAX]
     first = outcome.detail.split(" | ")[0]
     reason = re.sub(r"^(node|input|output|tensor|value|initializer) '[^']*'[^:]*: ", "", first)
-    reason = re.sub(r"^(op \w+), domain ([\w.]+), opset \d+(, dtype \w+)?", r"\1 (\2)", reason).replace(" (ai.onnx):", ":")
+    reason = re.sub(r"^(op \w+), domain ([\w.]+), opset \d+(, dtype \w+)?", r"\1 (\2)", reason).replace(
+        " (ai.onnx):", ":"
+    )
     return reason[:_REASON_MAX]

@@ -27,6 +27,8 @@ import ingot_runtime
 from ingot_build_rules.rules import bundle, codegen_support
 from ingot_build_rules.rules.compile_model import CompiledModel, compile_model
 from ingot_build_rules.rules.options import make_options
+from ingot_compiler.codegen.object import compile_object
+from ingot_compiler.codegen.support.host import HostDigests
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.ir.errors import IngotError, UnsupportedError
@@ -81,14 +83,17 @@ def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
 
 @functools.cache
 def _shared() -> tuple[Any, Any]:
-    return functools.cache(codegen_support.compile_object), functools.cache(bundle.HostDigests)
+    return functools.cache(compile_object), functools.cache(HostDigests)
 
 
 def compile_quickly(model: ModelProto | bytes, path: str, targets: Sequence[str] = ()) -> CompiledModel:
     """Compile and save as ``ingot.compile(model).save(path)`` does, with the parts that no model changes kept."""
     support, digests = _shared()
     content = model if isinstance(model, bytes) else model.SerializeToString()
-    with mock.patch.object(codegen_support, "compile_object", support), mock.patch.object(bundle, "HostDigests", digests):
+    with (
+        mock.patch.object(codegen_support, "compile_object", support),
+        mock.patch.object(bundle, "HostDigests", digests),
+    ):
         compiled = compile_model(content, make_options(targets))
         compiled.make()
         compiled.save(path)
@@ -149,7 +154,8 @@ def _blame(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = interpret(compiled.graph, list(map(stored, inputs)), compiled._store.read)
+            read = compiled._store.read  # pyright: ignore[reportPrivateUsage]
+            results = interpret(compiled.graph, list(map(stored, inputs)), read)
     except Exception as error:  # a second fault must not hide the first
         return f"interpreter fails: {one_line(str(error))}"
     detail = difference(list(results), expected, elements, case.case.rtol, case.case.atol)

@@ -65,7 +65,12 @@ def test_the_list_may_only_shrink(tmp_path: Path) -> None:
     """A listed case that passes, an unlisted one that fails and another kind of failure are problems; pruning drops."""
     path = str(tmp_path / "known.txt")
     known_failures.write({"a": ("refused", "no a"), "b": ("refused", "no b"), "c": ("error", "no c")}, path)
-    outcomes = {"a": Outcome("pass"), "b": Outcome("wrong", "1 differs"), "c": Outcome("error"), "d": Outcome("refused", "x")}
+    outcomes = {
+        "a": Outcome("pass"),
+        "b": Outcome("wrong", "1 differs"),
+        "c": Outcome("error"),
+        "d": Outcome("refused", "x"),
+    }
     problems = known_failures.compare(outcomes, path)
     assert [problem.split(":")[0] for problem in problems] == ["a", "b", "d"]
     known_failures.prune(outcomes, path)

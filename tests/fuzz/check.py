@@ -10,7 +10,7 @@ import functools
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
@@ -18,7 +18,7 @@ from unittest import mock
 from tests.conformance.run_case import compile_quickly, one_line, refusal
 from tests.fuzz.generate import other_call
 from tests.fuzz.program import Array, Program, prefix_of, to_model
-from tests.fuzz.reference import UndefinedError, Value, evaluate
+from tests.fuzz.reference import Value, evaluate
 from tests.fuzz.rules import difference
 
 import ingot_runtime
@@ -40,7 +40,9 @@ class Verdict:
     calls: int = 0
 
 
-def check_programs(programs: Sequence[Program], seeds: Sequence[int], target: str, *, vm: bool = False) -> list[Verdict]:
+def check_programs(
+    programs: Sequence[Program], seeds: Sequence[int], target: str, *, vm: bool = False
+) -> list[Verdict]:
     """Compile all programs as one model; one by one where that is refused or goes wrong."""
     with tempfile.TemporaryDirectory(prefix="ingot-fuzz-") as folder, _kept_kernels():
         path = os.path.join(folder, "fuzz.ingot")
@@ -75,13 +77,15 @@ def _kept_objects() -> Any:
 
 
 @contextlib.contextmanager
-def _kept_kernels() -> Iterator[None]:
+def _kept_kernels() -> Generator[None]:
     """Equal kernels of many small models are compiled once per process: an object depends on its text and target alone."""
     from ingot_build_rules.rules import codegen
 
-    with mock.patch.object(codegen, "compile_object", _kept_objects()):
-        with mock.patch.object(code_objects, "compile_object", _kept_objects()):
-            yield
+    with (
+        mock.patch.object(codegen, "compile_object", _kept_objects()),
+        mock.patch.object(code_objects, "compile_object", _kept_objects()),
+    ):
+        yield
 
 
 class _Runner:
@@ -144,7 +148,8 @@ class _Runner:
     def _interpret(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = interpret(self.compiled.graph, list(feeds.values()), self.compiled._store.read)
+            read = self.compiled._store.read  # pyright: ignore[reportPrivateUsage]
+            results = interpret(self.compiled.graph, list(feeds.values()), read)
         return dict(zip((spec.name for spec in self.sessions["aot"].outputs), results, strict=True))
 
 
@@ -154,6 +159,3 @@ def _or_error(run: Any, feeds: Mapping[str, Array]) -> dict[str, Array] | str:
     except (IngotError, ingot_runtime.BundleError) as error:
         return f"{type(error).__name__}: {one_line(str(error))}"
     return results
-
-
-__all__ = ["TARGETS", "UndefinedError", "Verdict", "check_programs"]

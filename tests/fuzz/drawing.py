@@ -120,9 +120,11 @@ class Drawing:
         """
         names = [f"v{len(self.program.nodes)}" + (f"_{index}" if results > 1 else "") for index in range(results)]
         if any(name and self.array(name).dtype == np.float64 for name in operands):
-            attributes = {**_float_defaults(op), **attributes}
+            attributes = {name: _dyadic(number) for name, number in {**_float_defaults(op), **attributes}.items()}
         node = helper.make_node(op, list(operands), names, **attributes)
-        known = [Value(np.zeros(0)) if not name else self.values.get(name) or self._constants[name] for name in operands]
+        known = [
+            Value(np.zeros(0)) if not name else self.values.get(name) or self._constants[name] for name in operands
+        ]
         try:
             values = run_node(node, known)
         except Exception as error:
@@ -152,10 +154,14 @@ class Drawing:
 
 
 def _float_defaults(op: str) -> dict[str, float]:
-    """Defaults of an op's float attributes: f32 by the standard, but double in ``onnx.reference`` where they are not given."""
     attributes = onnx.defs.get_schema(op, OPSET, "").attributes
     return {
         name: attribute.default_value.f
         for name, attribute in attributes.items()
         if attribute.type == onnx.defs.OpSchema.AttrType.FLOAT and attribute.default_value.name
     }
+
+
+def _dyadic(number: Any) -> Any:
+    """A float attribute that f32, double and its decimal digits agree on: in f64 it would matter who reads it how."""
+    return max(round(number * 64), 1) / 64 if isinstance(number, float) else number

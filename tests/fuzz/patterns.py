@@ -32,10 +32,19 @@ def conv_block(d: Drawing) -> None:
     depthwise = d.chance(0.3)
     kernel = d.one_of((1, 3))
     w = d.weights((n, 1 if depthwise else n, *(kernel,) * rank), dtype, 0.5)
-    y = d.add("Conv", x, w, *((d.weights((n,), dtype),) if d.chance(0.5) else ()), pads=[kernel // 2] * (2 * rank), group=n if depthwise else 1)
+    y = d.add(
+        "Conv",
+        x,
+        w,
+        *((d.weights((n,), dtype),) if d.chance(0.5) else ()),
+        pads=[kernel // 2] * (2 * rank),
+        group=n if depthwise else 1,
+    )
     if d.chance(0.6):
         variance = d.constant(np.abs(d.numbers((n,), dtype)) + dtype.type(0.5))
-        y = d.add("BatchNormalization", y, d.weights((n,), dtype), d.weights((n,), dtype), d.weights((n,), dtype), variance)
+        y = d.add(
+            "BatchNormalization", y, d.weights((n,), dtype), d.weights((n,), dtype), d.weights((n,), dtype), variance
+        )
     y = activation(d, y)
     if d.chance(0.6):
         y = d.add("Add", *((x, y) if d.chance(0.5) else (y, x)))
@@ -91,7 +100,9 @@ def layer_norm(d: Drawing) -> None:
     dtype, inner = d.array(x).dtype, d.shape(x)[-1]
     y = x if d.chance(0.4) else d.add("Sub", x, d.add("ReduceMean", x, d.ints(-1)))
     square = d.add("Pow", y, d.constant(2, dtype)) if d.chance(0.5) else d.add("Mul", y, y)
-    deviation = d.add("Sqrt", d.add("Add", d.add("ReduceMean", square, d.ints(-1)), d.constant(d.one_of((1e-5, 0.01)), dtype)))
+    deviation = d.add(
+        "Sqrt", d.add("Add", d.add("ReduceMean", square, d.ints(-1)), d.constant(d.one_of((1e-5, 0.01)), dtype))
+    )
     y = d.add("Div", y, deviation) if d.chance(0.6) else d.add("Mul", y, d.add("Reciprocal", deviation))
     if d.chance(0.8):
         y = d.add("Mul", y, d.weights((inner,), dtype))
@@ -113,7 +124,13 @@ def attention(d: Drawing) -> None:
     batch, length, width = d.shape(x)
     dtype = d.array(x).dtype
     heads, size = d.integer(1, 3), d.one_of((2, 4, 5, 8))
-    keys = x if d.chance(0.7) else d.pick(lambda array: array.dtype == dtype and array.ndim == 3 and array.shape[0] == batch and array.size > 0)
+    keys = (
+        x
+        if d.chance(0.7)
+        else d.pick(
+            lambda array: array.dtype == dtype and array.ndim == 3 and array.shape[0] == batch and array.size > 0
+        )
+    )
 
     def project(source: str, order: tuple[int, ...]) -> str:
         y = d.add("MatMul", source, d.weights((d.shape(source)[-1], heads * size), dtype, 0.4))
@@ -121,7 +138,11 @@ def attention(d: Drawing) -> None:
         return d.add("Transpose", y, perm=list(order))
 
     q, v = project(x, (0, 2, 1, 3)), project(keys, (0, 2, 1, 3))
-    k = project(keys, (0, 2, 3, 1)) if d.chance(0.6) else d.add("Transpose", project(keys, (0, 2, 1, 3)), perm=[0, 1, 3, 2])
+    k = (
+        project(keys, (0, 2, 3, 1))
+        if d.chance(0.6)
+        else d.add("Transpose", project(keys, (0, 2, 1, 3)), perm=[0, 1, 3, 2])
+    )
     scale = d.constant(size**-0.5, dtype)
     if d.chance(0.3):
         q = d.add("Mul", q, scale)
@@ -146,7 +167,9 @@ def attention(d: Drawing) -> None:
 
 def rotary(d: Drawing) -> None:
     """Halves exchanged, multiplied by cosine and sine."""
-    x = d.pick(lambda array: array.dtype.kind == "f" and array.ndim >= 2 and array.shape[-1] % 2 == 0 and array.size > 0)
+    x = d.pick(
+        lambda array: array.dtype.kind == "f" and array.ndim >= 2 and array.shape[-1] % 2 == 0 and array.size > 0
+    )
     half, dtype = d.shape(x)[-1] // 2, d.array(x).dtype
     first = d.add("Slice", x, d.ints(0), d.ints(half), d.ints(-1))
     second = d.add("Slice", x, d.ints(half), d.ints(2**31 - 1), d.ints(-1))

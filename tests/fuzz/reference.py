@@ -21,14 +21,70 @@ from tests.fuzz.program import IR_VERSION, OPSET, Array, Program, element
 
 # Results are operands, or parts of them: no rounding.
 EXACT = frozenset(
-    ["Abs", "Clip", "Compress", "Concat", "ConstantOfShape", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "GlobalMaxPool", "Identity", "Max", "MaxPool", "Min", "Neg", "OneHot", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "ScatterElements", "ScatterND", "Shape", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where"]
+    [
+        "Abs",
+        "Clip",
+        "Compress",
+        "Concat",
+        "ConstantOfShape",
+        "DepthToSpace",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "GlobalMaxPool",
+        "Identity",
+        "Max",
+        "MaxPool",
+        "Min",
+        "Neg",
+        "OneHot",
+        "Pad",
+        "ReduceMax",
+        "ReduceMin",
+        "Relu",
+        "Reshape",
+        "ScatterElements",
+        "ScatterND",
+        "Shape",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "TopK",
+        "Transpose",
+        "Trilu",
+        "Unsqueeze",
+        "Where",
+    ]
 )
 # Results jump: operands must be far from the edge.
 JUMPS = frozenset(
-    ["ArgMax", "ArgMin", "Cast", "Ceil", "Equal", "Floor", "Greater", "GreaterOrEqual", "Hardmax", "IsInf", "IsNaN", "Less", "LessOrEqual", "Mod", "Round", "Shrink", "Sign", "ThresholdedRelu"]
+    [
+        "ArgMax",
+        "ArgMin",
+        "Cast",
+        "Ceil",
+        "Equal",
+        "Floor",
+        "Greater",
+        "GreaterOrEqual",
+        "Hardmax",
+        "IsInf",
+        "IsNaN",
+        "Less",
+        "LessOrEqual",
+        "Mod",
+        "Round",
+        "Shrink",
+        "Sign",
+        "ThresholdedRelu",
+    ]
 )
 # Functions whose body subtracts numbers of the operand's size: their rounding is relative to the operand.
-CANCELS = frozenset("Gelu Mish LogSoftmax Celu Elu Selu Softplus HardSwish".split())
+CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softplus", "HardSwish"])
 _JUMP_FACTOR = 64.0
 _TRIALS = 3
 _OWN_ROUNDING_ULPS = 4.0
@@ -80,7 +136,10 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
             return [Value(array) for array in base]
         if node.op_type in CANCELS:
             size = np.abs(arrays[0].astype(np.float64))
-            bounds = [bound + _OWN_ROUNDING_ULPS * _epsilon(arrays[0]) * np.where(np.isfinite(size), size, 0) for bound in bounds]
+            bounds = [
+                bound + _OWN_ROUNDING_ULPS * _epsilon(arrays[0]) * np.where(np.isfinite(size), size, 0)
+                for bound in bounds
+            ]
         return [_rounded(node.op_type, array, bound) for array, bound in zip(base, bounds, strict=True)]
 
 
@@ -134,6 +193,19 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
             raise UndefinedError("integer division by zero")
         if arrays[0].dtype.kind == "i" and (arrays[1] == -1).any():
             raise UndefinedError("the least integer divided by -1")
+    if node.op_type == "Slice" and len(arrays) == 5:
+        sizes = [arrays[0].shape[axis] for axis in arrays[3]]
+        starts = zip(arrays[1], sizes, arrays[4], strict=True)
+        if any(step < 0 and start + size < 0 for start, size, step in starts):
+            raise UndefinedError("a backward slice from before the first element: ONNX begins at 0, numpy is empty")
+    if node.op_type in ("LayerNormalization", "PRelu") and any(
+        np.broadcast_shapes(arrays[0].shape, array.shape) != arrays[0].shape for array in arrays[1:]
+    ):
+        raise UndefinedError("a parameter that is larger than the tensor")
+    if node.op_type in ("BatchNormalization", "InstanceNormalization") and any(
+        array.shape != arrays[0].shape[1:2] for array in arrays[1:]
+    ):
+        raise UndefinedError("a parameter for another number of channels")
     if node.op_type == "BitShift" and (arrays[1] >= arrays[0].dtype.itemsize * 8).any():
         raise UndefinedError("a shift by the whole width")
     if node.op_type == "Cast" and arrays[0].dtype.kind == "f":

@@ -82,7 +82,10 @@ def main(arguments: Sequence[str]) -> int:
     seconds = time.monotonic() - started
     counts = collections.Counter(kind for _, kind, _, _ in results)
     calls = sum(calls for _, _, _, calls in results)
-    print(f"{len(results)} graphs, {calls} calls compared, {seconds:.0f} s, {len(results) / seconds:.1f} graphs/s: ", end="")
+    print(
+        f"{len(results)} graphs, {calls} calls compared, {seconds:.0f} s, {len(results) / seconds:.1f} graphs/s: ",
+        end="",
+    )
     print(", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())))
     bad = [(seed, kind, detail) for seed, kind, detail, _ in results if kind not in ("agrees", "refused")]
     if options.json:

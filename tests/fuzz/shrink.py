@@ -16,7 +16,7 @@ import numpy as np
 from tests.conformance.workers import Result, run_forked
 from tests.fuzz.check import check_programs
 from tests.fuzz.generate import generate
-from tests.fuzz.program import Program, describe, to_model
+from tests.fuzz.program import Array, Program, describe, to_model
 from tests.fuzz.reference import evaluate
 
 _LIMIT_SECONDS = 30.0
@@ -80,14 +80,16 @@ def _smaller(program: Program) -> Iterator[Program]:
         if program.shapes[name] != fixed:
             yield _with(program, shapes={**program.shapes, name: fixed})
     for name, array in program.inputs.items():
-        if array.dtype.kind != "b" and array.any() and not (array == 1).all():  # ones do not become zeros: that would not end
+        if (
+            array.dtype.kind != "b" and array.any() and not (array == 1).all()
+        ):  # ones do not become zeros: that would not end
             for simple in (np.zeros_like(array), np.ones_like(array)):
                 smaller = _with(program, inputs={**program.inputs, name: simple})
                 if _is_defined(smaller):
                     yield smaller
 
 
-def _cut(program: Program, names: list[str], arrays: dict[str, np.ndarray]) -> Program:  # type: ignore[type-arg]
+def _cut(program: Program, names: list[str], arrays: dict[str, Array]) -> Program:
     nodes = [node for node in program.nodes if not set(node.output) & set(names)]
     inputs = {**program.inputs, **arrays}
     shapes = {**program.shapes, **{name: tuple(array.shape) for name, array in arrays.items()}}

@@ -593,6 +593,8 @@ ARCHITECTURES: dict[str, Architecture] = {
         wav2vec2_feed,
         ("logits",),
         {"batch": 1, "samples": 400},
+        {"batch": (1, 3), "samples": (200, 900)},
+        {"input_values": {0: "batch", 1: "samples"}},
     ),
     "whisper": Architecture(
         transformer(
@@ -654,7 +656,13 @@ ARCHITECTURES: dict[str, Architecture] = {
         {"batch": 1, "samples": 400},
     ),
     "detector": Architecture(
-        Detector, pixels(32), ("chosen", "boxes", "scores"), {"batch": 2}, options={"detector": True}
+        Detector,
+        pixels(32),
+        ("chosen", "boxes", "scores"),
+        {"batch": 2},
+        BATCH,
+        BATCH_AXES,
+        {"detector": True},
     ),
     "mamba2": Architecture(
         causal(

@@ -20,6 +20,7 @@ import ingot
 import ingot_runtime
 from ingot_build_rules.rules.compile_model import CompiledModel
 from ingot_build_rules.rules.options import make_options
+from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_runtime.executor.session import Session
 
@@ -107,9 +108,9 @@ def check_model(
 
 
 class GraphModel(CompiledModel):
-    """A compilation that starts with a graph instead of an ONNX file."""
+    """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a special way beside."""
 
-    def __init__(self, graph: Graph, constants: Sequence[bytes]) -> None:
+    def __init__(self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None = None) -> None:
         super().__init__(b"", make_options(), 1, None)
         self.graph = graph
         names = tuple(f"x{index}" for index in range(len(graph.inputs)))
@@ -117,3 +118,4 @@ class GraphModel(CompiledModel):
         self.names = Names("graph", names, results, (), ())
         for content in constants:
             self._store.write(memoryview(content))
+        self.imported = ImportedModel((), (), (), (), (), (), tuple(sorted((sizes or {}).items())))

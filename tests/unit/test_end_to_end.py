@@ -301,3 +301,50 @@ def test_contradicting_shapes_are_refused(tmp_path: Path) -> None:
         result = session.run({"x": normal(0, 4), "y": normal(0, 4), "shape": np.array([2, 2])})
         np.testing.assert_array_equal(result["z"], normal(0, 4) * 2)
         np.testing.assert_array_equal(result["grid"], normal(0, 4).reshape(2, 2))
+
+
+def refused(path: Path, feed: dict[str, Array], why: str) -> None:
+    """Native or stepped, `main` refuses the sizes before it computes with them."""
+    for executor in ("aot", "vm"):
+        with pytest.raises(ingot_runtime.InputError, match=why):
+            ingot_runtime.load(path, executor=executor).run(feed)
+
+
+def test_a_window_larger_than_its_image_is_refused(tmp_path: Path) -> None:
+    """Sizes that come out negative, at the output or in between, are refused; the smallest image that fits works."""
+    nodes = [
+        node("Conv", "x w", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "r"), node("MaxPool", "r", "p", kernel_shape=[3, 3]),
+        node("ReduceSum", "p axes", "y", keepdims=0),
+    ]  # fmt: skip
+    constants = {"w": normal(0, 4, 3, 5, 5), "axes": np.array([2, 3])}
+    model = make_model(nodes, [tensor("x", ["n", 3, "h", 9])], [tensor("y", ["n", 4])], constants)
+    check_model(model, [{"x": normal(1, 2, 3, height, 9)} for height in (5, 8)], tmp_path, RELATIVE)
+    for height in (0, 1, 2, 3):
+        refused(tmp_path / "model.ingot", {"x": normal(1, 2, 3, height, 9)}, "a size is negative")
+
+
+def test_sizes_that_overflow_are_refused(tmp_path: Path) -> None:
+    """A product of sizes that would wrap around in 64 bits, to 0 or to just the right number, is refused."""
+    integer = TensorProto.INT64
+    nodes = [node("ConstantOfShape", "shape", "filled"), node("Reshape", "x shape", "grid"), node("Neg", "grid", "y")]
+    inputs = [tensor("x", ["n", 3]), tensor("shape", [2], integer)]
+    path = tmp_path / "model.ingot"
+    ingot.compile(make_model(nodes, inputs, [tensor("filled", None), tensor("y", None)])).save(path)
+    right = (6 + 2**64) // 11  # times 11 is 6, the number of elements, modulo 2**64
+    for shape in ([2**31, 2**31], [2**40, 2**40], [2**62, 4], [11, right], [2**63 - 1, 1]):
+        refused(path, {"x": normal(0, 2, 3), "shape": np.array(shape)}, "too large|cannot reshape")
+    (result,) = run_all_ways(path, [{"x": normal(0, 2, 3), "shape": np.array([3, 2])}])
+    np.testing.assert_array_equal(result["y"], -normal(0, 2, 3).reshape(3, 2))
+
+
+def test_attention_over_a_length_that_only_the_values_tell(tmp_path: Path) -> None:
+    """Kernels with scratch memory run on sizes that `main` reads while it runs."""
+    nodes = [
+        node("Reshape", "x shape", "q"), node("Transpose", "q", "k", perm=[0, 1, 3, 2]), node("MatMul", "q k", "s"),
+        node("Softmax", "s", "p"), node("MatMul", "p q", "o"), node("MatMul", "o w", "y"),
+    ]  # fmt: skip
+    inputs = [tensor("x", ["n"]), tensor("shape", [4], TensorProto.INT64)]
+    model = make_model(nodes, inputs, [tensor("y", None)], {"w": normal(0, 8, 20)})
+    shapes = [(1, 2, 5, 8), (2, 1, 130, 8), (1, 1, 1, 8)]
+    feeds = [{"x": normal(1, int(np.prod(shape))), "shape": np.array(shape)} for shape in shapes]
+    check_model(model, feeds, tmp_path, RELATIVE)

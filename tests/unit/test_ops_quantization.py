@@ -24,7 +24,7 @@ def test_round_trip(tmp_path: Path, zero: Any) -> None:
     """Quantised and back, per tensor, for every integer type."""
     dtype = {"uint8": U8, "int8": I8, "uint16": TensorProto.UINT16, "int16": TensorProto.INT16}[zero.dtype.name]
     nodes = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")]
-    tables = {"s": np.array(0.3, np.float32), "z": np.asarray(zero)}
+    tables: dict[str, Array] = {"s": np.array(0.3, np.float32), "z": np.asarray(zero)}
     model = make_model(nodes, [tensor("x", [3, 50])], [tensor("q", None, dtype), tensor("y", None)], tables)
     check_model(model, [{"x": values(3, 50)}], tmp_path, 1e-6)
 
@@ -34,7 +34,7 @@ def test_per_axis(tmp_path: Path, axis: int) -> None:
     """A scale for every slice along an axis."""
     x = values(4, 5, 6)
     scales = np.linspace(0.1, 0.9, x.shape[axis]).astype(np.float32)
-    tables = {"s": scales, "z": np.arange(x.shape[axis], dtype=np.uint8)}
+    tables: dict[str, Array] = {"s": scales, "z": np.arange(x.shape[axis], dtype=np.uint8)}
     nodes = [node("QuantizeLinear", "x s z", "q", axis=axis), node("DequantizeLinear", "q s z", "y", axis=axis)]
     model = make_model(nodes, [tensor("x", x.shape)], [tensor("q", None, U8), tensor("y", None)], tables)
     check_model(model, [{"x": x}], tmp_path, 1e-6)
@@ -59,5 +59,5 @@ def test_products(tmp_path: Path) -> None:
     ]  # fmt: skip
     inputs = [tensor("a", a.shape, U8), tensor("x", x.shape, U8)]
     outputs = [tensor("p", None, I32), tensor("c", None, I32), tensor("q", None, U8), tensor("d", None, U8)]
-    tables = {"b": b, "w": w, "s": scale, "z": zero, "t": np.array(0.9, np.float32)}
+    tables: dict[str, Array] = {"b": b, "w": w, "s": scale, "z": zero, "t": np.array(0.9, np.float32)}
     check_model(make_model(nodes, inputs, outputs, tables), [{"a": a, "x": x}], tmp_path)

@@ -93,7 +93,10 @@ def test_lengths_states_and_peepholes(tmp_path: Path, op: str) -> None:
     tables["h"] = rng.standard_normal((2, 3, 5)).astype(np.float32)
     operands, outputs = "x w r b lengths h", "y yh"
     if op == "LSTM":
-        tables |= {"c": rng.standard_normal((2, 3, 5)).astype(np.float32), "p": rng.standard_normal((2, 15)).astype(np.float32)}
+        tables |= {
+            "c": rng.standard_normal((2, 3, 5)).astype(np.float32),
+            "p": rng.standard_normal((2, 15)).astype(np.float32),
+        }
         operands, outputs = operands + " c p", outputs + " yc"
     nodes = [node(op, operands, outputs, direction="bidirectional", hidden_size=5)]
     inputs = [tensor("x", x.shape), tensor("lengths", [3], TensorProto.INT32)]

@@ -60,7 +60,10 @@ def test_filters_and_policies(tmp_path: Path, attributes: dict[str, Any]) -> Non
     x = image(1, 2, 12, 9)
     sizes = np.array([5, 4] if "axes" in attributes else [1, 2, 5, 4])
     model = make_model(
-        [node("Resize", "x - - sizes", "y", **attributes)], [tensor("x", x.shape)], [tensor("y", None)], {"sizes": sizes}
+        [node("Resize", "x - - sizes", "y", **attributes)],
+        [tensor("x", x.shape)],
+        [tensor("y", None)],
+        {"sizes": sizes},
     )
     check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
@@ -92,7 +95,9 @@ def test_upsample_and_old_resize(tmp_path: Path) -> None:
     x = image(1, 2, 3, 4)
     for opset, op in ((9, "Upsample"), (10, "Resize")):
         scales = numpy_helper.from_array(np.array([1, 1, 2, 3], np.float32), "scales")
-        graph = helper.make_graph([node(op, "x scales", "y")], "g", [tensor("x", x.shape)], [tensor("y", None)], [scales])
+        graph = helper.make_graph(
+            [node(op, "x scales", "y")], "g", [tensor("x", x.shape)], [tensor("y", None)], [scales]
+        )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=6)
         path = tmp_path / f"{op}.ingot"
         ingot.compile(model).save(path)

@@ -35,7 +35,9 @@ def test_affine_grid(tmp_path: Path, align: int) -> None:
     theta = image(2, 2, 3)
     nodes = [node("AffineGrid", "t n", "y", align_corners=align)]
     model = make_model(nodes, [tensor("t", theta.shape), tensor("n", [4], I64)], [tensor("y", None)])
-    check_model(model, [{"t": theta, "n": np.array(size)} for size in ((2, 3, 4, 5), (2, 1, 1, 7))], tmp_path, floor=1e-5)
+    check_model(
+        model, [{"t": theta, "n": np.array(size)} for size in ((2, 3, 4, 5), (2, 1, 1, 7))], tmp_path, floor=1e-5
+    )
 
 
 @pytest.mark.parametrize("mode", ["avg", "max"])
@@ -44,7 +46,9 @@ def test_roi_align(tmp_path: Path, mode: str) -> None:
     x = image(2, 3, 9, 8)
     tables = {"r": np.array([[0, 0, 4, 5], [2, 3, 9, 9], [-3, -2, 3, 2]], np.float32), "b": np.array([0, 1, 1])}
     nodes = [node("RoiAlign", "x r b", "y", mode=mode, output_height=3, output_width=2, sampling_ratio=2)]
-    check_model(make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables), [{"x": x}], tmp_path, floor=1e-5)
+    check_model(
+        make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables), [{"x": x}], tmp_path, floor=1e-5
+    )
 
 
 @pytest.mark.parametrize("onesided", [0, 1])
@@ -65,4 +69,8 @@ def test_folds(tmp_path: Path) -> None:
     """Overlapping blocks are added into their image."""
     x = image(2, 3 * 4, 12)
     tables = {"n": np.array([5, 4]), "k": np.array([2, 2])}
-    check_model(make_model([node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables), [{"x": x}], tmp_path)
+    check_model(
+        make_model([node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables),
+        [{"x": x}],
+        tmp_path,
+    )

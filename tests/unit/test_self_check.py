@@ -246,3 +246,9 @@ def test_generated_inputs_are_stated() -> None:
     assert x.shape == (2, 6)
     assert list(sizes.values()) == [2]
     assert x[0, 4] == np.float32((z >> 40) / 2.0**23 - 1)
+
+
+def test_verbs_without_arguments_still_parse(capsys: pytest.CaptureFixture[str]) -> None:
+    """The optional file of ``--check`` does not disturb commands without any word."""
+    assert main(["identify"]) == 0
+    assert "native" in capsys.readouterr().out

@@ -22,6 +22,7 @@ _ADVICE = {
     errno.EDQUOT: "free space, or choose another disk",
     errno.EFBIG: "lift the limit of file sizes, or choose another disk",
     errno.EISDIR: "choose the name of a file",
+    errno.ENODEV: "choose the name of a file; a device or a pipe is not replaced",
 }
 
 
@@ -39,6 +40,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
     try:
         if os.path.isdir(target):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if os.path.exists(target) and not os.path.isfile(target):
+            # The rename would take /dev/null away from everybody.
+            raise OSError(errno.ENODEV, "not a regular file")
         folder, name = os.path.split(target)
         descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:64]}.", suffix=".part", dir=folder)
         with os.fdopen(descriptor, "w+b") as file:

@@ -27,17 +27,26 @@ def read_inputs(session: Session, path: str | None) -> dict[str, Any]:
 
 def read_npz(path: str) -> dict[str, Any]:
     """Read all arrays of an ``.npz`` file; pickled objects are refused."""
+    import zipfile
+    import zlib
+
     import numpy as np
 
     try:
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
-        raise UserError("no such inputs file", where=path, do="check the path") from None
-    except (OSError, ValueError, AttributeError, EOFError) as error:
         raise UserError(
-            "not an .npz file", where=path, why=str(error).splitlines()[0], do="write it with numpy.savez"
+            "no such inputs file", where=path, why="expected an .npz file, got nothing there", do="check the path"
         ) from None
+    except TypeError:
+        # What numpy gives for an .npy file is no context manager.
+        raise UserError(
+            "not an .npz file", where=path, why="one array, not an archive of arrays by name", do="write it with numpy.savez"
+        ) from None
+    except (OSError, ValueError, AttributeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError("not an .npz file", where=path, why=why, do="write it with numpy.savez") from None
 
 
 def make_inputs(specs: tuple[TensorSpec, ...]) -> dict[str, Any]:
@@ -51,7 +60,8 @@ def make_inputs(specs: tuple[TensorSpec, ...]) -> dict[str, Any]:
         if len(shape) < len(spec.shape):
             raise UserError(
                 f"input {spec.name!r} has no fixed shape",
-                where=f"input {spec.name!r}: {list(spec.shape)}",
+                where=f"input {spec.name!r}",
+                why=f"expected sizes, got {list(spec.shape)}",
                 do="give the inputs with --inputs F.npz",
             )
         if spec.dtype.startswith("float"):

@@ -72,6 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
     from ingot_build_rules.rules.compile_model import compile_model
     from ingot_build_rules.rules.options import make_options
+    from ingot_build_rules.rules.output_file import check_output
 
     if arguments.to is None and arguments.output is None:
         raise UserError(
@@ -86,6 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
         )
     shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
+    if arguments.output is not None:
+        check_output(arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])])
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with show_progress(os.path.basename(arguments.model), quiet=quiet) as observer:
@@ -144,7 +147,8 @@ def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
     table: dict[str, Value] = {}
     for name, value in pairs:
         if name in table:
-            raise UserError(f"{name!r} is given twice", where=f"option {option}", do="leave one of them out")
+            why = f"expected one value, got {table[name]!r} and {value!r}"
+            raise UserError(f"{name!r} is given twice", where=f"option {option}", why=why, do="leave one of them out")
         table[name] = value
     return table
 

@@ -45,7 +45,8 @@ def _noted_interrupts(interrupts: list[int]) -> Generator[None]:
         interrupts.append(number)
         signal.default_int_handler(number, frame)
 
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as a shell starts what runs in the background
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGINT, note)
@@ -66,7 +67,7 @@ def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001
-        return _interrupted() if interrupts else _fail(error, debug="--debug" in texts)
+        return _interrupted() if interrupts else _fail(error, texts[0], debug="--debug" in texts)
     return code
 
 
@@ -123,17 +124,23 @@ def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
     )
 
 
-def _fail(error: Exception, *, debug: bool) -> int:
+def _fail(error: Exception, verb: str, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     if isinstance(error, IngotError | BundleError | ArtifactError):
         console.print_error(error)
         return error.exit_code
     if isinstance(error, MemoryError):
-        report: IngotError = BuildError("out of memory", do="free memory, or use fewer workers (--workers 1)")
+        report: IngotError = BuildError(
+            "out of memory",
+            where="this machine",
+            why=f"{error}" or "the system refused memory",
+            do="free memory, or use fewer workers (--workers 1)",
+        )
     else:
         report = InternalError(
             "a bug in Ingot stopped the command",
+            where=f"command ingot {verb}",
             why=f"{type(error).__name__}: {error}".splitlines()[0],
             do=f"repeat it with --debug and {console.REPORT_AT}",
         )

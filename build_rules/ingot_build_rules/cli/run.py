@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.rules.output_file import check_output
 
     if arguments.outputs is not None:
-        check_output(arguments.outputs)
+        check_output(arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])])
     started = time.perf_counter()
     session = ingot_runtime.load(
         arguments.bundle,

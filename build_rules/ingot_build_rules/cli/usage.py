@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 
     def _joined(self, arguments: Sequence[str]) -> Iterator[str]:
         """Close every optional file's option off from a word that is not for it."""
-        for word, after in zip(arguments, [*arguments[1:], ""], strict=True):
+        for word, after in zip(arguments, [*arguments[1:], ""], strict=False):
             ending = self._endings.get(word)
             yield word if ending is None or after.endswith(ending) else f"{word}="
 
@@ -55,10 +55,26 @@ class Parser(argparse.ArgumentParser):
         why = matched["reason"] if matched else message
         raise UserError(what, where=f"command {self.prog}", why=why, do=f"see {self.prog} --help")
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        """Refuse a value that is none of an option's choices, with a suggestion (argparse calls this for each value)."""
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        raise UserError(
+            f"wrong value of {'/'.join(action.option_strings) or action.dest}",
+            where=f"command {self.prog}",
+            why=f"expected one of {', '.join(choices)}, got {value!r}",
+            do=f"did you mean {close[0]!r}?" if close else f"see {self.prog} --help",
+        )
+
     def _unexpected(self, text: str) -> UserError:
         if not text.startswith("-"):
             return UserError(
-                f"unexpected argument {text!r}", where=f"command {self.prog}", do=f"see {self.prog} --help"
+                f"unexpected argument {text!r}",
+                where=f"command {self.prog}",
+                why="every argument that it takes is given already",
+                do=f"see {self.prog} --help",
             )
         option = text.split("=", 1)[0]
         known = [name for action in self._actions for name in action.option_strings]

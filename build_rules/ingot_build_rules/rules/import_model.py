@@ -15,6 +15,8 @@ from ingot_build_rules.rules.model_source import ModelSource, OpenedModel
 from ingot_compiler.frontend import import_model as frontend
 from ingot_compiler.frontend.external_data import read_external_file
 from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.tensor_data import ExternalReader
+from ingot_compiler.ir.errors import IngotError, ModelError
 from ingot_compiler.ir.graph import Names
 
 
@@ -39,14 +41,30 @@ class Imported:
 
 def _compute(_: Context, inputs: ImportInputs) -> Imported:
     opened = inputs.opened
-    model, names = frontend.import_model(
-        opened.content,
-        functools.partial(read_external_file, Path(opened.folder)),
-        inputs.store.write,
-        dict(inputs.shapes),
-        inputs.place,
-    )
+    try:
+        model, names = frontend.import_model(
+            opened.content, _external_reader(opened.folder), inputs.store.write, dict(inputs.shapes), inputs.place
+        )
+    except IngotError as error:
+        if error.where != "model file":
+            raise
+        # The frontend sees bytes; the user gave them a name.
+        raise type(error)(error.what, f"model file {opened.name!r}", error.why, error.do) from error
     return Imported(model, names)
+
+
+def _external_reader(folder: str | None) -> ExternalReader:
+    return _refuse_external if folder is None else functools.partial(read_external_file, Path(folder))
+
+
+def _refuse_external(location: str, _offset_bytes: int, _size_bytes: int | None) -> memoryview:
+    """There is no folder that the location could be relative to; the current one would be a guess."""
+    raise ModelError(
+        "external data of a model that has no folder",
+        where=f"location {location!r}",
+        why="the model was given as bytes or as a message; expected a path, which its external data lies beside",
+        do="give the path of the .onnx file, or a model with its weights inside",
+    )
 
 
 IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute)

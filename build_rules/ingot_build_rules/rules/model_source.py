@@ -38,11 +38,11 @@ class ModelSource:
 
 @dataclass(frozen=True, slots=True)
 class OpenedModel:
-    """A model's bytes, and the folder that its external data is relative to ("" when there is none)."""
+    """A model's bytes, and the folder that its external data is relative to (None: it came as bytes)."""
 
     source: ModelSource
     content: bytes
-    folder: str
+    folder: str | None
     name: str
 
 
@@ -53,7 +53,8 @@ def open_model(model: Model) -> OpenedModel:
         UserError: no such file, or not readable.
         BuildError: the disk failed.
     """
-    folder, name = "", "model"
+    folder: str | None = None
+    name = "model"
     if isinstance(model, bytes):
         content = model
     elif isinstance(model, str | os.PathLike):
@@ -81,10 +82,16 @@ def _read_file(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        raise UserError("no such model file", where=path, do="check the path") from None
+        raise UserError(
+            "no such model file", where=path, why="expected an .onnx file, got nothing there", do="check the path"
+        ) from None
     except IsADirectoryError:
-        raise UserError("the model is a folder", where=path, do="name the .onnx file in it") from None
+        raise UserError(
+            "the model is a folder", where=path, why="expected an .onnx file", do="name the .onnx file in it"
+        ) from None
     except PermissionError:
-        raise UserError("the model file is not readable", where=path, why="permission denied") from None
+        raise UserError(
+            "the model file is not readable", where=path, why="permission denied", do="give yourself read permission"
+        ) from None
     except OSError as error:
-        raise BuildError("the model file cannot be read", where=path, why=error.strerror or str(error)) from error
+        raise BuildError("the model file cannot be read", where=path, why=error.strerror or str(error), do="check the disk") from error

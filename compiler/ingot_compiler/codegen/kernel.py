@@ -17,8 +17,9 @@ from ingot_compiler.codegen.emit_statement import emit_statements
 from ingot_compiler.codegen.kernels.attention import emit_attention
 from ingot_compiler.codegen.kernels.contraction import emit_contraction
 from ingot_compiler.codegen.kernels.depthwise import emit_depthwise
+from ingot_compiler.codegen.kernels.transpose import emit_transpose
 from ingot_compiler.codegen.writer import Operand, Writer, constant
-from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, LoopProgram
+from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, LoopProgram, Transpose
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.targets.target import Target
 
@@ -30,6 +31,7 @@ SPECIAL: Mapping[type, Callable[[Context, Any], None]] = {
     Attention: emit_attention,
     Contraction: emit_contraction,
     Depthwise: emit_depthwise,
+    Transpose: emit_transpose,
 }
 
 _SYMBOL_DIGITS = 24

@@ -23,7 +23,7 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.errors import IngotError, InternalError, ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.types import TensorType
@@ -126,6 +126,12 @@ def _checked(context: OpContext) -> Sequence[int]:
         raise ModelError(
             "a node's operands or attributes contradict its op", where, why, "correct the model, or --shape"
         ) from None
+    except (IngotError, Unsupported, _Incomplete):
+        raise
+    except Exception as error:
+        why = f"{type(error).__name__} in the translation of {context.op}: {error}"
+        do = "report it with the model, or change this node"
+        raise InternalError("a bug in Ingot stopped the translation of a node", where, why, do) from error
 
 
 def _finding(context: OpContext, reason: str) -> Finding:

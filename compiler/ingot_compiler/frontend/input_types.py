@@ -67,7 +67,8 @@ def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
     for name in sorted(set(shapes) - set(names)):
         close = suggest(name, names)
         do = f"did you mean {close!r}?" if close else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
-        raise UserError(f"the model has no input {name!r}", f"--shape {name}", "", do)
+        why = f"expected one of {', '.join(map(repr, names)) or 'none: the model has no inputs'}"
+        raise UserError(f"the model has no input {name!r}", f"--shape {name}", why, do)
 
 
 def _dims(value: ValueInfoProto) -> Sequence[TensorShapeProto.Dimension]:
@@ -90,8 +91,9 @@ def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, 
         for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
             fixed = _fixed(dim) if not dim.dim_param else None
             expected = sizes.setdefault(_user_name(value, axis), size) if fixed is None else fixed
-            if size < 0 or expected not in (None, size):
-                why = f"expected {'a size >= 0' if size < 0 else expected} for dimension {axis}, got {size}"
+            if not 0 <= size <= SIZE_MAX or expected not in (None, size):
+                wanted = expected if 0 <= size <= SIZE_MAX else f"a size from 0 to {SIZE_MAX}"
+                why = f"expected {wanted} for dimension {axis}, got {size}"
                 raise UserError("a shape contradicts the model", where, why, _DO)
     return sizes
 
@@ -122,4 +124,5 @@ def _shape(value: ValueInfoProto, given: tuple[int, ...] | None, symbols: dict[s
 
 
 RANK_MAX = 16
+SIZE_MAX = 1 << 46  # as many bytes are the bundle format's limit of a workspace
 _DO = "give the sizes that the model allows (see `ingot inspect`)"

@@ -36,6 +36,7 @@ from ingot_compiler.lowering.loops import (
     Reduce,
     Statement,
     Store,
+    Transpose,
     Value,
 )  # fmt: skip
 
@@ -95,6 +96,8 @@ class _Machine:
                     self._depthwise(statement, symbols, names)
                 case Attention():
                     self._attention(statement, symbols, names)
+                case Transpose():
+                    self._transpose(statement, symbols, names)
 
     # ---- values -----------------------------------------------------------------------------------------------------
 
@@ -183,6 +186,14 @@ class _Machine:
                 inside = {**symbols, s.x: x, s.channel: channel}
                 total = self._sum(s.taps, inside, (s.a, s.a_index), (s.w, s.w_index))
                 self.run(s.epilogue, inside, {**names, s.accumulator: round_to(total, s.dtype)})
+
+    def _transpose(self, s: Transpose, symbols: Mapping[str, int], names: Mapping[str, Number]) -> None:
+        start, first = evaluate(s.row_start, symbols), evaluate(s.column_start, symbols)
+        for row in range(start, min(start + s.row_block, evaluate(s.rows, symbols))):
+            for column in range(first, min(first + s.column_block, evaluate(s.columns, symbols))):
+                inside = {**symbols, s.row: row, s.column: column}
+                read = {name: self._load(buffer, evaluate(index, inside)) for name, buffer, index in s.values}
+                self.run(s.epilogue, inside, {**names, **read})
 
     # ---- attention --------------------------------------------------------------------------------------------------
 

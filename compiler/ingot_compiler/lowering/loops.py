@@ -244,7 +244,29 @@ class Attention:
     epilogue: tuple[Statement, ...]
 
 
-Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | Attention
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """A block of elements some of whose operands are contiguous along the row while the results are along the column.
+
+    For every row in ``[row_start, min(row_start + row_block, rows))`` and column in
+    ``[column_start, min(column_start + column_block, columns))``: ``epilogue`` with both symbols in scope and, for each
+    (name, buffer, index) of ``values``, a ``Local`` that is the element ``index``, whose factor for the row is 1. The column
+    is the vector variable. The results must not lie in the buffers that are read.
+    """
+
+    row: str
+    rows: Dim
+    row_start: Dim
+    row_block: int
+    column: str
+    columns: Dim
+    column_start: Dim
+    column_block: int
+    values: tuple[tuple[str, int, Dim], ...]
+    epilogue: tuple[Statement, ...]
+
+
+Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | Attention | Transpose
 
 # ---- programs -------------------------------------------------------------------------------------------------------
 

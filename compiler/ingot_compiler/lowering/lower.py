@@ -3,12 +3,22 @@
 In: a ``Group`` and the target. Out: its ``LoopProgram`` (stage 7). Not done here: machine code.
 """
 
+from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kinds import KINDS
+from ingot_compiler.lowering.kinds.program import bound_names, used_symbols
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.targets.target import Target
 
 
 def lower(group: Group, target: Target) -> LoopProgram:
-    """Apply the lowering of the group's kind."""
-    return KINDS[group.kind](group, target)
+    """Apply the lowering of the group's kind.
+
+    Raises:
+        InternalError: a loop has the name of a size; one would be taken for the other, with a wrong answer.
+    """
+    program = KINDS[group.kind](group, target)
+    sizes = set(used_symbols((group.nodes, group.types, group.operands, group.results)))
+    if both := sizes & {program.index, *bound_names(program.body)}:
+        raise InternalError(f"{sorted(both)} are sizes and loop variables of one kernel", why=f"kind {group.kind}")
+    return program

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ingot_compiler.ir.dims import Atom, Call, Dim, Symbol, symbols_of, terms_of
-from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
+from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     FusedGraph,
@@ -25,13 +25,18 @@ from ingot_compiler.lowering.fused import (
     all_steps,
     symbols_set,
 )
+from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.plan_memory import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_runtime.format.dtypes import DTYPE_CODES
+from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import CODES, Instruction, Program, operand_kinds
 
 Operands = tuple[int | tuple[int, ...], ...]
+TOO_LARGE = "these sizes are too large"
+_SIZE_MAX = SIZE_BYTES_MAX  # of one dimension
+_NUMBER_MAX = 1 << 58  # of every product: a sum of some of them stays in 64 bits
 
 
 class _Assembler:
@@ -74,14 +79,43 @@ class _Assembler:
     def _sum(self, dim: Dim) -> int:
         total: int | None = None
         for monomial, factor in terms_of(dim):
-            current = None if factor == 1 and monomial else self.dim(factor)
-            for atom in monomial:
-                register = self._atom(atom)
-                current = register if current is None else self.binary("mul", current, register)
-            assert current is not None
+            current = self._term(monomial, factor)
             total = current if total is None else self.binary("add", total, current)
         assert total is not None
         return total
+
+    def _term(self, monomial: Monomial, factor: int) -> int:
+        """``factor * monomial``, refused where it could wrap."""
+        if not monomial:
+            return self.dim(factor)
+        if factor == 1:
+            current = self._atom(monomial[0])
+            for position, atom in enumerate(monomial[1:], 1):
+                register = self._atom(atom)
+                room = self.binary("floordiv", self.dim(_NUMBER_MAX), self._magnitude(register, (atom,), self.dim(1)))
+                self._limit(current, monomial[:position], room)
+                current = self.binary("mul", current, register)
+            return current
+        current = self.dim(from_terms({monomial: 1}))
+        if abs(factor) * _SIZE_MAX > _NUMBER_MAX or len(monomial) > 1 or isinstance(monomial[0], Call):
+            self._limit(current, monomial, self.dim(_NUMBER_MAX // abs(factor)))
+        return self.binary("mul", self.dim(factor), current)
+
+    def _magnitude(self, register: int, monomial: Monomial, least: int) -> int:
+        """The larger of a register's absolute value and ``least``."""
+        if possibly_negative([from_terms({monomial: 1})]):
+            register = self.binary("max", register, self.binary("sub", self.dim(0), register))
+        return self.binary("max", register, least)
+
+    def _limit(self, register: int, monomial: Monomial, room: int) -> None:
+        if possibly_negative([from_terms({monomial: 1})]):
+            register = self._magnitude(register, monomial, self.dim(0))
+        self.require(self.binary("le", register, room), TOO_LARGE)
+
+    def bind(self, symbol: str, register: int) -> None:
+        """Give a symbol its value, at least 0 already."""
+        self.require(self.binary("le", register, self.dim(_SIZE_MAX)), TOO_LARGE)
+        self.symbols[symbol] = register
 
     def _atom(self, atom: Atom) -> int:
         if isinstance(atom, Symbol):
@@ -195,7 +229,10 @@ class _StepEmitter:
         copies = [self.out.binary("add", value, self.out.dim(0)) for value in values] if len(values) > 1 else values
         for name, value in zip(step.symbols, copies, strict=True):
             zero = self.out.dim(0)
-            self.out.emit("add", self.out.changing(name), value, zero)
+            register = self.out.changing(name)
+            self.out.emit("add", register, value, zero)
+            if not isinstance(step.values[step.symbols.index(name)], int):
+                self.out.bind(name, register)
 
     def grow(self, buffer: int, size_bytes: Dim) -> None:
         """A new block; inside a loop only when the one of an earlier iteration is too small."""
@@ -336,7 +373,7 @@ def _bind_inputs(out: _Assembler, fused: FusedGraph) -> None:
             out.emit("input_dim", register, index, axis)
             name = _only_symbol(dim)
             if name is not None and name not in out.symbols:
-                out.symbols[name] = register
+                out.bind(name, register)
             else:
                 checks.append((register, dim, f"input {index}, axis {axis}: expected {dim}"))
     for register, dim, message in checks:
@@ -359,7 +396,14 @@ def _sizes(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], 
         _place(out, placement, offsets, ends)
     total = _largest(out, [ends[placement.buffer] for placement in early])
     out.emit("workspace_bytes", 0, total)
-    scratch = [out.dim(program.scratch_bytes) for program in programs if program.scratch_bytes != 0]
+    needed = [program.scratch_bytes for program in programs if program.scratch_bytes != 0]
+    if not all(_is_known(out, size) for size in needed):
+        raise UnsupportedError(
+            "attention over a number of keys that the model computes",
+            why="its scratch memory is needed before that number is known",
+            do="give the number of keys by the shape of an input",
+        )
+    scratch = [out.dim(size) for size in needed]
     out.emit("scratch_bytes", _rounded(out, _largest(out, scratch)))
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):
@@ -375,7 +419,9 @@ def _place(out: _Assembler, placement: Placement, offsets: dict[int, int], ends:
         ends[buffer] = out.dim(-(-(placement.offset_bytes + placement.size_bytes) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES)
         return
     offsets[buffer] = _largest(out, [ends[other] for other in placement.after])
-    ends[buffer] = _rounded(out, out.binary("add", offsets[buffer], out.dim(placement.size_bytes)))
+    size = out.dim(placement.size_bytes)
+    out.require(out.binary("le", size, out.dim(SIZE_BYTES_MAX)), TOO_LARGE)
+    ends[buffer] = _rounded(out, out.binary("add", offsets[buffer], size))
 
 
 def _largest(out: _Assembler, registers: list[int]) -> int:
@@ -444,6 +490,7 @@ def _read_symbol(out: _Assembler, step: SymbolRead) -> None:
     if step.is_size:
         what = f"a size that the model computes is negative ({step.symbol})"
         out.require(out.binary("le", out.dim(0), register), what)
+        out.bind(step.symbol, register)
 
 
 def _is_bound(out: _Assembler, step: Requirement) -> bool:

@@ -27,6 +27,7 @@ from ingot_compiler.lowering.loops import (
     Reduce,
     Statement,
     Store,
+    Transpose,
     Value,
 )
 
@@ -77,6 +78,8 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield from _depthwise(statement)
         case Attention():
             yield from _attention(statement)
+        case Transpose():
+            yield from _transpose(statement)
 
 
 def _reduce(statement: Reduce) -> Iterator[str]:
@@ -131,6 +134,17 @@ def _attention(s: Attention) -> Iterator[str]:
     yield f"  scale={s.scale!r} mask={mask}"
     yield "  " + _fields(causal=s.causal, causal_offset=s.causal_offset, nan_to_zero=s.nan_to_zero)
     yield from _block(f"  {s.accumulator}: f32 ->", s.epilogue)
+
+
+def _transpose(s: Transpose) -> Iterator[str]:
+    yield "transpose"
+    yield "  " + _fields(row=s.row, rows=s.rows, row_start=s.row_start, row_block=s.row_block)
+    yield "  " + _fields(
+        column=s.column, columns=s.columns, column_start=s.column_start, column_block=s.column_block
+    )
+    for name, buffer, index in s.values:
+        yield f"  {name}=b{buffer}[{format_dim(index)}]"
+    yield from _block("  ->", s.epilogue)
 
 
 def print_value(value: Value) -> str:

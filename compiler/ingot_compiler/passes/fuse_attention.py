@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.dims import Dim, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, attribute_ints
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.passes.match import is_number, orders, without_factor
@@ -52,6 +52,9 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
         return None
     if not _shapes_agree(state, node, scores):
         state.refuse(node, "q, k and v do not have the same 1 or 2 leading axes")
+        return None
+    if not _sizes_known(state, node, scores):
+        state.refuse(node, "the size of a head or the number of keys is only known while the model runs")
         return None
     region = state.interior(node, (scores.left, scores.right, values, *scores.mask))
     if region is None:
@@ -106,6 +109,13 @@ def _shapes_agree(state: Rewriter, node: Node, scores: _Scores) -> bool:
     batch = left[:-2]
     ranks = len(left) in (3, 4) and len(left) == len(right) == len(values)
     return ranks and right[:-2] == batch == values[:-2] and right[-2] == left[-1] and right[-1] == values[-2]
+
+
+def _sizes_known(state: Rewriter, node: Node, scores: _Scores) -> bool:
+    """Check for a kernel whose registers hold a head and whose scratch holds all keys before the first of them is there."""
+    depth, keys, width = state.shape_of(scores.left)[-1], *state.shape_of(node.operands[1])[-2:]
+    given = {name for value in state.inputs for dim in state.shape_of(value) for name in symbols_of(dim)}
+    return isinstance(depth, int) and isinstance(width, int) and set(symbols_of(keys)) <= given
 
 
 def _emit(state: Rewriter, node: Node, scores: _Scores, nan_to_zero: bool, region: Interior) -> int:

@@ -27,10 +27,11 @@ from ingot_compiler.lowering.loops import (
     Reduce,
     Statement,
     Store,
+    Transpose,
     Value,
 )  # fmt: skip
 
-_DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
+DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
 _MEMORY_INSTRUCTIONS = 2
 _HEAVY_INSTRUCTIONS = 30
 _LIGHT = frozenset(("abs", "add", "cast", "div", "max", "min", "mul", "neg", "relu", "select", "sub"))
@@ -57,8 +58,8 @@ class Results:
 
 def emit_epilogue(context: Context, results: Results, sums: Sequence[Operand]) -> None:
     """Run the statements for the accumulators `sums`: ``vectors`` of the first row, then of the next."""
-    weight = sum(map(_statement_weight, results.statements))
-    if results.valid is None and weight * len(sums) <= _DIRECT_INSTRUCTIONS_MAX:
+    weight = sum(map(statement_weight, results.statements))
+    if results.valid is None and weight * len(sums) <= DIRECT_INSTRUCTIONS_MAX:
         for row in range(results.rows):
             at = context.writer.add(results.first_row, constant(row, "i64"))
             _emit_row(context, results, at, sums[row * results.vectors : (row + 1) * results.vectors])
@@ -97,7 +98,7 @@ def _emit_row(context: Context, results: Results, row: Operand, values: Sequence
                 emit_statements(context, results.statements)
 
 
-def _statement_weight(statement: Statement) -> int:
+def statement_weight(statement: Statement) -> int:
     """About how many instructions a statement takes."""
     match statement:
         case Let() | LetIndex():
@@ -105,9 +106,9 @@ def _statement_weight(statement: Statement) -> int:
         case Store():
             return _MEMORY_INSTRUCTIONS + _value_weight(statement.value)
         case If():
-            return _HEAVY_INSTRUCTIONS + sum(map(_statement_weight, statement.body))
-        case For() | Reduce() | Contraction() | Depthwise() | Attention():
-            return _DIRECT_INSTRUCTIONS_MAX
+            return _HEAVY_INSTRUCTIONS + sum(map(statement_weight, statement.body))
+        case For() | Reduce() | Contraction() | Depthwise() | Attention() | Transpose():
+            return DIRECT_INSTRUCTIONS_MAX
 
 
 def _value_weight(value: Value) -> int:

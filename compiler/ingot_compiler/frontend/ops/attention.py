@@ -61,7 +61,7 @@ def _is_plain(context: OpContext) -> bool:
         and len({context.dtype_of(value) for value in values}) == 1
         and len({context.rank_of(value) for value in values}) == 1
         and context.rank_of(q) in (3, 4)
-        and isinstance(context.shape_of(q)[-1], int)
+        and all(isinstance(context.shape_of(value)[-1], int) for value in values)
         and (mask is None or (not causal and context.dtype_of(mask) in ("bool", context.dtype_of(q))))
     )
 

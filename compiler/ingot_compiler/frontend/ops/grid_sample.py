@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, slice_axis, transpose
+from ingot_compiler.frontend.compose import binary_scalar, cast, less_scalar, reshape, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import (
@@ -103,7 +103,12 @@ def _where(context: OpContext, grid: int, axis: int, size: Dim, mode: str, paddi
     if padding == "reflection":
         return _reflected(context, position, size, align=align)
     if padding == "border":
-        return clamp(context, position, context.scalar("f32", 0), binary_scalar(context, "sub", length, 1.0))
+        # As ONNX says: what is within the border, half a pixel around the centres, stays.
+        edge = 0.0 if align else 0.5
+        high = binary_scalar(context, "sub", length, 1.0 - edge)
+        outside = context.add("logical_or", less_scalar(context, position, -edge), context.add("less", high, position))
+        inside = clamp(context, position, context.scalar("f32", 0), binary_scalar(context, "sub", length, 1.0))
+        return context.add("select", outside, inside, position)
     # Far places and NaN are outside as well, and fit an index.
     limit = binary_scalar(context, "add", length, 8.0)
     kept = clamp(context, position, context.scalar("f32", -8.0), limit)

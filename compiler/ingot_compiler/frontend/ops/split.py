@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import slice_axis
+from ingot_compiler.frontend.compose import reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
@@ -23,6 +23,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     total = _sum(sizes)
     if isinstance(total, int) and isinstance(context.shape_of(x)[axis], int) and total != context.shape_of(x)[axis]:
         raise OpTypeError(f"sizes that add up to {context.shape_of(x)[axis]}", str(list(sizes)))
+    # Sizes that only a run can compare: the reshape checks them, so that no part lies outside of x.
+    shape = list(context.shape_of(x))
+    shape[axis] = total
+    x = reshape(context, x, shape)
     results: list[int] = []
     start: Dim = 0
     for size in sizes:

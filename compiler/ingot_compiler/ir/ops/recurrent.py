@@ -31,16 +31,16 @@ CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1
 
 _ACTIVATIONS: Mapping[str, Callable[[Array, float, float], Array]] = {
     "Affine": lambda x, alpha, beta: alpha * x + beta,
-    "Elu": lambda x, alpha, _: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
+    "Elu": lambda x, alpha, _beta: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
     "HardSigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
-    "LeakyRelu": lambda x, alpha, _: np.where(x < 0, alpha * x, x),
-    "Relu": lambda x, *_: np.maximum(x, 0),
+    "LeakyRelu": lambda x, alpha, _beta: np.where(x < 0, alpha * x, x),
+    "Relu": lambda x, _alpha, _beta: np.maximum(x, 0),
     "ScaledTanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
-    "Sigmoid": lambda x, *_: sigmoid(x),
-    "Softplus": lambda x, *_: np.logaddexp(x, 0),
-    "Softsign": lambda x, *_: x / (1 + np.abs(x)),
-    "Tanh": lambda x, *_: np.asarray(np.tanh(x)),
-    "ThresholdedRelu": lambda x, alpha, _: np.where(x > alpha, x, 0),
+    "Sigmoid": lambda x, _alpha, _beta: sigmoid(x),
+    "Softplus": lambda x, _alpha, _beta: np.logaddexp(x, 0),
+    "Softsign": lambda x, _alpha, _beta: x / (1 + np.abs(x)),
+    "Tanh": lambda x, _alpha, _beta: np.asarray(np.tanh(x)),
+    "ThresholdedRelu": lambda x, alpha, _beta: np.where(x > alpha, x, 0),
 }
 ACTIVATIONS = tuple(sorted(_ACTIVATIONS))
 
@@ -118,7 +118,7 @@ def _step(given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array
         return act[0](clip(x + share)), c
     if attributes["cell"] == "lstm":
         i, o, f, g = np.split(x + share, 4)
-        p = given.get("peepholes", np.zeros(3 * size))
+        p: Array = given["peepholes"] if "peepholes" in given else np.zeros(3 * size)
         i, f = act[0](clip(i + p[:size] * c)), act[0](clip(f + p[2 * size :] * c))
         f = 1 - i if attributes["input_forget"] else f
         cell = f * c + i * act[1](clip(g))
@@ -137,7 +137,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     c = given["c"].copy() if "c" in given else np.zeros(h.shape)
     directions, batch, hidden = h.shape
     y = np.zeros((len(x), directions, batch, hidden))
-    lengths = given.get("lengths", np.full(batch, len(x)))
+    lengths: list[int] = given["lengths"].tolist() if "lengths" in given else [len(x)] * batch
     reverse = attributes["reverse"]
     assert isinstance(reverse, tuple)
     for d in range(directions):
@@ -146,7 +146,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         }
         columns = slice(d * x.shape[2] // directions, (d + 1) * x.shape[2] // directions)
         for b in range(batch):
-            steps = range(min(max(int(lengths[b]), 0), len(x)))
+            steps = range(min(max(lengths[b], 0), len(x)))
             for t in reversed(steps) if reverse[d] else steps:
                 h[d, b], c[d, b] = _step(own, attributes, x[t, b, columns], h[d, b], c[d, b])
                 y[t, d, b] = h[d, b]

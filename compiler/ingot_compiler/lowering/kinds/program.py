@@ -11,7 +11,7 @@ from typing import cast
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, substitute, symbols_of
 from ingot_compiler.lowering.elements import GroupBuffers
-from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Reduce, Statement
+from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Reduce, Statement, Transpose
 
 INDEX = "p"
 UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: some microseconds
@@ -22,8 +22,8 @@ def finish_program(
     buffers: GroupBuffers, body: Sequence[Statement], extent: Dim, grain: int, scratch_bytes: Dim = 0
 ) -> LoopProgram:
     """Build the program; every symbol that no loop binds becomes a scalar argument."""
-    free = set(symbols_of(extent)) | set(symbols_of(scratch_bytes)) | set(_symbols(tuple(body)))
-    scalars = tuple(sorted(free - _bound(tuple(body)) - {INDEX}))
+    free = set(symbols_of(extent)) | set(symbols_of(scratch_bytes)) | set(used_symbols(tuple(body)))
+    scalars = tuple(sorted(free - bound_names(tuple(body)) - {INDEX}))
     return LoopProgram(tuple(buffers.buffers), scalars, INDEX, extent, grain, tuple(body), scratch_bytes)
 
 
@@ -51,19 +51,23 @@ def _walk(item: object) -> Iterator[object]:
             yield from _walk(getattr(item, field.name))
 
 
-def _symbols(body: tuple[Statement, ...]) -> Iterator[str]:
-    for item in _walk(body):
+def used_symbols(items: object) -> Iterator[str]:
+    """The symbols in all sizes and indices inside nested tuples and dataclasses."""
+    for item in _walk(items):
         if isinstance(item, Sum):
             yield from symbols_of(item)
 
 
-def _bound(body: tuple[Statement, ...]) -> set[str]:
+def bound_names(body: tuple[Statement, ...]) -> set[str]:
+    """The names that loops and ``let`` of the body give a value."""
     names: set[str] = set()
     for item in _walk(body):
         if isinstance(item, (For, Reduce)):
             names.add(item.variable)
         elif isinstance(item, LetIndex):
             names.add(item.name)
+        elif isinstance(item, Transpose):
+            names |= {item.row, item.column}
         elif is_dataclass(item) and hasattr(item, "accumulator"):
             names |= {name for field in fields(item) if isinstance(name := getattr(item, field.name), str)}
             names |= {tap for tap, _ in getattr(item, "taps", ())}

@@ -62,7 +62,7 @@ def lower_reduce(group: Group, target: Target) -> LoopProgram:
     order = _operand_order(group)
     lane_axis = _lane_axis(group, kept)
     outer = tuple(axis for axis in kept if axis != lane_axis)
-    variables = {axis: f"r{axis}" for axis in reduced}
+    variables = {axis: f"axis{axis}" for axis in reduced}
     runs = [Run(outer, symbol("p")), *(Run((axis,), symbol(variables[axis])) for axis in reduced)]
     if lane_axis is not None:
         runs.append(Run((lane_axis,), symbol("j")))

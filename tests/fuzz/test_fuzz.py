@@ -1,0 +1,91 @@
+"""Random graphs give the same by ``onnx.reference``, interpreter, native code and vm; the fuzzer itself works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import helper
+from tests.fuzz.generate import generate
+from tests.fuzz.program import Program, to_model
+from tests.fuzz.reference import UndefinedError, Value, run_node
+from tests.fuzz.rules import difference
+
+import ingot
+import ingot_runtime
+
+RUN = Path(__file__).parent / "run.py"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command: it forks, which this process, with its threads, must not."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def test_sixty_graphs() -> None:
+    """No difference beyond the rules, no error and no crash over the first sixty seeds."""
+    done = run("--count", "60")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_two_thousand_graphs() -> None:
+    """The same over two thousand other seeds."""
+    done = run("--count", "2000", "--seed", "100000")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_seed_is_a_program() -> None:
+    """A seed gives the same model every time, another seed another one."""
+    contents = {to_model([generate(seed)]).SerializeToString() for seed in (1, 1, 2, 2, 3)}
+    assert len(contents) == 3
+
+
+def test_bounds_follow_the_numbers() -> None:
+    """Movement is exact, a sum may be off by roundings, a difference of near numbers by as much as they were."""
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    assert run_node(helper.make_node("Transpose", ["x"], ["y"]), [Value(x)])[0].bound is None
+    off = Value(x, np.full(3, 1e-4))
+    result = run_node(helper.make_node("Sub", ["x", "z"], ["y"]), [off, Value(x)])[0]
+    assert result.bound is not None
+    assert (result.bound > 4e-5).all()
+    assert difference(result.array + np.float32(1e-4), result) == ""
+    assert "differ" in difference(result.array + np.float32(1e-1), result)
+
+
+def test_undefined_numbers_are_left_out() -> None:
+    """Integer division by zero and a cast of what does not fit have no right answer."""
+    zero, one = Value(np.zeros(1, np.int32)), Value(np.ones(1, np.int32))
+    with pytest.raises(UndefinedError):
+        run_node(helper.make_node("Div", ["x", "z"], ["y"]), [one, zero])
+    with pytest.raises(UndefinedError):
+        run_node(helper.make_node("Cast", ["x"], ["y"], to=3), [Value(np.array([1e9], np.float32))])
+
+
+def test_dead_parts_are_left_out() -> None:
+    """What no output needs is not in a model."""
+    program = Program(
+        inputs={"a": np.zeros(1, np.float32), "b": np.zeros(1, np.float32)}, shapes={"a": (1,), "b": (1,)},
+        nodes=[helper.make_node("Neg", ["a"], ["c"]), helper.make_node("Neg", ["b"], ["d"])],
+        outputs={"c": np.dtype(np.float32)},
+    ).without_dead_parts()  # fmt: skip
+    assert (list(program.inputs), len(program.nodes)) == (["a"], 1)
+
+
+def test_split_checks_sizes_at_run_time() -> None:
+    """Parts that do not add up to a symbolic size are refused when it is known: found by fuzzing, read beyond the input."""
+    program = Program(
+        inputs={"x": np.zeros((7, 5), np.float32)}, shapes={"x": (7, "n")}, constants={"sizes": np.array([0, 5])},
+        nodes=[helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=1)], outputs={"b": np.dtype(np.float32)},
+    )  # fmt: skip
+    session = ingot_runtime.load(ingot.compile(to_model([program])).to_bytes())
+    assert session.run({"x": np.ones((7, 5), np.float32)})["b"].shape == (7, 5)
+    with pytest.raises(ingot_runtime.BundleError):
+        session.run({"x": np.ones((7, 2), np.float32)})
