@@ -126,7 +126,7 @@ def _checked(context: OpContext) -> Sequence[int]:
         raise ModelError(
             "a node's operands or attributes contradict its op", where, why, "correct the model, or --shape"
         ) from None
-    except (IngotError, Unsupported):
+    except (IngotError, Unsupported, _Incomplete):
         raise
     except Exception as error:
         why = f"{type(error).__name__} in the translation of {context.op}: {error}"

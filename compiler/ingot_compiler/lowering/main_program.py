@@ -233,7 +233,10 @@ class _StepEmitter:
         copies = [self.out.binary("add", value, self.out.dim(0)) for value in values] if len(values) > 1 else values
         for name, value in zip(step.symbols, copies, strict=True):
             zero = self.out.dim(0)
-            self.out.emit("add", self.out.changing(name), value, zero)
+            register = self.out.changing(name)
+            self.out.emit("add", register, value, zero)
+            if not isinstance(step.values[step.symbols.index(name)], int):
+                self.out.bind(name, register)
 
     def grow(self, buffer: int, size_bytes: Dim) -> None:
         """A new block; inside a loop only when the one of an earlier iteration is too small."""
