@@ -36,7 +36,9 @@ class Case:
         if self.case.model is not None:
             return self.case.model
         with open(os.path.join(str(self.case.model_dir), "model.onnx"), "rb") as file:
-            return ModelProto.FromString(file.read())
+            model = ModelProto()
+            model.ParseFromString(file.read())
+            return model
 
     def data_sets(self) -> Sequence[tuple[Sequence[Any], Sequence[Any]]]:
         """(inputs, expected outputs) pairs as numpy arrays; what is no tensor stays as it is."""

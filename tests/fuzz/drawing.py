@@ -18,7 +18,7 @@ from tests.fuzz.rules import FACTOR
 
 ELEMENTS_MAX = 2048
 RANK_MAX = 6
-_RELATIVE_MAX = {2: 0.05, 4: 2e-3, 8: 1e-6}  # of the largest magnitude, by element size in bytes
+_RELATIVE_MAX = {2: 0.05, 4: 2e-3, 8: 1e-4}  # of the largest magnitude, by element size in bytes
 Choice = TypeVar("Choice")
 
 

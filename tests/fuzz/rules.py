@@ -8,6 +8,7 @@ In: results, values with bounds. Out: the first difference as text. Not done her
 3. *Zeros.* -0 equals 0.
 4. *Overflow by rounding.* Where rounding decides whether a number is finite, any value is right.
 5. *Subnormal numbers* may be off by 32 units of the smallest one (in rule 1's bound).
+6. *f64 by f32.* The reference computes Erf, Gelu and HardSwish of f64 with constants or results of f32 (in rule 1's bound).
 Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
 """
 

@@ -177,7 +177,7 @@ def axis_of(d: Drawing, x: str) -> int:
 
 def transpose(d: Drawing) -> None:
     """Any permutation."""
-    x = d.pick()
+    x = d.pick(lambda array: array.ndim > 0)
     d.add("Transpose", x, perm=[int(axis) for axis in d.random.permutation(d.array(x).ndim)])
 
 
@@ -517,8 +517,8 @@ def pool(d: Drawing) -> None:
         d.add(op, x)
         return
     more: dict[str, Any] = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
-    pads = [d.integer(0, 1) for _ in range(rank if op == "MaxPool" else 2 * rank)]
-    pads = pads * 2 if op == "MaxPool" else pads  # onnx.reference mixes up the sides of a MaxPool's pads
+    # onnx.reference mixes up the axes and sides of a MaxPool's pads.
+    pads = [d.integer(0, 1)] * (2 * rank) if op == "MaxPool" else [d.integer(0, 1) for _ in range(2 * rank)]
     d.add(
         op,
         x,

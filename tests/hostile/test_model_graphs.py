@@ -165,10 +165,12 @@ def test_opset_newer_than_the_standard() -> None:
 
 
 def test_old_opset_with_other_meaning() -> None:
-    """Below opset 7 an op is read when it means the same, and named when not."""
-    inputs, outputs = [value("x", [2])], [value("y", [2])]
+    """Below opset 7 an op is read when it means the same, converted when it can be, and named when not."""
+    inputs, outputs = [value("x", [2, 3, 4])], [value("y", [2, 3, 4])]
     graph_of(model([helper.make_node("Relu", ["x"], ["y"])], inputs, outputs, opset=6))
-    error = _refusal(model([helper.make_node("Add", ["x", "x"], ["y"])], inputs, outputs, opset=6))
+    graph_of(model([helper.make_node("Add", ["x", "x"], ["y"])], inputs, outputs, opset=6))
+    along = helper.make_node("Add", ["x", "w"], ["y"], broadcast=1, axis=1)
+    error = _refusal(model([along], inputs, outputs, {"w": np.ones(3, np.float32)}, opset=6))
     assert isinstance(error, UnsupportedError)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ingot_compiler.frontend.compose import binary_scalar, cast, concat, reshape, slice_axis, transpose
-from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
 
 
@@ -29,6 +29,8 @@ def transform(context: OpContext, x: int, axis: int, size: Dim | None, *, invers
     """The transform of length ``size`` (that of the axis when None) along ``axis``: [.., 2], or [.., 1] where it is real."""
     dtype, rank = context.dtype_of(x), context.rank_of(x)
     own = context.shape_of(x)[axis]
+    if not isinstance(context.shape_of(x)[-1], int):
+        raise Unsupported("a tensor that is real or complex at run time only")
     real_result = inverse and onesided
     length: Dim = size if size is not None else (own - 1) * 2 if real_result else own
     half = dim_floordiv(length, 2) + 1

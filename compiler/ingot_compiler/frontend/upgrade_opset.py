@@ -19,5 +19,5 @@ def upgrade_opset(model: ModelProto) -> ModelProto:
         return model
     try:
         return onnx.version_converter.convert_version(model, OPSET_MIN)
-    except RuntimeError:
+    except (RuntimeError, onnx.version_converter.ConvertError):
         return model

@@ -126,9 +126,10 @@ def _key_limit(head: _Head, first: Operand, valid: Operand) -> Operand:
 
 
 def _emit_scores(head: _Head, tile: _Tile) -> None:
-    """Store q.k for all panels that hold a key below the limit; rows past the last repeat it."""
+    """Store ``scale * q.k`` for all panels that hold a key below the limit; rows past the last repeat it."""
     w, layout, depth = head.context.writer, head.layout, head.statement.depth_extent
     queries = _query_pointers(head, tile)
+    scale = constant(head.statement.scale, "float", layout.lanes)
 
     def panel(key: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
         b = w.offset(head.packed_keys, w.mul(key, constant(depth, "i64")), "float")
@@ -140,7 +141,7 @@ def _emit_scores(head: _Head, tile: _Tile) -> None:
         for number, value in enumerate(sums):
             row, vector = divmod(number, layout.vectors)
             place = w.offset(_score_row(head, constant(row, "i64")), key, "float")
-            w.store(value, w.offset(place, constant(vector * layout.lanes, "i64"), "float"))
+            w.store(w.binary("fmul", value, scale), w.offset(place, constant(vector * layout.lanes, "i64"), "float"))
         return ()
 
     w.loop(_ZERO, tile.limit, layout.panel, (), panel)
@@ -183,7 +184,7 @@ def _emit_softmax(head: _Head, tile: _Tile) -> None:
         with context.scope():
             context.bind({head.statement.query: query})
             row = _score_row(head, number)
-            largest = _emit_scaled(head, tile, row, query)
+            largest = _emit_masked(head, tile, row, query)
             total = _emit_exponentials(head, tile, row, largest)
         w.store(_factor(head, total), w.offset(head.factors, number, "float"))
         return ()
@@ -191,8 +192,9 @@ def _emit_softmax(head: _Head, tile: _Tile) -> None:
     w.loop(_ZERO, tile.valid, 1, (), body, nonempty=True)
 
 
-def _emit_scaled(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Operand:
-    """Scale, mask and store a row of scores; return its maximum in all lanes. Lanes past the limit become -inf."""
+def _emit_masked(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Operand:
+    """Mask and store a row of scores; return its maximum in all lanes. Lanes past the limit become -inf."""
+    unmasked = head.statement.mask is None and not head.statement.causal
     w, lanes = head.context.writer, head.layout.lanes
     lowest = constant(_MINUS_INFINITY, "float", lanes)
 
@@ -201,7 +203,8 @@ def _emit_scaled(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Oper
         score = _masked_score(head, w.load(place, "float", lanes), key, query, tail)
         if tail is not None:
             score = w.select(tail, score, lowest)
-        w.store(score, place)
+        if tail is not None or not unmasked:
+            w.store(score, place)
         # A NaN may be lost here: it comes back as exp(NaN) in the sum.
         return w.select(w.compare("ogt", score, largest), score, largest)
 
@@ -216,9 +219,8 @@ def _emit_scaled(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Oper
 
 
 def _masked_score(head: _Head, score: Operand, key: Operand, query: Operand, tail: Operand | None) -> Operand:
-    """``scale * score + mask``, -inf where causality hides the key."""
+    """``score + mask``, -inf where causality hides the key."""
     w, context, statement, lanes = head.context.writer, head.context, head.statement, head.layout.lanes
-    score = w.binary("fmul", score, constant(statement.scale, "float", lanes))
     if statement.mask is not None:
         with context.scope():
             context.vectorize(statement.key, key, tail, lanes=lanes)

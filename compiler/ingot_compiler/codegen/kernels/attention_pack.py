@@ -12,6 +12,7 @@ from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
 from ingot_compiler.codegen.kernels.attention_layout import AttentionLayout
+from ingot_compiler.codegen.kernels.shuffles import transposed
 from ingot_compiler.codegen.writer import Operand, Writer, constant, constants
 from ingot_compiler.ir.dims import coefficient, substitute
 from ingot_compiler.ir.errors import InternalError
@@ -63,7 +64,7 @@ def _emit_transposed(
             place = w.offset(row, start, "float")
             block.append(w.load(place, "float", lanes) if mask is None else w.masked_load(place, mask, "float"))
         target = w.offset(column, w.mul(start, constant(layout.panel, "i64")), "float")
-        for number, value in enumerate(_transposed(w, block)[:count]):
+        for number, value in enumerate(transposed(w, block)[:count]):
             w.store(value, w.offset(target, constant(number * layout.panel, "i64"), "float"))
 
     def whole(start: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
@@ -74,18 +75,6 @@ def _emit_transposed(
     w.loop(_ZERO, constant(end, "i64"), lanes, (), whole)
     if end < depth:
         emit(constant(end, "i64"), depth - end)
-
-
-def _transposed(w: Writer, block: Sequence[Operand]) -> list[Operand]:
-    """Transpose a square block by interleaving halves: after log2(lanes) rounds, row i holds column i."""
-    lanes = len(block)
-    low = [number // 2 + lanes * (number % 2) for number in range(lanes)]
-    high = [number + lanes // 2 for number in low]
-    rows, half = list(block), lanes // 2
-    for _ in range(lanes.bit_length() - 1):
-        pairs = [(rows[number], rows[number + half]) for number in range(half)]
-        rows = [w.shuffle(first, order, second) for first, second in pairs for order in (low, high)]
-    return rows
 
 
 def _emit_gathered(
