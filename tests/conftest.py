@@ -1,6 +1,14 @@
-"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them."""
+"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, and Ctrl-C."""
+
+import signal
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Children must hear Ctrl-C: a shell starts what runs in the background with it ignored, and that is inherited."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

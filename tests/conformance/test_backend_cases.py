@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.conformance import coverage, known_failures
+from tests.conformance import coverage, known_failures, light
 from tests.conformance.run_case import Outcome
 
 RUN = Path(__file__).parent / "run.py"
@@ -50,6 +50,13 @@ def test_all_cases(tmp_path: Path) -> None:
     assert [name for name, (category, _) in outcomes.items() if category in ("wrong", "crash", "error")] == []
     refused = [detail for category, detail in outcomes.values() if category == "refused"]
     assert [detail for detail in refused if "op " not in detail and "dtype " not in detail] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", light.NAMES)
+def test_light_models(name: str) -> None:
+    """Each light model with generated weights gives what onnx.reference gives."""
+    assert light.relative_error(name) < light.RELATIVE_ERROR_MAX
 
 
 def test_the_list_reads_back(tmp_path: Path) -> None:

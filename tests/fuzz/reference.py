@@ -86,7 +86,7 @@ JUMPS = frozenset(
 # Functions whose body subtracts numbers of the operand's size: their rounding is relative to the operand.
 CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softplus", "HardSwish"])
 # onnx.reference computes these in f64 with constants or results of f32.
-SINGLE = frozenset("Erf Gelu HardSwish".split())
+SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
 _JUMP_FACTOR = 64.0
 _TRIALS = 3
 _SINGLE_EPSILON = 2.0**-24

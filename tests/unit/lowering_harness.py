@@ -60,6 +60,10 @@ class RequirementError(AssertionError):
     """Sizes of a call contradict what the graph requires of them: ``main`` would refuse."""
 
 
+def _dtype_of(array: Array) -> DType:
+    return next(dtype for dtype in DTYPES if NUMPY[dtype] == array.dtype.name)
+
+
 class Builder(GraphBuilder):
     """A graph builder that keeps the bytes of its constants."""
 
@@ -72,9 +76,7 @@ class Builder(GraphBuilder):
         data = np.ascontiguousarray(array).tobytes()
         digest = hashlib.sha256(data).hexdigest()
         self.store[digest] = data
-        if dtype is None:
-            dtype = next(known for known in DTYPES if NUMPY[known] == array.dtype.name)
-        return self.add("constant", (), {"digest": digest, "dtype": dtype, "shape": array.shape})
+        return self.add("constant", (), {"digest": digest, "dtype": dtype or _dtype_of(array), "shape": array.shape})
 
     def literal(self, number: float, dtype: DType = "f32") -> int:
         """Add a literal of rank 0."""

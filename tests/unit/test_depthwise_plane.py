@@ -23,7 +23,13 @@ def depthwise(
     """A depthwise convolution with a bias."""
     operands = (x, builder.constant(normal(1, channels, 1, *kernel)), builder.constant(normal(2, channels)))
     return builder.op(
-        "conv", *operands, strides=strides, pads_before=pads[0], pads_after=pads[1], dilations=dilations, groups=channels
+        "conv",
+        *operands,
+        strides=strides,
+        pads_before=pads[0],
+        pads_after=pads[1],
+        dilations=dilations,
+        groups=channels,
     )
 
 

@@ -33,7 +33,8 @@ def read_npz(path: str) -> dict[str, Any]:
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: numpy leaves the file open when it is no archive.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise UserError(

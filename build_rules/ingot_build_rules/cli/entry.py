@@ -6,11 +6,15 @@ In: nothing. Out: the command's exit code. Not done here: anything else (``main`
 import signal
 
 
-def main() -> int:
-    """Run the command on the process's arguments; Ctrl-C while it is still being imported ends the process at once."""
-    # Nothing is written yet, and Python's own handler would print a traceback out of some import.
+def quiet_interrupts() -> None:
+    """Let Ctrl-C end the process at once: nothing is written yet, and Python's handler prints a traceback out of an import."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def main() -> int:
+    """Run the command on the process's arguments; once it is imported, it tells of Ctrl-C itself."""
+    quiet_interrupts()
     from ingot_build_rules.cli.main import main as run_command
 
     code = run_command()

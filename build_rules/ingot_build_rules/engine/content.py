@@ -84,6 +84,7 @@ def _parts(value: object) -> Iterator[object]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__qualname__
         for field in dataclasses.fields(value):
-            yield getattr(value, field.name)
+            if field.compare:  # what equal values may differ in, such as a kept hash, is not content
+                yield getattr(value, field.name)
     else:
         raise TypeError(f"no canonical encoding of {type(value).__name__}")

@@ -52,7 +52,7 @@ def _record(value: object) -> object:
     if isinstance(value, float):
         return [_FLOAT, value.hex()]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
+        fields = (field for field in dataclasses.fields(value) if field.init)  # without a kept hash
         return [type(value).__name__, *(_record(getattr(value, field.name)) for field in fields)]
     assert value is None or isinstance(value, str | int), value
     return value

@@ -150,6 +150,19 @@ def _attention(shapes: Sequence[Shape], _: Attributes) -> list[Shape]:
     return [(batch, q[1], q[2], depth), (batch, groups, rows, depth), (batch, groups, rows, v[3]), *shapes[3:]]
 
 
+def _scatter(shapes: Sequence[Shape], _: Attributes) -> list[Shape]:
+    """Let updates have the shape indices[:-1] + x[indices[-1]:], so that none is read from behind them."""
+    x, indices, updates = shapes
+    depth = indices[-1] if indices else None
+    if not isinstance(depth, int) or not 0 <= depth <= len(x):
+        return list(shapes)
+    wanted = (*indices[:-1], *x[depth:])
+    pairs = list(zip(wanted, updates, strict=False))
+    if len(wanted) != len(updates) or any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs):
+        return list(shapes)  # the type rule says what is wrong
+    return [x, indices, wanted]
+
+
 _UNIFIERS: dict[str, Callable[[Sequence[Shape], Attributes], list[Shape]]] = {
     "attention": _attention,
     "batch_norm": _channels,
@@ -159,4 +172,5 @@ _UNIFIERS: dict[str, Callable[[Sequence[Shape], Attributes], list[Shape]]] = {
     "group_norm": _channels,
     "layer_norm": _tail,
     "rms_norm": _tail,
+    "scatter_nd": _scatter,
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.frontend.compose import as_vector, cast, concat, full, reshape, slice_axis, transpose
+from ingot_compiler.frontend.compose import as_vector, cast, concat, full, reshape, sizes_of, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.graph import Attribute
@@ -80,6 +80,10 @@ def _layer(context: OpContext, cell: str) -> _Layer:
     w, r = cast(context, context.operand(1), dtype), cast(context, context.operand(2), dtype)
     if not context.rank_of(x) == context.rank_of(w) == context.rank_of(r) == 3:
         raise OpTypeError("X, W and R of rank 3", str([str(context.type_of(value)) for value in (x, w, r)]))
+    for position, rank in ((3, 2), (4, 1), (5, 3), (6, 3), (7, 2)):
+        given = context.optional(position)
+        if given is not None:
+            sizes_of(context, given, rank)
     x = transpose(context, x, (1, 0, 2)) if batch_first else x
     state = (context.shape_of(w)[0], context.shape_of(x)[1], context.shape_of(r)[2])
 

@@ -6,6 +6,8 @@ not know an op; then the import lists what is too old. Not done here: newer opse
 
 from __future__ import annotations
 
+import math
+
 import onnx.version_converter
 from onnx import ModelProto
 
@@ -15,9 +17,17 @@ from ingot_compiler.frontend.check_nodes import OPSET_MIN, canonical_domain
 def upgrade_opset(model: ModelProto) -> ModelProto:
     """Bring an old model to the oldest opset that translations know."""
     versions = [entry.version for entry in model.opset_import if canonical_domain(entry.domain) == ""]
-    if not versions or versions[0] >= OPSET_MIN:
+    if not versions or versions[0] >= OPSET_MIN or _has_slopes_per_channel(model):
         return model
     try:
         return onnx.version_converter.convert_version(model, OPSET_MIN)
     except (RuntimeError, onnx.version_converter.ConvertError):
         return model
+
+
+def _has_slopes_per_channel(model: ModelProto) -> bool:
+    """Whether a PRelu has more than one slope: before opset 7 they lay along axis 1, and the converter leaves them as they are."""
+    counts = {tensor.name: math.prod(tensor.dims) for tensor in model.graph.initializer}
+    return any(
+        node.op_type == "PRelu" and counts.get(node.input[1], 2) > 1 for node in model.graph.node if len(node.input) > 1
+    )

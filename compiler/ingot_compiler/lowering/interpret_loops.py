@@ -158,7 +158,7 @@ class _Machine:
             self.run(statement.body, inside, local)
             operand = cast(self.value(statement.value, inside, local), statement.dtype)
             if statement.function == "max_number":
-                total = operand if operand > total else total
+                total = max(total, operand)
             else:
                 total = apply_function(name, statement.dtype, (total, operand))
         return round_to(total, statement.dtype)

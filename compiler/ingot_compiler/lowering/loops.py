@@ -296,7 +296,9 @@ class Transpose:
     epilogue: tuple[Statement, ...]
 
 
-Statement = Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | DepthwisePlane | Attention | Transpose
+Statement = (
+    Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | DepthwisePlane | Attention | Transpose
+)
 
 # ---- programs -------------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,10 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
-from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
-from ingot_compiler.ir.errors import InternalError, UnsupportedError
+from ingot_compiler.ir.dims import Dim, Symbol, symbols_of, terms_of
+from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     FusedGraph,
@@ -25,144 +25,13 @@ from ingot_compiler.lowering.fused import (
     all_steps,
     symbols_set,
 )
-from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
 from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.main_assembler import TOO_LARGE, Assembler, without_symbols
 from ingot_compiler.lowering.plan_memory import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
-from ingot_runtime.format.program import CODES, Instruction, Program, operand_kinds
-
-Operands = tuple[int | tuple[int, ...], ...]
-TOO_LARGE = "these sizes are too large"
-_SIZE_MAX = SIZE_BYTES_MAX  # of one dimension
-_NUMBER_MAX = 1 << 58  # of every product: a sum of some of them stays in 64 bits
-
-
-class _Assembler:
-    """Allocates registers and appends instructions; equal expressions share a register."""
-
-    def __init__(self) -> None:
-        self.instructions: list[Instruction] = []
-        self.messages: list[str] = []
-        self.labels: list[int] = []
-        self.known: dict[Dim, int] = {}
-        self.symbols: dict[str, int] = {}
-        self.register_count = 0
-
-    def emit(self, name: str, *operands: int | tuple[int, ...]) -> None:
-        """Append one instruction."""
-        self.instructions.append((CODES[name], operands))
-
-    def register(self) -> int:
-        """A fresh register."""
-        self.register_count += 1
-        return self.register_count - 1
-
-    def binary(self, name: str, left: int, right: int) -> int:
-        """A register that holds ``left name right``."""
-        result = self.register()
-        self.emit(name, result, left, right)
-        return result
-
-    def dim(self, dim: Dim) -> int:
-        """A register that holds an expression."""
-        if dim not in self.known:
-            self.known[dim] = self._constant(dim) if isinstance(dim, int) else self._sum(dim)
-        return self.known[dim]
-
-    def _constant(self, value: int) -> int:
-        result = self.register()
-        self.emit("const", result, value)
-        return result
-
-    def _sum(self, dim: Dim) -> int:
-        total: int | None = None
-        for monomial, factor in terms_of(dim):
-            current = self._term(monomial, factor)
-            total = current if total is None else self.binary("add", total, current)
-        assert total is not None
-        return total
-
-    def _term(self, monomial: Monomial, factor: int) -> int:
-        """``factor * monomial``, refused where it could wrap."""
-        if not monomial:
-            return self.dim(factor)
-        if factor == 1:
-            current = self._atom(monomial[0])
-            for position, atom in enumerate(monomial[1:], 1):
-                register = self._atom(atom)
-                room = self.binary("floordiv", self.dim(_NUMBER_MAX), self._magnitude(register, (atom,), self.dim(1)))
-                self._limit(current, monomial[:position], room)
-                current = self.binary("mul", current, register)
-            return current
-        current = self.dim(from_terms({monomial: 1}))
-        if (
-            abs(factor) * _SIZE_MAX > _NUMBER_MAX
-            or len(monomial) > 1
-            or any(isinstance(atom, Call) for atom in monomial)
-        ):
-            self._limit(current, monomial, self.dim(_NUMBER_MAX // abs(factor)))
-        return self.binary("mul", self.dim(factor), current)
-
-    def _magnitude(self, register: int, monomial: Monomial, least: int) -> int:
-        """The larger of a register's absolute value and ``least``."""
-        if possibly_negative([from_terms({monomial: 1})]):
-            register = self.binary("max", register, self.binary("sub", self.dim(0), register))
-        return self.binary("max", register, least)
-
-    def _limit(self, register: int, monomial: Monomial, room: int) -> None:
-        if possibly_negative([from_terms({monomial: 1})]):
-            register = self._magnitude(register, monomial, self.dim(0))
-        self.require(self.binary("le", register, room), TOO_LARGE)
-
-    def bind(self, symbol: str, register: int) -> None:
-        """Give a symbol its value, at least 0 already."""
-        self.require(self.binary("le", register, self.dim(_SIZE_MAX)), TOO_LARGE)
-        self.symbols[symbol] = register
-
-    def _atom(self, atom: Atom) -> int:
-        if isinstance(atom, Symbol):
-            if atom.name not in self.symbols:
-                raise InternalError(f"symbol {atom.name} is not bound", why="an input or a read_dim must bind it")
-            return self.symbols[atom.name]
-        assert isinstance(atom, Call)
-        return self.binary(atom.function, self.dim(atom.left), self.dim(atom.right))
-
-    def changing(self, symbol: str) -> int:
-        """The register of a symbol that is about to change; expressions over it are computed anew."""
-        self.known = _without(self.known, (symbol,))
-        if symbol not in self.symbols:
-            self.symbols[symbol] = self.register()
-        return self.symbols[symbol]
-
-    def label(self) -> int:
-        """A new label, to be placed once."""
-        self.labels.append(-1)
-        return len(self.labels) - 1
-
-    def place(self, label: int) -> None:
-        """Let the label name the next instruction."""
-        self.labels[label] = len(self.instructions)
-
-    def resolved(self) -> tuple[Instruction, ...]:
-        """The instructions, with positions in the place of labels."""
-        return tuple(
-            (
-                code,
-                tuple(
-                    self.labels[item] if kind == "l" and isinstance(item, int) else item
-                    for kind, item in zip(operand_kinds(code), operands, strict=True)
-                ),
-            )
-            for code, operands in self.instructions
-        )
-
-    def require(self, condition: int, message: str) -> None:
-        """Fail with ``message`` unless the register is non-zero."""
-        if message not in self.messages:
-            self.messages.append(message)
-        self.emit("assert", condition, self.messages.index(message))
+from ingot_runtime.format.program import Program
 
 
 class _StepEmitter:
@@ -170,7 +39,7 @@ class _StepEmitter:
 
     def __init__(
         self,
-        out: _Assembler,
+        out: Assembler,
         fused: FusedGraph,
         programs: Sequence[LoopProgram],
         kernel_indices: Sequence[int],
@@ -274,12 +143,12 @@ class _StepEmitter:
         before = dict(out.known)
         for label, part in ((then, step.then), (otherwise, step.otherwise)):
             out.place(label)
-            out.known = _without(before, symbols_set(step.then) if label == otherwise else ())
+            out.known = without_symbols(before, symbols_set(step.then) if label == otherwise else ())
             self.emit(part)
             if label == then:
                 out.emit("jump", end)
         out.place(end)
-        out.known = _without(before, symbols_set((step,)))
+        out.known = without_symbols(before, symbols_set((step,)))
         self.index += 1
 
     def loop(self, step: LoopStep) -> None:
@@ -289,7 +158,7 @@ class _StepEmitter:
         changing = symbols_set((step,))
         counter = out.changing(step.counter)
         out.emit("sub", counter, one, one)
-        before = _without(out.known, changing)
+        before = without_symbols(out.known, changing)
         again, test, body, end = (out.label() for _ in range(4))
         out.place(again)
         if step.condition:
@@ -308,11 +177,6 @@ class _StepEmitter:
         self.index += 1
 
 
-def _without(known: Mapping[Dim, int], names: Collection[str]) -> dict[Dim, int]:
-    """Registers of expressions that do not use any of ``names``."""
-    return {dim: register for dim, register in known.items() if not set(symbols_of(dim)) & set(names)}
-
-
 def build_program(
     fused: FusedGraph,
     programs: Sequence[LoopProgram],
@@ -325,7 +189,7 @@ def build_program(
     ``programs[i]`` and ``kernel_indices[i]`` (position in the variant's kernel list) belong to the i-th ``Group`` of
     ``fused.steps``; ``constant_offsets[i]`` is the byte offset of ``fused.constants[i]`` in the weights section.
     """
-    out = _Assembler()
+    out = Assembler()
     _bind_inputs(out, fused)
     hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
     for step in hoisted:
@@ -351,7 +215,7 @@ def build_program(
     return Program(out.resolved(), out.register_count, len(fused.buffers), tuple(out.messages))
 
 
-def _choose(out: _Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
+def _choose(out: Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
     """``if every size is the special one: the special steps; else: the general ones``."""
     matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in special.sizes]
     condition = matches[0]
@@ -368,7 +232,7 @@ def _choose(out: _Assembler, special: Special, run: Callable[[Sequence[Step]], N
     run(steps[special.first_step :])
 
 
-def _bind_inputs(out: _Assembler, fused: FusedGraph) -> None:
+def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
     """Registers for the symbols; every other dimension is checked once all symbols are known."""
     checks: list[tuple[int, Dim, str]] = []
     for index, kind in enumerate(fused.inputs):
@@ -391,7 +255,7 @@ def _only_symbol(dim: Dim) -> str | None:
     return None
 
 
-def _sizes(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan) -> dict[int, int]:
+def _sizes(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan) -> dict[int, int]:
     """Workspace offsets (registers by buffer), then the totals that the caller must provide."""
     offsets: dict[int, int] = {}
     ends: dict[int, int] = {}
@@ -407,9 +271,9 @@ def _sizes(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], 
     return offsets
 
 
-def _scratch(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram]) -> list[int]:
+def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram]) -> list[int]:
     """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
-    groups = (step for step in fused.steps if isinstance(step, Group))
+    groups = (step for step in all_steps(fused.steps) if isinstance(step, Group))
     sizes = {program.scratch_bytes: group.source for group, program in zip(groups, programs, strict=True)}
     late = [f"node #{ordinal}" for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
     if late:
@@ -422,7 +286,7 @@ def _scratch(out: _Assembler, fused: FusedGraph, programs: Sequence[LoopProgram]
     return [out.dim(size) for size in sizes if size != 0]
 
 
-def _place(out: _Assembler, placement: Placement, offsets: dict[int, int], ends: dict[int, int]) -> None:
+def _place(out: Assembler, placement: Placement, offsets: dict[int, int], ends: dict[int, int]) -> None:
     buffer = placement.buffer
     if placement.offset_bytes is not None:
         assert isinstance(placement.size_bytes, int)
@@ -435,20 +299,20 @@ def _place(out: _Assembler, placement: Placement, offsets: dict[int, int], ends:
     ends[buffer] = _rounded(out, out.binary("add", offsets[buffer], size))
 
 
-def _largest(out: _Assembler, registers: list[int]) -> int:
+def _largest(out: Assembler, registers: list[int]) -> int:
     total = out.dim(0)
     for register in dict.fromkeys(registers):
         total = register if total == out.dim(0) else out.binary("max", total, register)
     return total
 
 
-def _rounded(out: _Assembler, register: int) -> int:
+def _rounded(out: Assembler, register: int) -> int:
     raised = out.binary("add", register, out.dim(ALIGNMENT_BYTES - 1))
     return out.binary("mul", out.binary("floordiv", raised, out.dim(ALIGNMENT_BYTES)), out.dim(ALIGNMENT_BYTES))
 
 
 def _buffers(
-    out: _Assembler, fused: FusedGraph, plan: MemoryPlan, offsets: dict[int, int], constant_offsets: Sequence[int]
+    out: Assembler, fused: FusedGraph, plan: MemoryPlan, offsets: dict[int, int], constant_offsets: Sequence[int]
 ) -> None:
     late = {placement.buffer for placement in plan.placements if placement.late}
     for buffer, spec in enumerate(fused.buffers):
@@ -463,11 +327,11 @@ def _buffers(
             out.emit("buffer_workspace", buffer, spec.device, offsets[buffer], out.dim(buffer_bytes(fused, buffer)))
 
 
-def _is_known(out: _Assembler, dim: Dim) -> bool:
+def _is_known(out: Assembler, dim: Dim) -> bool:
     return all(name in out.symbols for name in symbols_of(dim))
 
 
-def _late_outputs(out: _Assembler, fused: FusedGraph) -> set[int]:
+def _late_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
     """Buffers of outputs whose size no input shape gives: they get blocks of their own."""
     return {
         buffer
@@ -481,7 +345,7 @@ def _written(steps: Sequence[Step]) -> set[int]:
     return {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
 
 
-def _finish_late_outputs(out: _Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]) -> None:
+def _finish_late_outputs(out: Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]) -> None:
     """Real sizes and addresses of those outputs; ``others`` belong to the other way to run."""
     read = symbols_set(steps)
     for buffer, spec in enumerate(fused.buffers):
@@ -494,7 +358,7 @@ def _finish_late_outputs(out: _Assembler, fused: FusedGraph, steps: Sequence[Ste
             out.emit("output_buffer", spec.index, buffer, out.dim(buffer_bytes(fused, buffer)))
 
 
-def _read_symbol(out: _Assembler, step: SymbolRead) -> None:
+def _read_symbol(out: Assembler, step: SymbolRead) -> None:
     index = out.dim(step.index)
     register = out.changing(step.symbol)
     out.emit("read", register, step.buffer, index, DTYPE_CODES[step.dtype])
@@ -504,15 +368,15 @@ def _read_symbol(out: _Assembler, step: SymbolRead) -> None:
         out.bind(step.symbol, register)
 
 
-def _is_bound(out: _Assembler, step: Requirement) -> bool:
+def _is_bound(out: Assembler, step: Requirement) -> bool:
     return all(name in out.symbols for name in symbols_of(step.difference))
 
 
-def _require(out: _Assembler, step: Requirement) -> None:
+def _require(out: Assembler, step: Requirement) -> None:
     out.require(out.binary("eq", out.dim(step.difference), out.dim(0)), step.what)
 
 
-def _launch(out: _Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
+def _launch(out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
     buffers = tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
     scalars = tuple(out.symbols[name] for name in program.scalars)
     extent = out.dim(program.extent)

@@ -153,9 +153,7 @@ def _attention(s: Attention) -> Iterator[str]:
 def _transpose(s: Transpose) -> Iterator[str]:
     yield "transpose"
     yield "  " + _fields(row=s.row, rows=s.rows, row_start=s.row_start, row_block=s.row_block)
-    yield "  " + _fields(
-        column=s.column, columns=s.columns, column_start=s.column_start, column_block=s.column_block
-    )
+    yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start, column_block=s.column_block)
     for name, buffer, index in s.values:
         yield f"  {name}=b{buffer}[{format_dim(index)}]"
     yield from _block("  ->", s.epilogue)

@@ -176,20 +176,29 @@ def _score_row(head: _Head, row: Operand) -> Operand:
 
 
 def _emit_softmax(head: _Head, tile: _Tile) -> None:
-    """Turn the scores of every row into exp(score - max), and keep 1 / sum."""
-    w, context = head.context.writer, head.context
+    """Turn the scores of every row into exp(score - max), and keep 1 / sum.
 
-    def body(number: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    All maxima first: they need not wait for one another, nor the exponentials of one row for the maximum of the next.
+    """
+    w, context, lanes = head.context.writer, head.context, head.layout.lanes
+
+    def maximum(number: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
         query = w.add(tile.first, number)
         with context.scope():
             context.bind({head.statement.query: query})
-            row = _score_row(head, number)
-            largest = _emit_masked(head, tile, row, query)
-            total = _emit_exponentials(head, tile, row, largest)
-        w.store(_factor(head, total), w.offset(head.factors, number, "float"))
+            largest = _emit_masked(head, tile, _score_row(head, number), query)
+        w.store(w.extract(largest, 0), w.offset(head.factors, number, "float"))
         return ()
 
-    w.loop(_ZERO, tile.valid, 1, (), body, nonempty=True)
+    def exponentials(number: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        place = w.offset(head.factors, number, "float")
+        largest = w.splat(w.load(place, "float"), lanes)
+        total = _emit_exponentials(head, tile, _score_row(head, number), largest)
+        w.store(_factor(head, total), place)
+        return ()
+
+    w.loop(_ZERO, tile.valid, 1, (), maximum, nonempty=True)
+    w.loop(_ZERO, tile.valid, 1, (), exponentials, nonempty=True)
 
 
 def _emit_masked(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Operand:

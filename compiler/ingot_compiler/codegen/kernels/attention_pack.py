@@ -6,8 +6,6 @@ Keys are transposed into panels: square blocks through registers where depth is 
 the last repeat the last one: their scores are never used.
 """
 
-from collections.abc import Sequence
-
 from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address

@@ -188,8 +188,8 @@ def _mask(block: _Block, shift: Dim) -> Operand:
     context, statement, w = block.context, block.statement, block.context.writer
     width, stride = statement.image[1], statement.strides[1]
     if isinstance(shift, int):
-        first = block.pixels.first * stride + shift
-        return constants([int(0 <= first + lane < width) for lane in range(block.lanes)], "i1")
+        known = block.pixels.first * stride + shift
+        return constants([int(0 <= known + lane < width) for lane in range(block.lanes)], "i1")
     first = emit_index(context, symbol(statement.x) * stride + shift)
     numbers = constants(list(range(block.lanes)), "i32")
     pixels = w.add(numbers, w.splat(w.convert("trunc", first, "i32"), block.lanes))

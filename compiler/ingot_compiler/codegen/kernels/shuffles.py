@@ -29,7 +29,10 @@ def _within_blocks(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
     a, b, c, d = vectors
     low, high = (0, 4, 1, 5), (2, 6, 3, 7)  # of two blocks
     left, right = (0, 1, 4, 5), (2, 3, 6, 7)
-    ab, cd = [_blockwise(w, a, b, low), _blockwise(w, a, b, high)], [_blockwise(w, c, d, low), _blockwise(w, c, d, high)]
+    ab, cd = (
+        [_blockwise(w, a, b, low), _blockwise(w, a, b, high)],
+        [_blockwise(w, c, d, low), _blockwise(w, c, d, high)],
+    )
     return [_blockwise(w, ab[half], cd[half], order) for half in range(2) for order in (left, right)]
 
 

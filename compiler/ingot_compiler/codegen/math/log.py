@@ -7,7 +7,7 @@ Reduction to m in [sqrt(1/2), sqrt(2)) and the series in s = f / (2 + f) of fdli
 
 from __future__ import annotations
 
-from ingot_compiler.codegen.math.exp import LN2_HIGH_F64, LN2_LOW_F64, MAGIC_F64, MAGIC_F64_BITS, exp
+from ingot_compiler.codegen.math.exp import LN2_HIGH_F64, LN2_LOW_F64, MAGIC_F64, MAGIC_F64_BITS, exp, exp_by_polynomial
 from ingot_compiler.codegen.math.number import Number
 
 _INFINITY = float("inf")
@@ -81,4 +81,5 @@ def log1p(x: Number) -> Number:
 def softplus(x: Number) -> Number:
     """log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|))."""
     positive = (x < 0).choose(0.0, x)
-    return positive + log1p(exp(-x.abs()))
+    power = exp(-x.abs()) if x.is_double else exp_by_polynomial(-x.abs())
+    return positive + log1p(power)

@@ -49,6 +49,8 @@ def _pads(context: OpContext, sizes: Sequence[Dim], full: Sequence[Dim], strides
     """What to cut; ``full`` are the sizes without any cut (ONNX ConvTranspose-22, "output_shape")."""
     auto_pad = context.string_attribute("auto_pad", "NOTSET", _AUTO_PADS)
     wanted: tuple[Dim, ...] | None = context.ints_attribute("output_shape")
+    if wanted is not None and len(wanted) not in (len(sizes), len(sizes) + 2):
+        raise OpTypeError(f"an output_shape of {len(sizes)} sizes", str(wanted))
     if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         wanted = tuple(dim_mul(size, stride) for size, stride in zip(sizes, strides, strict=True))
     if wanted is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, transpose
+from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, sizes_from, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
@@ -32,7 +32,7 @@ def _along(context: OpContext, x: int, axis: int) -> int:
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, rank = context.operand(0), context.rank_of(context.operand(0))
+    x, rank = context.operand(0), len(sizes_from(context, context.operand(0), 1))
     known = context.known_ints(context.operand(1))
     if known:
         return (_along(context, x, context.axis(known[0], rank)),)

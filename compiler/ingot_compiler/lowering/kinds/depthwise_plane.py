@@ -33,7 +33,7 @@ def lower_depthwise_plane(group: Group, target: Target) -> LoopProgram:
     a_index = x.view.offset + flat_offset(symbol("p"), shape[:2], x.view.strides[:2]) + symbol("column")
     w_index = w.view.offset + dim_mul(w.view.strides[-1], symbol("p") % shape[1])
     w_index = w_index + dim_mul(w.view.strides[-2], symbol(names[1]))
-    axes = (Run((0, 1), symbol("p")), Run((len(shape) - 1,), symbol("x")))
+    axes: tuple[Run, ...] = (Run((0, 1), symbol("p")), Run((len(shape) - 1,), symbol("x")))
     if not flat:
         a_index = a_index + dim_mul(x.view.strides[2], symbol("row"))
         w_index = w_index + dim_mul(w.view.strides[0], symbol(names[0]))
