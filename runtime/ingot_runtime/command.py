@@ -36,7 +36,10 @@ def main(arguments: "list[str]") -> int:
         print("error: interrupted", file=sys.stderr)
         return 130
     except MemoryError:
-        print(render(ResourceError("out of memory", "this machine", "the system refused it", "free memory")), file=sys.stderr)
+        print(
+            render(ResourceError("out of memory", "this machine", "the system refused it", "free memory")),
+            file=sys.stderr,
+        )
         return ResourceError.exit_code
     except BrokenPipeError:
         # The reader (head, less) has seen enough; the interpreter's own flush at exit must not complain either.
@@ -149,7 +152,9 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     temporary = f"{path}.{os.getpid()}.part"
     if os.path.exists(path) and not os.path.isfile(path):
         # The rename would take /dev/null away from everybody.
-        raise InputError(f"cannot write {path!r}", path, "expected a regular file or a free name", "choose another name")
+        raise InputError(
+            f"cannot write {path!r}", path, "expected a regular file or a free name", "choose another name"
+        )
     try:
         # Not numpy.savez: its arguments are keyword arguments, and a tensor may be called "file".
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
@@ -28,7 +28,7 @@ OPSET = 20
 
 
 def _model(nodes: Sequence[NodeProto], inputs: Mapping[str, Sequence[int]], weights: Mapping[str, Array]) -> ModelProto:
-    def value(name: str, shape: Sequence[int] | None) -> object:
+    def value(name: str, shape: Sequence[int] | None) -> ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
     graph = helper.make_graph(
@@ -101,7 +101,8 @@ def measure(name: str, python: str, rounds: int, work: str) -> tuple[float, list
         file.write(model.SerializeToString())
     ingot.compile(model).save(paths["ingot"])
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in model.graph.input}
-    np.savez(paths["npz"], **{key: _normal(*shape) for key, shape in shapes.items()})  # pyright: ignore[reportArgumentType]
+    inputs: dict[str, npt.ArrayLike] = {key: _normal(*shape) for key, shape in shapes.items()}
+    np.savez(paths["npz"], allow_pickle=False, **inputs)
     peers = [Peer("ingot", sys.executable, paths["ingot"], paths["npz"], 1)]
     peers += [Peer(kind, python, paths["onnx"], paths["npz"], 1) for kind in ("onnxruntime", "openvino")]
     ours, *theirs = interleave(peers, rounds, 0.05)

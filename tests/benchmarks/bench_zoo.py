@@ -85,7 +85,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=10)
     options = parser.parse_args()
-    names = options.names or sorted(os.listdir(options.models))
+    names: list[str] = options.names or sorted(os.listdir(str(options.models)))
     print(
         f"{'network':16} {'ingot ms':>9}  {PEERS[0]:>9}  {PEERS[1]:>9}   {'ratio':>6}   {'error':>8}  compile, peak PSS"
     )

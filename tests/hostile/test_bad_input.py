@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -149,17 +148,16 @@ def test_bad_model(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert sorted(os.listdir(folder)) == before
 
 
-@pytest.mark.parametrize(
-    "wrap", [lambda built: built.SerializeToString(), lambda built: built], ids=["bytes", "message"]
-)
+@pytest.mark.parametrize("as_bytes", [True, False])
 def test_external_data_of_a_model_without_a_folder(
-    wrap: Callable[[ModelProto], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    as_bytes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bytes have no folder: nothing is read from the current one, whatever lies there."""
     (tmp_path / "weights.bin").write_bytes(bytes(16))
     monkeypatch.chdir(tmp_path)
+    built = with_external("weights.bin")
     with pytest.raises(ingot.ModelError, match="has no folder") as caught:
-        ingot.compile(wrap(with_external("weights.bin")))
+        ingot.compile(built.SerializeToString() if as_bytes else built)
     assert "weights.bin" in caught.value.where
 
 

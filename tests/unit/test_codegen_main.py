@@ -262,4 +262,6 @@ def test_digests_are_in_the_image() -> None:
     at = main.image.words["program_digest"]
     assert main.bytes[at : at + 32] == hashlib.sha256(encode_program(main.program)).digest()
     at = main.image.words["interface_digest"]
-    assert main.bytes[at : at + 32] == interface_digest(tuple(main.inputs), tuple(main.outputs), 1, host_target().features)
+    assert main.bytes[at : at + 32] == interface_digest(
+        tuple(main.inputs), tuple(main.outputs), 1, host_target().features
+    )

@@ -43,9 +43,20 @@ def read_npz(path: str) -> dict[str, Any]:
     except TypeError:
         # What numpy gives for an .npy file is no context manager.
         raise UserError(
-            "not an .npz file", where=path, why="one array, not an archive of arrays by name", do="write it with numpy.savez"
+            "not an .npz file",
+            where=path,
+            why="one array, not an archive of arrays by name",
+            do="write it with numpy.savez",
         ) from None
-    except (OSError, ValueError, AttributeError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        AttributeError,
+        EOFError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         why = f"{type(error).__name__}: {error}".splitlines()[0]
         raise UserError("not an .npz file", where=path, why=why, do="write it with numpy.savez") from None
 

@@ -94,4 +94,6 @@ def _read_file(path: str) -> bytes:
             "the model file is not readable", where=path, why="permission denied", do="give yourself read permission"
         ) from None
     except OSError as error:
-        raise BuildError("the model file cannot be read", where=path, why=error.strerror or str(error), do="check the disk") from error
+        raise BuildError(
+            "the model file cannot be read", where=path, why=error.strerror or str(error), do="check the disk"
+        ) from error

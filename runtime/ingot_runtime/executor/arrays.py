@@ -28,7 +28,18 @@ DTYPES = tuple(np.dtype(name) for name in NUMPY_NAMES)
 class Views:
     """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view); view None: larger than 64 KiB."""
 
-    __slots__ = ("_aligned", "_measured", "_recyclers", "frame", "inputs", "is_small", "large_inputs", "large_outputs", "ndarray", "outputs")
+    __slots__ = (
+        "_aligned",
+        "_measured",
+        "_recyclers",
+        "frame",
+        "inputs",
+        "is_small",
+        "large_inputs",
+        "large_outputs",
+        "ndarray",
+        "outputs",
+    )
 
     def __init__(self, frame: Frame, plan: Plan) -> None:
         self.frame = frame

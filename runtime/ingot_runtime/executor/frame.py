@@ -134,7 +134,9 @@ class Frame:
         for tensor in plan.outputs:
             shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
             at += 8 * len(shape)
-            late.append(any(size == -1 and dim < 0 and dim not in known for dim, size in zip(tensor.dims, shape, strict=True)))
+            late.append(
+                any(size == -1 and dim < 0 and dim not in known for dim, size in zip(tensor.dims, shape, strict=True))
+            )
             if late[-1]:
                 shape = tuple(max(size, 0) for size in shape)
             for dim, size in zip(tensor.dims, shape, strict=True):
@@ -197,7 +199,7 @@ class Frame:
         row = self._at["outputs"] + index * abi.TENSOR.size_bytes
         (size_bytes,) = _U64.unpack_from(self._data, row + abi.TENSOR.offsets["bytes"])
         (dtype,) = _U32.unpack_from(self._data, row + abi.TENSOR.offsets["dtype"])
-        return int(size_bytes) // DTYPE_SIZES_BYTES[dtype]
+        return int(size_bytes) // DTYPE_SIZES_BYTES[int(dtype)]
 
     def late_address(self, index: int) -> int:
         """Return where `main` left output `index`, one whose size no input shape gives; valid until the next call."""
