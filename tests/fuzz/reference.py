@@ -83,7 +83,7 @@ JUMPS = frozenset(
         "ThresholdedRelu",
     ]
 )
-# Functions whose body subtracts numbers of the operand's size: their rounding is relative to the operand.
+# Functions whose body subtracts numbers of the operand's size, or 1: their rounding is relative to those.
 CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softplus", "HardSwish"])
 # onnx.reference computes these in f64 with constants or results of f32.
 SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
@@ -138,7 +138,7 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
         if all(amount is None for amount in moves) and (node.op_type in EXACT or node.op_type in JUMPS):
             return [Value(array) for array in base]
         if node.op_type in CANCELS:
-            size = np.abs(arrays[0].astype(np.float64))
+            size = np.abs(arrays[0].astype(np.float64)) + (1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0)
             bounds = [
                 bound + _OWN_ROUNDING_ULPS * _epsilon(arrays[0]) * np.where(np.isfinite(size), size, 0)
                 for bound in bounds

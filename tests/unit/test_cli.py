@@ -269,6 +269,6 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
             assert process.returncode in (130, -signal.SIGINT), text
         left = {path.name for path in tmp_path.iterdir()} - {"m.onnx"}
         assert left <= {"o.ingot"}
-        assert bool(left) == (process.returncode == 0)
+        assert left or process.returncode  # Ctrl-C right behind the renaming finds the file, whole
         for name in left:
             (tmp_path / name).unlink()

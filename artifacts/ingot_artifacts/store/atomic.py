@@ -5,7 +5,7 @@ In: a path. Out: an open temporary file beside it that is renamed over the path 
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
@@ -44,8 +44,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
             # The rename would take /dev/null away from everybody.
             raise OSError(errno.ENODEV, "not a regular file")
         folder, name = os.path.split(target)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name[:64]}.", suffix=".part", dir=folder)
-        with os.fdopen(descriptor, "w+b") as file:
+        # Named before it is made: Ctrl-C while the system makes it finds the name here, and it is removed.
+        temporary = os.path.join(folder, f".{name[:64]}.{secrets.token_hex(8)}.part")
+        with open(temporary, "x+b", opener=_private) as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), 0o666 & ~_umask())
@@ -57,6 +58,10 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
     finally:
         if temporary:
             _remove(temporary)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def _remove(path: str) -> None:

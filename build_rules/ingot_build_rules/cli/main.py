@@ -49,10 +49,25 @@ def _noted_interrupts(interrupts: list[int]) -> Generator[None]:
     if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, note)
+    timers: list[threading.Timer] = []
+
+    def repeat_lost(lost: sys.UnraisableHookArgs) -> None:
+        # A Ctrl-C that comes while an object is being deleted goes no further than that: send it again, a little later.
+        if lost.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(lost)
+            return
+        timers.append(threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)))
+        timers[-1].start()
+
+    before, hook = signal.signal(signal.SIGINT, note), sys.unraisablehook
+    sys.unraisablehook = repeat_lost
     try:
         yield
     finally:
+        for timer in timers:
+            timer.cancel()
+            timer.join()
+        sys.unraisablehook = hook
         signal.signal(signal.SIGINT, before)
 
 

@@ -46,6 +46,9 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     if softmax.attribute("axis") != state.type_of(softmax.results[0]).rank - 1:
         state.refuse(node, "the softmax is not over the last axis")
         return None
+    if state.type_of(node.results[0]).dtype == "f64":
+        state.refuse(node, "the fused kernel computes in f32")
+        return None
     scores = _scores(state, softmax.operands[0])
     if scores is None:
         state.refuse(node, "the scores are not scale * q @ k, with a mask added or chosen at most")
