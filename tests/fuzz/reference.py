@@ -140,7 +140,8 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
         if node.op_type in CANCELS:
             size = np.abs(arrays[0].astype(np.float64)) + (1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0)
             bounds = [
-                bound + _OWN_ROUNDING_ULPS * _epsilon(arrays[0]) * np.where(np.isfinite(size), size, 0)
+                bound
+                + _OWN_ROUNDING_ULPS * _own_epsilon(node.op_type, arrays[0]) * np.where(np.isfinite(size), size, 0)
                 for bound in bounds
             ]
         return [_rounded(node.op_type, array, bound) for array, bound in zip(base, bounds, strict=True)]
@@ -151,8 +152,7 @@ def _rounded(op: str, array: Array, bound: Array) -> Value:
         return Value(array, bound if bound.any() else None)
     if op not in EXACT and op not in JUMPS:
         finite = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
-        own = _SINGLE_EPSILON if op in SINGLE and array.dtype == np.float64 else _epsilon(array)
-        bound = bound + _OWN_ROUNDING_ULPS * own * finite + _tiny(array)
+        bound = bound + _OWN_ROUNDING_ULPS * _own_epsilon(op, array) * finite + _tiny(array)
     return Value(array, bound if bound.any() else None)
 
 
@@ -187,6 +187,10 @@ def _epsilon(array: Array) -> float:
     return float(np.finfo(array.dtype).eps) / 2
 
 
+def _own_epsilon(op: str, array: Array) -> float:
+    return _SINGLE_EPSILON if op in SINGLE and array.dtype == np.float64 else _epsilon(array)
+
+
 def _tiny(array: Array) -> float:
     return float(np.finfo(array.dtype).smallest_subnormal)
 
@@ -212,6 +216,11 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
         raise UndefinedError("a parameter for another number of channels")
     if node.op_type == "Split" and arrays[1].sum() != arrays[0].shape[_axis(node)]:
         raise UndefinedError("parts that do not add up")
+    if node.op_type == "ScatterND" and arrays[2].shape != (
+        *arrays[1].shape[:-1],
+        *arrays[0].shape[arrays[1].shape[-1] :],
+    ):
+        raise UndefinedError("updates of another shape")
     if node.op_type == "BitShift" and (arrays[1] >= arrays[0].dtype.itemsize * 8).any():
         raise UndefinedError("a shift by the whole width")
     if node.op_type == "Cast" and arrays[0].dtype.kind == "f":

@@ -211,7 +211,8 @@ def squeeze(d: Drawing) -> None:
     x = d.pick()
     ones = [axis for axis, size in enumerate(d.shape(x)) if size == 1]
     if ones and d.chance(0.5):
-        d.add("Squeeze", x, *((d.ints(d.one_of(ones)),) if d.chance(0.7) else ()))
+        # Without axes, the rank depends on whether a symbolic size is 1: those stay, by our decision.
+        d.add("Squeeze", x, *((d.ints(d.one_of(ones)),) if d.chance(0.7) or d.program.symbols() else ()))
     else:
         d.add("Unsqueeze", x, d.ints(d.integer(0, d.array(x).ndim)))
 
@@ -517,7 +518,7 @@ def pool(d: Drawing) -> None:
         d.add(op, x)
         return
     more: dict[str, Any] = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
-    # onnx.reference mixes up the axes and sides of a MaxPool's pads.
+    # onnx.reference mixes up the axes and sides of a MaxPool's pads, and counts windows wrongly with pads and ceil_mode.
     pads = [d.integer(0, 1)] * (2 * rank) if op == "MaxPool" else [d.integer(0, 1) for _ in range(2 * rank)]
     d.add(
         op,
@@ -525,7 +526,7 @@ def pool(d: Drawing) -> None:
         kernel_shape=[kernel] * rank,
         strides=[d.integer(1, 2) for _ in range(rank)],
         pads=pads,
-        ceil_mode=d.integer(0, 1) if d.chance(0.2) else 0,
+        ceil_mode=int(d.chance(0.1) and not (op == "MaxPool" and any(pads))),
         **more,
     )
 

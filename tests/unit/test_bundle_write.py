@@ -117,10 +117,10 @@ def test_output_is_a_folder(tmp_path: Path) -> None:
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder that one may not write to: four parts (simulated, since root may write everywhere)."""
 
-    def refuse(**_: object) -> tuple[int, str]:
+    def refuse(_path: str, _flags: int) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("ingot_artifacts.store.atomic.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("ingot_artifacts.store.atomic._private", refuse)
     with pytest.raises(OutputError, match="choose a folder that you may write to"):
         write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
 
