@@ -1,0 +1,95 @@
+"""What happens in a build, as a stream of small values.
+
+In: an executor's progress. Out: events, handed to an ``Observer`` in the order in which they happen. Not done here: the stream
+as text (``event_lines``), displays, traces.
+
+A build is one ``BuildStarted``, any of the others, one ``BuildFinished``. Actions have numbers that are unique within a build.
+``ActionQueued`` and ``ActionStarted`` are optional for an action (a hit has neither); ``ActionFinished`` is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+ActionHow = Literal["ran", "hit", "failed"]
+TargetHow = Literal["built", "unchanged", "failed", "skipped"]
+Level = Literal["note", "warning", "error"]
+Counts = Mapping[str, Mapping[str, int]]
+"""Rule name -> {"ran": actions computed, "hit": results that were there already}."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildStarted:
+    """``targets`` were asked for; at most ``jobs`` actions run at once."""
+
+    targets: tuple[str, ...]
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionQueued:
+    """An action is known and not looked at yet; an estimate of the rest counts it."""
+
+    number: int
+    rule: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionStarted:
+    """An action takes a job."""
+
+    number: int
+    rule: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionFinished:
+    """An action is done; its job is free.
+
+    ``seconds``: how long it held its job. ``error``: its first line, for one that failed. ``needs``: numbers of the actions
+    whose results it used.
+    """
+
+    number: int
+    rule: str
+    label: str
+    how: ActionHow
+    seconds: float
+    key: str
+    error: str = ""
+    needs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFinished:
+    """One of the targets is settled; ``path`` is its file, empty where there is none."""
+
+    name: str
+    how: TargetHow
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something to tell that belongs to no action."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildFinished:
+    """The summary: every rule's counts, wall seconds, targets that failed and targets that are there."""
+
+    counts: Counts
+    seconds: float
+    failed: tuple[str, ...]
+    built: tuple[str, ...]
+
+
+Event = BuildStarted | ActionQueued | ActionStarted | ActionFinished | TargetFinished | Message | BuildFinished
+Observer = Callable[[Event], None]
