@@ -1,7 +1,7 @@
 """Errors of artifacts: what failed, where, why, what to do.
 
-In: nothing. Out: ``ArtifactError`` and ``OutputError``, each with the command's exit code. Not done here: printing; errors in
-a bundle that is read (``ingot_runtime.errors``).
+In: nothing. Out: ``ArtifactError`` and its kinds, each with the command's exit code. Not done here: printing; errors in a
+bundle that is read (``ingot_runtime.errors``).
 """
 
 
@@ -29,3 +29,18 @@ class OutputError(ArtifactError):
     """The output cannot be written: no folder, no permission, no space."""
 
     exit_code = 1
+
+
+class StoreReadOnly(OutputError):
+    """The cache was opened for reading alone."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            "the cache is read-only",
+            path,
+            "it was opened for reading alone",
+            "name a cache that may be written as well",
+        )
+
+    def __reduce__(self) -> tuple[type["StoreReadOnly"], tuple[str]]:  # type: ignore[override]  # one part makes it
+        return type(self), (self.where,)

@@ -17,7 +17,6 @@ LONG_FILES: dict[str, str] = {}
 # One word per idea (DESIGN 11): banned word -> the word to use
 SYNONYMS = {
     r"artefacts?": "artifact",
-    r"blobs?": "artifact, or bytes",
     r"arenas?": "pool",
     r"flavou?rs?": "variant",
     r"codelets?": "kernel",

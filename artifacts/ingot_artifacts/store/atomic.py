@@ -53,11 +53,16 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
         os.replace(temporary, target)
         temporary = ""
     except OSError as error:
-        do = _ADVICE.get(error.errno or 0, "check the path and the disk")
-        raise OutputError(f"cannot write {os.fspath(path)!r}", target, error.strerror or str(error), do) from error
+        raise output_error(os.fspath(path), target, error) from error
     finally:
         if temporary:
             _remove(temporary)
+
+
+def output_error(name: str, path: str, error: OSError) -> OutputError:
+    """Say in four parts why ``path``, which the user knows as ``name``, cannot be written."""
+    do = _ADVICE.get(error.errno or 0, "check the path and the disk")
+    return OutputError(f"cannot write {name!r}", path, error.strerror or str(error), do)
 
 
 def _private(path: str, flags: int) -> int:

@@ -1,0 +1,160 @@
+"""Blobs: bytes known by their sha256, one read-only file each, written whole or not at all, verified when they are read.
+
+In: bytes. Out: their digest, and the bytes again. Not done here: which blobs are still needed (``collect``), a check of all
+(``scrub``). What is damaged in our own folder is moved to quarantine, and whoever made it makes it again.
+
+Layout: ``cas/sha256/ab/<62 digits>``, ``tmp/``, ``quarantine/``. Lower folders are read, never written. A mapped file that
+another program shortens while it is in use is not guarded against.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+
+from ingot_artifacts.errors import ArtifactError, StoreReadOnly
+from ingot_artifacts.store.atomic import output_error
+from ingot_artifacts.store.blob_file import Identity, blob_path, is_digest, read_whole, write_whole
+from ingot_artifacts.store.quarantine import set_aside
+
+# The file is of no use: a link, a folder, a pipe, no permission, a broken disk.
+_USELESS = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV)
+
+
+class StoreError(ArtifactError):
+    """A blob cannot be had; ``digest`` names it."""
+
+    def __init__(self, digest: str, what: str, why: str) -> None:
+        super().__init__(what, f"blob {digest}", why, "build again: what made it runs again")
+        self.digest = digest
+
+
+class BlobMissing(StoreError):
+    """No layer has the blob."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest, "the cache has lost an artifact", "expected a file of this name, got none")
+
+    def __reduce__(self) -> tuple[type[BlobMissing], tuple[str]]:  # type: ignore[override]  # one part makes it
+        return type(self), (self.digest,)
+
+
+class BlobDamaged(StoreError):
+    """The blob's file had other bytes; it is in quarantine now."""
+
+    def __init__(self, digest: str) -> None:
+        super().__init__(digest, "the cache had a damaged artifact", "expected bytes with this sha256, got others")
+
+    def __reduce__(self) -> tuple[type[BlobDamaged], tuple[str]]:  # type: ignore[override]  # one part makes it
+        return type(self), (self.digest,)
+
+
+class BlobStore:
+    """The blobs of a folder and of the folders below it; several processes may use one folder at once."""
+
+    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False) -> None:
+        self.folder = folder
+        self.read_only = read_only
+        self._layers = (folder, *lower)
+        # Of the layers that we cannot heal: what is there is damaged, and counts as missing.
+        self._useless: set[tuple[str, str]] = set()
+        self._verified: dict[str, Identity] = {}
+
+    def put(self, content: bytes | memoryview) -> str:
+        """Keep ``content`` (contiguous); return its digest. Nothing is written where a file of its size is there already.
+
+        Raises:
+            OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a cache that is only read.
+        """
+        view = memoryview(content)
+        view = view.cast("B") if view.nbytes else memoryview(b"")
+        digest = hashlib.sha256(view).hexdigest()
+        if not any(self._keeps(layer, digest, view.nbytes) for layer in self._layers):
+            if self.read_only:
+                raise StoreReadOnly(self.folder)
+            self._write(digest, view)
+        return digest
+
+    def get(self, digest: str) -> memoryview:
+        """Return the bytes, verified; those of 64 KiB and more are mapped.
+
+        Raises:
+            BlobMissing: no layer has it, or ``digest`` is none.
+            BlobDamaged: the upper layer had other bytes, and no lower one has it.
+        """
+        damaged = False
+        for layer in self._layers if is_digest(digest) else ():
+            if (layer, digest) in self._useless:
+                continue
+            try:
+                content, identity = read_whole(blob_path(layer, digest))
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                    continue
+                if error.errno not in _USELESS:
+                    raise _unreadable(layer, error) from error
+            else:
+                if self._verify(digest, content, identity):
+                    return content
+            damaged |= self._discard(layer, digest)
+        raise BlobDamaged(digest) if damaged else BlobMissing(digest)
+
+    def has(self, digest: str) -> bool:
+        """Whether a file is there; ``get`` may still find it damaged."""
+        return is_digest(digest) and any(self._keeps(layer, digest, None) for layer in self._layers)
+
+    def _verify(self, digest: str, content: memoryview, identity: Identity) -> bool:
+        if self._verified.get(digest) == identity:
+            return True
+        if hashlib.sha256(content).hexdigest() != digest:
+            return False
+        self._verified[digest] = identity
+        return True
+
+    def _keeps(self, layer: str, digest: str, size_bytes: int | None) -> bool:
+        """Whether the layer has a file, of this size; what is in the way of a new one is discarded."""
+        if (layer, digest) in self._useless:
+            return False
+        try:
+            state = os.lstat(blob_path(layer, digest))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            state = None
+        if state and stat.S_ISREG(state.st_mode) and size_bytes in (None, state.st_size):
+            return True
+        if size_bytes is not None:
+            self._discard(layer, digest)
+        return False
+
+    def _discard(self, layer: str, digest: str) -> bool:
+        """Move a blob that is no good out of the way; False where that cannot be: it is remembered as useless."""
+        path = blob_path(layer, digest)
+        if layer == self.folder and not self.read_only:
+            shard = os.path.dirname(path)
+            if os.path.lexists(shard) and not os.path.isdir(shard):
+                return set_aside(layer, shard, digest[:2])
+            if set_aside(layer, path, digest):
+                return True
+        self._useless.add((layer, digest))
+        return False
+
+    def _write(self, digest: str, view: memoryview) -> None:
+        path = blob_path(self.folder, digest)
+        try:
+            try:
+                write_whole(self.folder, path, view)
+            except FileNotFoundError:
+                for folder in (os.path.join(self.folder, "tmp"), os.path.dirname(path)):
+                    os.makedirs(folder, 0o700, exist_ok=True)
+                write_whole(self.folder, path, view)
+        except OSError as error:
+            raise output_error(self.folder, path, error) from error
+        self._useless.discard((self.folder, digest))
+
+
+def _unreadable(folder: str, error: OSError) -> ArtifactError:
+    return ArtifactError("the cache cannot be read", folder, error.strerror or str(error), "check the machine's limits")

@@ -1,0 +1,84 @@
+"""A cache: one folder with blobs, the action index, leases and roots; read-only ones below it.
+
+In: a folder. Out: its parts. Not done here: what is cached (the engine), where the folder is by default (the command).
+
+Everything lies in ``v1/``; a program that needs another layout makes another folder beside it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ingot_artifacts.errors import OutputError
+from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.leases import Leases
+from ingot_artifacts.store.roots import Roots
+
+if TYPE_CHECKING:
+    from ingot_artifacts.store.index import ActionIndex
+
+_VERSION = "v1"
+# Each before those inside it: `makedirs` gives its mode to the last one alone.
+_FOLDERS = ("", "cas", "cas/sha256", "tmp", "quarantine", "index", "roots")
+_TAG = """Signature: 8a477f597d28d172789f06886806bc55
+# This folder is a cache of Ingot: it can be deleted, and backups may leave it out (https://bford.info/cachedir/).
+"""
+
+
+class Cache:
+    """The parts of a cache; several processes may use one folder at once.
+
+    Raises:
+        OutputError: the folder cannot be made or written, and ``read_only`` is not asked for.
+    """
+
+    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False) -> None:
+        self.path = os.path.abspath(folder)
+        self.folder = os.path.join(self.path, _VERSION)
+        self.lower = tuple(os.path.join(os.path.abspath(layer), _VERSION) for layer in lower)
+        self.read_only = read_only
+        if not read_only:
+            _make_folders(self.path, self.folder)
+        self.blobs = BlobStore(self.folder, self.lower, read_only)
+        self.leases = Leases(self.folder, read_only)
+        self.roots = Roots(self.folder, read_only)
+
+    @cached_property
+    def index(self) -> ActionIndex:
+        """The action index; opened when it is first asked for, since diskcache costs 20 ms."""
+        from ingot_artifacts.store.index import ActionIndex
+
+        return ActionIndex(self.folder, self.lower, self.read_only)
+
+    def building(self, waiting: Callable[[int], None] | None = None) -> AbstractContextManager[None]:
+        """Keep what is in the cache from being collected meanwhile; see ``Leases.building``."""
+        return self.leases.building(waiting)
+
+    def close(self) -> None:
+        """Close the index, give the leases back."""
+        if "index" in self.__dict__:
+            self.index.close()
+        self.leases.close()
+
+
+def _make_folders(path: str, folder: str) -> None:
+    try:
+        os.makedirs(path, 0o700, exist_ok=True)
+        tag = os.path.join(path, "CACHEDIR.TAG")
+        if not os.path.exists(tag):
+            with open(tag, "w", encoding="ascii") as file:
+                file.write(_TAG)
+        for name in _FOLDERS:
+            inner = os.path.join(folder, name)
+            os.makedirs(inner, 0o700, exist_ok=True)
+            if not os.access(inner, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), inner)
+    except OSError as error:
+        where = str(error.filename or path)
+        do = "name another folder for the cache, or use this one for reading alone"
+        raise OutputError("cannot use the cache", where, error.strerror or str(error), do) from error

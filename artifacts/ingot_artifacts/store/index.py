@@ -1,0 +1,133 @@
+"""The action index: key -> what the cache remembers of an action; never more than bytes, never trusted further than its seal.
+
+In: keys (32 bytes), values (at most 32 KiB). Out: the values again, or None. Not done here: what a value says (``records``), what
+is still needed (``collect``). A damaged row is removed and missing. Importing this module imports diskcache (20 ms).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingot_artifacts.errors import StoreReadOnly
+from ingot_artifacts.store.index_database import IndexDatabase
+from ingot_artifacts.store.index_disk import SEAL_BYTES, VALUE_BYTES_MAX, is_key
+from ingot_artifacts.store.index_reader import IndexReader
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row as ``scan`` finds it: ``value`` is None where the row is damaged; ``used`` is the time of its last use."""
+
+    number: int
+    key: bytes | None
+    value: bytes | None
+    used: float
+
+
+class ActionIndex:
+    """The index of a folder and of the folders below it; several processes may use one folder at once."""
+
+    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False) -> None:
+        self._folder = folder
+        self._upper = None if read_only else IndexDatabase(folder)
+        self._readers = [IndexReader(layer) for layer in ([folder] if read_only else []) + list(lower)]
+        self._deleted: set[bytes] = set()
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key; the upper layer's goes first."""
+        assert is_key(key)
+        if self._upper is not None:
+            row = self._upper.get(key)
+            value = _unseal(key, row)
+            if value is not None:
+                return value
+            if row is not None:
+                self._upper.delete(key)
+        for reader in () if key in self._deleted else self._readers:
+            value = _unseal(key, reader.get(key))
+            if value is not None:
+                return value
+        return None
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Keep a value, instead of the key's old one.
+
+        Raises:
+            OutputError: no space, no permission. ``StoreReadOnly`` in a cache that is only read.
+        """
+        self.put_many(((key, value),))
+
+    def put_many(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        """Keep values, all or none; 3 times faster than one by one.
+
+        Raises:
+            OutputError: no space, no permission. ``StoreReadOnly`` in a cache that is only read.
+        """
+        assert all(is_key(key) and len(value) <= VALUE_BYTES_MAX for key, value in pairs)
+        self._writable().put_many([(key, _seal(key, value) + value) for key, value in pairs])
+
+    def delete(self, key: bytes) -> None:
+        """Forget a key; what lower layers say of it is not asked for again."""
+        assert is_key(key)
+        if self._readers:
+            self._deleted.add(key)
+        if self._upper is not None:
+            self._upper.delete(key)
+
+    def touch(self, keys: Sequence[bytes]) -> None:
+        """Note that keys are used now, for the order in which ``collect`` forgets; coarse, and no error if it cannot be."""
+        if self._upper is not None:
+            self._upper.touch(keys)
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield (key, value) of the upper layer, sorted by key."""
+        for entry in self.scan():
+            if entry.key is not None and entry.value is not None:
+                yield entry.key, entry.value
+
+    def scan(self) -> Iterator[Entry]:
+        """Yield all rows of the upper layer, damaged ones too, sorted by key."""
+        for row in (self._upper or self._readers[0]).rows():
+            yield Entry(row.number, row.key, _unseal(row.key, row.content), row.used)
+
+    def discard(self, numbers: Sequence[int]) -> None:
+        """Remove rows by the numbers that ``scan`` gives.
+
+        Raises:
+            OutputError: no permission. ``StoreReadOnly`` in a cache that is only read.
+        """
+        self._writable().delete_rows(numbers)
+
+    def heal(self) -> bool:
+        """Check the whole database; whether it was damaged and an empty one stands in its place.
+
+        Raises:
+            OutputError: no permission. ``StoreReadOnly`` in a cache that is only read.
+        """
+        return self._writable().heal()
+
+    def close(self) -> None:
+        """Close all databases."""
+        if self._upper is not None:
+            self._upper.close()
+        for reader in self._readers:
+            reader.close()
+
+    def _writable(self) -> IndexDatabase:
+        if self._upper is None:
+            raise StoreReadOnly(self._folder)
+        return self._upper
+
+
+def _seal(key: bytes, value: bytes) -> bytes:
+    """Return what goes before a value: flipped bits are found, and values that changed their places."""
+    return hashlib.sha256(key + value).digest()
+
+
+def _unseal(key: bytes | None, content: bytes | None) -> bytes | None:
+    if key is None or content is None:
+        return None
+    value = content[SEAL_BYTES:]
+    return value if _seal(key, value) == content[:SEAL_BYTES] else None

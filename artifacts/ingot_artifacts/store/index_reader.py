@@ -1,0 +1,65 @@
+"""An index that is only read: a lower layer, or a cache on a disk that nobody may write to.
+
+In: a cache's folder, keys. Out: rows. Not done here: seals (``index``). Whatever is wrong with the database makes it empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import quote
+
+from ingot_artifacts.store.index_database import Row, read_rows
+from ingot_artifacts.store.index_disk import IndexRowError, row_bytes
+
+_MODES = ("mode=ro", "immutable=1")
+"""The first sees what a live writer has not yet moved into the file; it needs to make a file beside it, the second does not."""
+
+
+class IndexReader:
+    """One folder's rows, to be read."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, "index", "cache.db")
+        self._database: sqlite3.Connection | None = None
+        self._process = 0
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row's content; None where there is none, or it is no good."""
+        with suppress(sqlite3.Error, IndexRowError):
+            database = self._connect()
+            if database is not None:
+                query = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+                for mode, filename, value in database.execute(query, (key,)):
+                    return row_bytes(mode, filename, value)
+        return None
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all rows, sorted by key."""
+        with suppress(sqlite3.Error):
+            database = self._connect()
+            if database is not None:
+                yield from read_rows(database)
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _connect(self) -> sqlite3.Connection | None:
+        if self._process != os.getpid():  # a connection does not survive a fork
+            self._process = os.getpid()
+            self._database = self._open()
+        return self._database
+
+    def _open(self) -> sqlite3.Connection | None:
+        for mode in _MODES:
+            with suppress(sqlite3.Error):
+                uri = f"file:{quote(os.path.abspath(self.path))}?{mode}"
+                database = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+                database.execute("SELECT key FROM Cache LIMIT 1").fetchall()
+                return database
+        return None
