@@ -1,0 +1,128 @@
+"""What a Python source file may refer to, read off its syntax.
+
+In: a module's name and source. Out: ``references``: dotted names, more than there are modules. Not done here: which of them
+exist (``code_digest``).
+
+===========  =======================================================================================================
+``a.b.c``    ``from a.b import c`` and ``import a.b.c``: what may be a module
+``a.b^``     a package that is only passed on the way to ``a.b.c``: nobody calls its functions
+``a.b.*``    every module under ``a.b``: ``from a.b import *``, and ``import_module`` of a name that is put together
+``a.b/``     the other files of the package ``a.b``: ``importlib.resources.files("a.b")``
+``~a.b.c``   any of these, in a function of a package whose import runs no function of it
+===========  =======================================================================================================
+
+Imports under ``if TYPE_CHECKING`` do not count: they are never run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+_BY_NAME = ("import_module", "__import__", "find_spec")
+
+
+def references(module: str, source: bytes, *, is_package: bool) -> tuple[str, ...]:
+    """Return the references of a source file, sorted; none if it is no Python, since nothing of it is ever run."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    found = {*_passed(module), *_imports(tree.body, package)}
+    if any(name in source for name in (b"import_module", b"__import__", b"find_spec", b"resources")):
+        found.update(_calls(tree, module))
+    functions = [statement for statement in tree.body if isinstance(statement, ast.FunctionDef)]
+    if is_package and functions and _is_quiet(tree, functions):
+        rest = [statement for statement in tree.body if statement not in functions]
+        at_once = {*_passed(module), *_imports(rest, package)}
+        found = at_once | {f"~{name}" for name in found - at_once}
+    return tuple(sorted(found))
+
+
+def _imports(body: Sequence[ast.stmt], package: list[str]) -> Iterator[str]:
+    """Walk statements only: expressions cannot import, and they are most of a tree."""
+    for statement in body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                yield alias.name
+                yield from _packages(alias.name)  # the name that is bound is the top package's
+        elif isinstance(statement, ast.ImportFrom):
+            base = package[: len(package) - statement.level + 1] if statement.level else []
+            stem = ".".join([*base, *([statement.module] if statement.module else [])])
+            yield stem
+            yield from _passed(stem)
+            yield from (f"{stem}.{alias.name}" for alias in statement.names)
+        elif isinstance(statement, ast.If) and _is_type_checking(statement.test):
+            yield from _imports(statement.orelse, package)
+        else:
+            for block in _blocks(statement):
+                yield from _imports(block, package)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(statement, name, [])
+    for name in ("handlers", "cases"):
+        for part in getattr(statement, name, ()):
+            yield part.body
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return getattr(test, "attr", getattr(test, "id", "")) == "TYPE_CHECKING"
+
+
+def _is_quiet(tree: ast.Module, functions: Sequence[ast.FunctionDef]) -> bool:
+    """Tell whether importing the module calls nothing and hands none of its functions to anybody."""
+    names = {function.name for function in functions}
+    run = [statement for statement in tree.body if statement not in functions]
+    run_nodes = [node for statement in run for node in ast.walk(statement)]
+    for function in functions:
+        parts = (*function.decorator_list, function.args, *([function.returns] if function.returns else []))
+        run_nodes += [node for part in parts for node in ast.walk(part)]
+        if function.decorator_list:
+            return False
+    return not any(
+        isinstance(node, ast.Call | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        or (isinstance(node, ast.Name) and node.id in names)
+        for node in run_nodes
+    )
+
+
+def _calls(tree: ast.Module, module: str) -> Iterator[str]:
+    """Find modules and files that a call names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in _BY_NAME:
+                found = _named(node.args[0], module)
+                yield found
+                yield from _packages(found)
+            elif name == "files":
+                yield f"{_named(node.args[0], module)}/"
+
+
+def _named(name: ast.expr, module: str) -> str:
+    """Return the constant name, or what it surely starts with and ``.*``; in doubt the module's whole top package."""
+    prefix = ""
+    for part in name.values if isinstance(name, ast.JoinedStr) else [name]:
+        value = part.value if isinstance(part, ast.Constant | ast.FormattedValue) else None
+        if isinstance(value, str):
+            prefix += value
+        elif isinstance(value, ast.Name) and value.id == "__name__":
+            prefix += module
+        else:
+            prefix = prefix.rpartition(".")[0] + ".*"
+            break
+    return f"{module.partition('.')[0]}.*" if prefix.startswith(".") else prefix
+
+
+def _packages(name: str) -> Iterator[str]:
+    """Yield the packages that are imported before the module."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _passed(name: str) -> Iterator[str]:
+    return (f"{package}^" for package in _packages(name))

@@ -1,0 +1,63 @@
+"""Small files of state between builds: whole, or as good as not there.
+
+In: a path, a kind (name and version of what is kept), plain values. Out: the values again, or None. Not done here: what is
+kept; locks (the last writer wins, and a reader sees one writer's whole file).
+
+What is kept can be found anew, so no failure here is an error: a file that is damaged, of another kind or not readable reads
+as None, one that cannot be written is not written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from typing import Any
+
+import msgpack
+
+_MAGIC = b"ingot state file"
+SIZE_BYTES_MAX = 64 << 20
+_pack: Any = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+_unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+
+
+def read_state(path: str, kind: str) -> object:
+    """Return what was written for ``kind``, lists as tuples; None if the file is not exactly that."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(SIZE_BYTES_MAX + 1)
+    except OSError:
+        return None
+    start = len(_MAGIC) + 32
+    if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : start] != _check(kind, memoryview(content)[start:]):
+        return None
+    try:
+        value: object = _unpack(memoryview(content)[start:], use_list=False, strict_map_key=False)
+    except (ValueError, RecursionError):  # msgpack's own errors are ValueErrors
+        return None
+    return value
+
+
+def write_state(path: str, kind: str, value: object) -> bool:
+    """Replace the file in one step; return False, with nothing left behind, if the system refuses."""
+    packed: bytes = _pack(value)
+    content = _MAGIC + _check(kind, packed) + packed
+    temporary = f"{path}.{os.urandom(8).hex()}.part"
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with open(temporary, "xb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        return False
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    return True
+
+
+def _check(kind: str, packed: bytes | memoryview) -> bytes:
+    state = hashlib.sha256(f"{kind}\n".encode())
+    state.update(packed)
+    return state.digest()
