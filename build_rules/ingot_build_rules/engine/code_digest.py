@@ -74,12 +74,12 @@ class CodeDigests:
         return tuple((f"{item.name} {item.version}", item.digest) for item in found)
 
     def _add(self, files: Iterable[SourceFile]) -> None:
-        """Note what each name that a reference can have leads to."""
+        """Note what each name that a reference can have leads to; ``~`` names, which only packages have, not from ``a^``."""
         below: dict[str, list[str]] = {}
         for file in files:
-            at_once = [name for name in file.references if not name.startswith("~")]
-            self._references[f"{file.module}^"] = at_once
-            self._references[file.module] = [name.removeprefix("~") for name in file.references]
+            self._references[file.module] = self._references[f"{file.module}^"] = file.references
+            if file.path.endswith("/__init__.py"):
+                self._references[file.module] = [name.removeprefix("~") for name in file.references]
             self._files.setdefault(file.module, []).append(file)
             package = "" if file.module.endswith("/") else file.module.rpartition(".")[0]
             while package:

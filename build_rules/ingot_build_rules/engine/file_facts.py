@@ -66,7 +66,6 @@ def _entries(state: object) -> dict[str, _Entry]:
 def _is_entry(value: object) -> TypeGuard[_Entry]:
     match value:
         case (int(), int(), int(), int(), str(), tuple()):
-            texts = cast("tuple[object, ...]", value[5])
-            return all(isinstance(text, str) for text in texts)
+            return {str}.issuperset(map(type, cast("tuple[object, ...]", value[5])))
         case _:
             return False
