@@ -97,13 +97,13 @@ def pair(text: str) -> tuple[str, str]:
 
 def shape(text: str) -> tuple[str, tuple[int, ...]]:
     """Read ``NAME=1x3x224x224``; ``NAME=scalar`` is rank 0."""
+    from ingot_build_rules.rules.options import read_sizes
+
     name, value = pair(text)
-    if value == "scalar":
-        return name, ()
-    parts = value.replace(",", "x").split("x")
-    if not all(part.isdecimal() and part.isascii() for part in parts):
-        raise argparse.ArgumentTypeError(f"expected sizes such as 1x3x224x224, got {value!r}")
-    return name, tuple(map(int, parts))
+    try:
+        return name, read_sizes(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def positive(text: str) -> int:

@@ -15,7 +15,7 @@ from ingot_compiler.targets.target import Target, native_target, parse_target
 
 HOST = "host"
 DEVICE_KINDS = ("cuda", "opencl", "null")
-_ALL_PLANNERS = ("best", *PLANNERS)
+ALL_PLANNERS = ("best", *PLANNERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ def make_options(
         UserError: an unknown target, feature, device kind, device or planner, or a negative size.
         UnsupportedError: a device kind that is known and not built yet.
     """
-    if planner not in _ALL_PLANNERS:
+    if planner not in ALL_PLANNERS:
         raise UserError(
             f"unknown memory planner {planner!r}",
             where="option planner",
-            why=f"expected one of {', '.join(_ALL_PLANNERS)}",
-            do=suggest(planner, _ALL_PLANNERS),
+            why=f"expected one of {', '.join(ALL_PLANNERS)}",
+            do=suggest(planner, ALL_PLANNERS),
         )
     for name, kind in (devices or {}).items():
         _check_device(name, kind)
@@ -70,6 +70,18 @@ def make_options(
         place=tuple(place),
         planner=planner,
     )
+
+
+def read_sizes(text: str) -> tuple[int, ...]:
+    """Read ``1x3x224x224``; ``scalar`` is rank 0.
+
+    Raises:
+        ValueError: anything else; the message says what was expected.
+    """
+    parts = [] if text == "scalar" else text.replace(",", "x").split("x")
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        raise ValueError(f"expected sizes such as 1x3x224x224, got {text!r}")
+    return tuple(map(int, parts))
 
 
 def suggest(name: str, choices: Sequence[str]) -> str:

@@ -1,0 +1,91 @@
+"""What a project declares: plain, frozen data, the same from ``ingot.toml`` and from Python.
+
+In: nothing. Out: the dataclasses. Not done here: reading (``parse``), globs (``expand``), the folder the project lies in.
+
+Paths are relative to the project's folder, with ``/``. ``line`` is where the table begins, 1-based; 0 where there is no file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+FILE_NAME = "ingot.toml"
+NATIVE = "native"
+STEM = "{stem}"
+"""In a path of a bundle or test that stands for many: replaced by what the model's glob found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """A name for a target: ``text`` is what ``--target`` takes."""
+
+    name: str
+    text: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model file, or with a glob in ``source`` one model for each file that matches.
+
+    ``shapes``: input name -> sizes, sorted by name, as ``--shape``.
+    """
+
+    name: str
+    source: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSpec:
+    """One bundle, or one for each file where ``model`` stands for many: then ``output`` has a ``{stem}``.
+
+    ``targets``: names of ``Project.targets``, or target texts. ``devices``: name -> kind, sorted, without the host.
+    ``place``: (glob over node names, device name), the last match counts.
+    """
+
+    name: str
+    model: str
+    targets: tuple[str, ...]
+    devices: tuple[tuple[str, str], ...]
+    place: tuple[tuple[str, str], ...]
+    planner: str
+    output: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TestSpec:
+    """Run ``bundle`` on the arrays of ``inputs`` and compare with those of ``outputs``, both ``.npz`` files.
+
+    A float may be off by ``absolute_tolerance`` + ``relative_tolerance`` * the largest finite magnitude of the expected
+    tensor; everything else must be equal.
+    """
+
+    name: str
+    bundle: str
+    inputs: str
+    outputs: str
+    relative_tolerance: float
+    absolute_tolerance: float
+    threads: int
+    executor: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """All that a project declares, defaults filled in; each list is sorted by name.
+
+    ``cache``: the cache folder, None for the user's own. ``default_targets``: what is built when nothing is named; empty
+    for everything.
+    """
+
+    name: str = ""
+    cache: str | None = None
+    default_targets: tuple[str, ...] = ()
+    targets: tuple[TargetSpec, ...] = ()
+    models: tuple[ModelSpec, ...] = ()
+    bundles: tuple[BundleSpec, ...] = ()
+    tests: tuple[TestSpec, ...] = ()

@@ -1,0 +1,32 @@
+"""Two bundles never write one file, and none writes over a file that the project reads.
+
+In: a project. Out: problems. Not done here: whether the place can be written (``rules.output_file``).
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.problems import Findings
+
+
+def report_outputs(project: Project, findings: Findings) -> None:
+    """Note every output that is taken."""
+    read = {posixpath.normpath(spec.source): f"[model.{spec.name}]" for spec in project.models}
+    for test in project.tests:
+        for path in (test.inputs, test.outputs):
+            read[posixpath.normpath(path)] = f"[test.{test.name}]"
+    written: dict[str, str] = {}
+    for bundle in project.bundles:
+        path = posixpath.normpath(bundle.output)
+        at = ("bundle", bundle.name, "output")
+        if path in read:
+            why = f"{read[path]} reads it; writing would destroy it"
+            findings.add(at, f"the output {bundle.output!r} is an input", why, "choose another output")
+        elif path in written:
+            why = f"[bundle.{written[path]}] and [bundle.{bundle.name}] write it"
+            findings.add(
+                at, f"two bundles have the output {bundle.output!r}", why, "choose another output for one of them"
+            )
+        written.setdefault(path, bundle.name)

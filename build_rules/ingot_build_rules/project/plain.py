@@ -1,0 +1,47 @@
+"""A project as plain values, for ``--json``.
+
+In: a project. Out: dicts, lists, texts and numbers, always in the same order. Not done here: printing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ingot_build_rules.project.model import Project
+
+
+def plain(project: Project) -> dict[str, Any]:
+    """Return all of ``project`` but its lines; tables are keyed by name."""
+    return {
+        "name": project.name,
+        "cache": project.cache,
+        "default_targets": list(project.default_targets),
+        "targets": {spec.name: spec.text for spec in project.targets},
+        "models": {
+            spec.name: {"source": spec.source, "shapes": {name: list(sizes) for name, sizes in spec.shapes}}
+            for spec in project.models
+        },
+        "bundles": {
+            spec.name: {
+                "model": spec.model,
+                "targets": list(spec.targets),
+                "devices": dict(spec.devices),
+                "place": [list(pair) for pair in spec.place],
+                "planner": spec.planner,
+                "output": spec.output,
+            }
+            for spec in project.bundles
+        },
+        "tests": {
+            spec.name: {
+                "bundle": spec.bundle,
+                "inputs": spec.inputs,
+                "outputs": spec.outputs,
+                "tolerance": spec.relative_tolerance,
+                "absolute_tolerance": spec.absolute_tolerance,
+                "threads": spec.threads,
+                "executor": spec.executor,
+            }
+            for spec in project.tests
+        },
+    }

@@ -1,0 +1,90 @@
+"""A tree of tables becomes a project, with defaults filled in; every mistake is found before one error lists them all.
+
+In: the tree of ``ingot.toml`` or the one that ``ingot.Project`` makes. Out: ``Project``. Not done here: single tables
+(``tables``), references (``references``), files (``expand``).
+"""
+
+from __future__ import annotations
+
+from ingot_build_rules.project.model import NATIVE, STEM, BundleSpec, ModelSpec, Project, TargetSpec, TestSpec
+from ingot_build_rules.project.outputs import report_outputs
+from ingot_build_rules.project.problems import Findings
+from ingot_build_rules.project.references import check_references
+from ingot_build_rules.project.tables import Tables, Values, read_tables
+from ingot_build_rules.project.toml_text import Tree
+from ingot_compiler.ir.errors import UnsupportedError
+
+RELATIVE_TOLERANCE = 1e-4
+"""Of the largest magnitude: what the self-check allows one f32 kernel."""
+
+
+def read_tree(tree: Tree, findings: Findings) -> Project:
+    """Return the project that ``tree`` declares; ``findings`` may hold problems already.
+
+    Raises:
+        UserError: everything that is wrong with it.
+        UnsupportedError: it names plugins, which this version does not load.
+    """
+    tables = read_tables(tree, findings)
+    check_references(tables, findings)
+    findings.raise_all()
+    project = _make_project(tables, findings)
+    report_outputs(project, findings)
+    findings.raise_all()
+    return project
+
+
+def _make_project(tables: Tables, findings: Findings) -> Project:
+    """All values are right here, and all that must be there is."""
+    settings, defaults = tables.settings["project"], tables.settings["defaults"]
+    if "plugins" in settings:
+        where = findings.locate(("project", "plugins")).text
+        why = f"expected built-in targets alone, got {', '.join(settings['plugins'])}"
+        raise UnsupportedError("no targets from plugins yet", where, why, "remove plugins")
+
+    def lined(kind: str) -> list[tuple[str, Values, int]]:
+        found = sorted(tables.named[kind].items())
+        return [(name, values, findings.locate((kind, name)).line) for name, values in found]
+
+    return Project(
+        name=settings.get("name", ""),
+        cache=settings.get("cache"),
+        default_targets=settings.get("default-targets", ()),
+        targets=tuple(TargetSpec(name, values["target"], line) for name, values, line in lined("target")),
+        models=tuple(
+            ModelSpec(name, values["source"], values.get("shape", defaults.get("shape", ())), line)
+            for name, values, line in lined("model")
+        ),
+        bundles=tuple(
+            _bundle(name, values, defaults, name in tables.groups["bundle"], line)
+            for name, values, line in lined("bundle")
+        ),
+        tests=tuple(_test(name, values, line) for name, values, line in lined("test")),
+    )
+
+
+def _bundle(name: str, values: Values, defaults: Values, many: bool, line: int) -> BundleSpec:
+    return BundleSpec(
+        name,
+        values["model"],
+        targets=values.get("targets", defaults.get("targets", (NATIVE,))),
+        devices=tuple(sorted(values.get("devices", ()))),
+        place=values.get("place", ()),
+        planner=values.get("planner", defaults.get("planner", "best")),
+        output=values.get("output", f"dist/{name}/{STEM}.ingot" if many else f"dist/{name}.ingot"),
+        line=line,
+    )
+
+
+def _test(name: str, values: Values, line: int) -> TestSpec:
+    return TestSpec(
+        name,
+        values["bundle"],
+        inputs=values["inputs"],
+        outputs=values["outputs"],
+        relative_tolerance=values.get("tolerance", RELATIVE_TOLERANCE),
+        absolute_tolerance=values.get("absolute-tolerance", 0.0),
+        threads=values.get("threads", 1),
+        executor=values.get("executor", "aot"),
+        line=line,
+    )

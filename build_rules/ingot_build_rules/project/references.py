@@ -1,0 +1,121 @@
+"""What the tables say of each other: models, bundles, targets, devices that they name.
+
+In: checked values. Out: problems. Not done here: outputs that collide (``outputs``), files (``expand``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ingot_build_rules.project.lines import Path
+from ingot_build_rules.project.model import NATIVE, STEM
+from ingot_build_rules.project.names import is_known, is_plain
+from ingot_build_rules.project.problems import Findings, did_you_mean, one_of
+from ingot_build_rules.project.tables import Tables, Values
+from ingot_build_rules.project.values import header
+from ingot_build_rules.rules.options import HOST
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.targets.target import parse_target
+
+
+def check_references(tables: Tables, findings: Findings) -> None:
+    """Note every name that leads nowhere, and every ``{stem}`` too few or too many."""
+    for name, values in tables.named["target"].items():
+        _check_named_target(name, values, findings)
+    _check_targets(("defaults",), tables.settings["defaults"], tables, findings)
+    for name, values in tables.named["bundle"].items():
+        path = ("bundle", name)
+        if _check_reference(path, "model", values, tables, findings):
+            _check_output((*path, "output"), values, name in tables.groups["bundle"], findings)
+        _check_targets(path, values, tables, findings)
+        _check_devices(path, values, findings)
+    for name, values in tables.named["test"].items():
+        if _check_reference(("test", name), "bundle", values, tables, findings) and name not in tables.groups["test"]:
+            for key in ("inputs", "outputs"):
+                if STEM in values.get(key, ""):
+                    _refuse_stem(("test", name, key), "bundle", findings)
+    if not tables.named["bundle"] and not findings.problems:
+        do = 'add [model.a] with source = "a.onnx" and [bundle.a] with model = "a"'
+        findings.add((), "the project is empty", "expected at least one [bundle.NAME]", do)
+    _check_default_targets(tables, findings)
+
+
+def _check_reference(path: Path, kind: str, values: Values, tables: Tables, findings: Findings) -> bool:
+    name, declared = values.get(kind), tables.named[kind]
+    if name is not None and not is_known(name, declared, tables.groups[kind]):
+        otherwise = f"declare it with {header((kind, name))}" if is_plain(name) else "choose one of these"
+        do = did_you_mean(name, declared, otherwise)
+        findings.add((*path, kind), f"unknown {kind} {name!r}", one_of(declared), do)
+        return False
+    return name is not None
+
+
+def _check_named_target(name: str, values: Values, findings: Findings) -> None:
+    if name == NATIVE or _target_error(name) is None:
+        why = f"{name!r} is a target that is always there"
+        findings.add(("target", name), f"target name {name!r} is taken", why, "choose another name")
+    if "target" in values:
+        _check_target(("target", name, "target"), values["target"], (), findings)
+
+
+def _check_targets(path: Path, values: Values, tables: Tables, findings: Findings) -> None:
+    for index, text in enumerate(values.get("targets", ())):
+        _check_target((*path, "targets", str(index)), text, tables.named["target"], findings)
+
+
+def _check_target(path: Path, text: str, declared: Collection[str], findings: Findings) -> None:
+    """A target is one of the ``declared`` names, or a text that code generation reads."""
+    if text in declared or text == NATIVE:
+        return
+    error = _target_error(text)
+    if error is not None:
+        also = f"; declared are {', '.join(sorted(declared))}" if declared else ""
+        findings.add(path, error.what, error.why + also, did_you_mean(text, {*declared, NATIVE}, error.do))
+
+
+def _target_error(text: str) -> UserError | None:
+    try:
+        parse_target(text)
+    except UserError as error:
+        return error
+    return None
+
+
+def _check_devices(path: Path, values: Values, findings: Findings) -> None:
+    devices = dict(values.get("devices", ()))
+    if HOST in devices:
+        why = f"{HOST!r} is always there"
+        findings.add((*path, "devices", HOST), f"device name {HOST!r} is taken", why, "choose another name")
+    known = {HOST, *devices}
+    for glob, device in values.get("place", ()):
+        if device not in known:
+            do = did_you_mean(device, known, f"declare it below {header((*path, 'devices'))}")
+            findings.add((*path, "place", glob), f"unknown device {device!r}", one_of(known), do)
+
+
+def _check_output(path: Path, values: Values, many: bool, findings: Findings) -> None:
+    output = values.get("output")
+    if output is None:
+        return
+    if output.endswith("/"):
+        findings.add(path, f"the output {output!r} is a folder", "expected a file", "add a file name")
+    elif many and STEM not in output:
+        why = f"expected {STEM} in it: the model stands for many files, each with its bundle"
+        findings.add(path, f"the output {output!r} is one file", why, f"write for example: dist/{STEM}.ingot")
+    elif STEM in output and not many:
+        _refuse_stem(path, "model", findings)
+
+
+def _refuse_stem(path: Path, of: str, findings: Findings) -> None:
+    why = f"expected a {of} that stands for many files, got one file"
+    findings.add(path, f"nothing to put in the place of {STEM}", why, "write the whole path")
+
+
+def _check_default_targets(tables: Tables, findings: Findings) -> None:
+    bundles, tests = tables.named["bundle"], tables.named["test"]
+    names = {*bundles, *tests}
+    groups = tables.groups["bundle"] | tables.groups["test"]
+    for index, name in enumerate(tables.settings["project"].get("default-targets", ())):
+        if not is_known(name, names, groups):
+            do = did_you_mean(name, names, "name a bundle or a test")
+            findings.add(("project", "default-targets", str(index)), f"nothing is called {name!r}", one_of(names), do)

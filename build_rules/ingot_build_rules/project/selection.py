@@ -1,0 +1,59 @@
+"""Which bundles and tests the words after ``ingot build`` mean.
+
+In: an expanded project, words. Out: names of bundles and tests. Not done here: building them.
+
+A word is a bundle's name, a name that stands for many (``vision`` for every ``vision/...``), a bundle's output path, or a
+test's name. Where a bundle and a test share a name it is the bundle; ``test.NAME`` and ``bundle.NAME`` say which.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.problems import Findings, Place, did_you_mean, one_of
+
+_WHERE = "command line"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Names of bundles and of tests, sorted; a test's bundle is not listed unless it was named too."""
+
+    bundles: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def select(project: Project, words: Sequence[str] = ()) -> Selection:
+    """Return what ``words`` mean; without words the project's default targets, without those everything.
+
+    Raises:
+        UserError: every word that means nothing.
+    """
+    bundles = {spec.name: None for spec in project.bundles}
+    tests = {spec.name: None for spec in project.tests}
+    outputs = {posixpath.normpath(spec.output): {spec.name} for spec in project.bundles}
+    asked = words or project.default_targets
+    if not asked:
+        return Selection(tuple(sorted(bundles)), tuple(sorted(tests)))
+    chosen: tuple[set[str], set[str]] = (set(), set())
+    findings = Findings(_WHERE, lambda _: Place(0, _WHERE))
+    for word in asked:
+        kind, _, rest = word.partition(".")
+        found = _named(word, bundles) or outputs.get(posixpath.normpath(word), set())
+        found = found or (_named(rest, bundles) if kind == "bundle" else set())
+        found_tests = set[str]() if found else _named(word, tests) or (_named(rest, tests) if kind == "test" else set())
+        if not found and not found_tests:
+            do = did_you_mean(word, {*bundles, *tests, *outputs}, "choose one of these")
+            findings.add((), f"nothing is called {word!r}", one_of({*bundles, *tests}), do)
+        chosen[0].update(found)
+        chosen[1].update(found_tests)
+    findings.raise_all()
+    return Selection(tuple(sorted(chosen[0])), tuple(sorted(chosen[1])))
+
+
+def _named(word: str, names: Collection[str]) -> set[str]:
+    """The name itself, or all that a glob made of it."""
+    return {word} if word in names else {name for name in names if name.startswith(f"{word}/")}
