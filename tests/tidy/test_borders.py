@@ -31,6 +31,8 @@ ONLY_IN = {
     "marshal": (),
     "shelve": (),
 }
+# module -> what it reads of the environment, and why no result depends on it
+READS_ENVIRONMENT = {"ingot_build_rules.cli.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is"}
 # Pure parts: a result there depends on arguments alone.
 PURE = (
     "ingot_compiler.ir",
@@ -101,6 +103,7 @@ def test_nothing_reads_the_environment() -> None:
     wrong = [
         f"{module.path}:{node.lineno}"
         for module in modules()
+        if module.name not in READS_ENVIRONMENT
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
     ]

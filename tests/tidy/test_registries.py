@@ -12,7 +12,7 @@ from ingot_build_rules.cli.verbs import VERBS
 from ingot_build_rules.rules.stage_text import STAGE_TEXTS
 from ingot_build_rules.rules.stages import STAGES
 
-CLI_HELPERS = {"arrays", "console", "entry", "main", "progress", "usage", "verbs"}
+CLI_HELPERS = {"arrays", "cache_folder", "console", "entry", "main", "progress", "usage", "verbs"}
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.folder)

@@ -97,7 +97,7 @@ class BlobStore:
                 if error.errno not in _USELESS:
                     raise _unreadable(layer, error) from error
             else:
-                if self._verify(digest, content, identity):
+                if self._is_right(digest, content, identity):
                     return content
             damaged |= self._discard(layer, digest)
         raise BlobDamaged(digest) if damaged else BlobMissing(digest)
@@ -106,7 +106,21 @@ class BlobStore:
         """Whether a file is there; ``get`` may still find it damaged."""
         return is_digest(digest) and any(self._keeps(layer, digest, None) for layer in self._layers)
 
-    def _verify(self, digest: str, content: memoryview, identity: Identity) -> bool:
+    def verify(self, digest: str) -> bool:
+        """Read a blob of the upper layer in any case; whether it is right, or gone. One that is not is discarded."""
+        try:
+            content, _ = read_whole(blob_path(self.folder, digest))
+            if hashlib.sha256(content).hexdigest() == digest:
+                return True
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                return True
+            if error.errno not in _USELESS:
+                raise _unreadable(self.folder, error) from error
+        self._discard(self.folder, digest)
+        return False
+
+    def _is_right(self, digest: str, content: memoryview, identity: Identity) -> bool:
         if self._verified.get(digest) == identity:
             return True
         if hashlib.sha256(content).hexdigest() != digest:

@@ -100,6 +100,10 @@ class ActionIndex:
         """
         self._writable().delete_rows(numbers)
 
+    def settle_times(self) -> None:
+        """Set uses that lie ahead, from before the clock was set back, to now: from now on they age like others."""
+        self._writable().settle_times()
+
     def heal(self) -> bool:
         """Check the whole database; whether it was damaged and an empty one stands in its place.
 

@@ -137,6 +137,12 @@ class IndexDatabase:
                 database.executemany("UPDATE Cache SET access_time = ? WHERE rowid = ?", stale)
                 database.execute("COMMIT")
 
+    def settle_times(self) -> None:
+        """Set uses that lie ahead to now; no error if that cannot be."""
+        now = time.time()
+        with suppress(sqlite3.Error), self._connected() as database:
+            database.execute("UPDATE Cache SET access_time = ? WHERE access_time > ?", (now, now))
+
     def heal(self) -> bool:
         """Check all pages; whether the database was damaged, and is new now."""
         before = self._inode

@@ -34,6 +34,11 @@ _OBJECTS = frozenset(
         ("index", "sqlite_autoindex_Settings_1"),
         ("index", "Cache_key_raw"),
         ("index", "Cache_expire_time"),
+        # What diskcache makes when somebody opens the folder with settings of his own.
+        ("index", "Cache_access_count"),
+        ("index", "Cache_access_time"),
+        ("index", "Cache_store_time"),
+        ("index", "Cache_tag_rowid"),
         ("trigger", "Settings_count_insert"),
         ("trigger", "Settings_count_delete"),
         ("trigger", "Settings_size_insert"),

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from ingot_artifacts.errors import StoreReadOnly
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_artifacts.store.blob_file import is_digest
-from ingot_artifacts.store.quarantine import set_aside
 from ingot_artifacts.store.records import RecordError, unpack_map
 from ingot_runtime.format.msgpack_canonical import pack
 
@@ -66,18 +65,14 @@ class Roots:
         found = [_read(path) for path in self._files()]
         return tuple(sorted((root for root in found if root is not None), key=lambda root: root.name))
 
-    def discard_damaged(self) -> tuple[str, ...]:
-        """Move damaged roots to quarantine; return their files' names, sorted."""
-        damaged = [path for path in self._files() if _read(path) is None]
-        for path in damaged:
-            set_aside(self._folder, path, os.path.basename(path))
-        return tuple(os.path.basename(path) for path in damaged)
+    def damaged(self) -> tuple[str, ...]:
+        """Return the paths of damaged roots, and of files that are none, sorted."""
+        return tuple(path for path in self._files() if _read(path) is None)
 
     def _path(self, name: str) -> str:
         if self._read_only:
             raise StoreReadOnly(self._folder)
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        return os.path.join(self._folder, "roots", digest)
+        return os.path.join(self._folder, "roots", hashlib.sha256(name.encode()).hexdigest())
 
     def _files(self) -> list[str]:
         folder = os.path.join(self._folder, "roots")

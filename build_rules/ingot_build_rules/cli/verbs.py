@@ -11,5 +11,6 @@ VERBS: tuple[tuple[str, str], ...] = (
     ("inspect", "show what is in a bundle: sections, devices, memory, kernels, assembly"),
     ("diff", "say what differs between two bundles"),
     ("bench", "measure a bundle: time per call and per kernel"),
+    ("cache", "what is in the cache; make it smaller, check it, say why something is there"),
     ("identify", "say what this machine can run"),
 )

@@ -1,0 +1,92 @@
+"""Checks a whole cache: every blob's bytes, every record and what it needs, every root, the index's database.
+
+In: a cache. Out: what was wrong. Not done here: repair by running something again: what is damaged goes to quarantine, a record
+that needs it is deleted, and so the next build makes it anew. May run beside builds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingot_artifacts.store.blobs import BlobStore, StoreError
+from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.index import Entry
+from ingot_artifacts.store.quarantine import set_aside
+from ingot_artifacts.store.records import RecordError, read_facts
+from ingot_artifacts.store.survey import walk_blobs
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``kind``: blob, record, root, index, or foreign (a file that the cache did not make); ``name``: which; ``why``."""
+
+    kind: str
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScrubReport:
+    """Nothing was wrong when ``findings`` is empty."""
+
+    blob_count: int
+    blob_bytes: int
+    record_count: int
+    findings: tuple[Finding, ...]
+
+
+def verify(cache: Cache) -> ScrubReport:
+    """Check everything; in a cache that is only read, nothing is moved or deleted.
+
+    Raises:
+        OutputError: what is damaged cannot be moved.
+    """
+    with cache.building():
+        findings: list[Finding] = []
+        if not cache.read_only and cache.index.heal():
+            findings.append(Finding("index", "index", "the database was damaged: an empty one stands in its place"))
+        strangers = [entry.path for entry in walk_blobs(cache.folder) if not entry.digest]
+        findings += _set_aside(cache, "foreign", "not a file of the cache", strangers)
+        blob_count, blob_bytes = _check_blobs(cache, findings)
+        entries = list(cache.index.scan())
+        wrong = [(entry, why) for entry in entries for why in [_fault(entry, cache.blobs)] if why]
+        findings += [Finding("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong]
+        if not cache.read_only:
+            cache.index.discard([entry.number for entry, _ in wrong])
+        findings += _set_aside(cache, "root", "its digest does not fit", cache.roots.damaged())
+        return ScrubReport(blob_count, blob_bytes, len(entries), tuple(findings))
+
+
+def _check_blobs(cache: Cache, findings: list[Finding]) -> tuple[int, int]:
+    count = total_bytes = 0
+    for entry in walk_blobs(cache.folder):
+        if entry.digest:
+            count += 1
+            total_bytes += entry.size_bytes
+            if not cache.blobs.verify(entry.digest):
+                findings.append(Finding("blob", entry.digest, "its bytes do not have this sha256"))
+    return count, total_bytes
+
+
+def _set_aside(cache: Cache, kind: str, why: str, paths: Sequence[str]) -> Iterator[Finding]:
+    """Move files to quarantine, unless the cache is only read."""
+    for path in paths:
+        if not cache.read_only:
+            set_aside(cache.folder, path, os.path.basename(path))
+        yield Finding(kind, os.path.relpath(path, cache.folder), why)
+
+
+def _fault(entry: Entry, blobs: BlobStore) -> str:
+    """Say what is wrong with a row of the index; empty if nothing is."""
+    if entry.key is None or entry.value is None:
+        return "the row does not have the digest that it states"
+    try:
+        facts = read_facts(entry.value, blobs)
+    except RecordError as error:
+        return f"not a record: {error}"
+    except StoreError as error:
+        return f"the record itself is lost: blob {error.digest}"
+    missing = [digest for digest in facts.refs if not blobs.has(digest)]
+    return f"blob {missing[0]} is missing" if missing else ""
