@@ -1,6 +1,9 @@
-"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, and Ctrl-C."""
+"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache."""
 
+import os
+import shutil
 import signal
+import tempfile
 
 import pytest
 
@@ -9,6 +12,13 @@ def pytest_configure() -> None:
     """Children must hear Ctrl-C: a shell starts what runs in the background with it ignored, and that is inherited."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Commands under test share a cache of their own, one per process of the test run.
+    os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
+
+
+def pytest_unconfigure() -> None:
+    """Leave nothing behind."""
+    shutil.rmtree(os.environ["INGOT_CACHE"], ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

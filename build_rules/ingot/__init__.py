@@ -1,6 +1,6 @@
-"""Ingot on the build machine: ``ingot.compile`` makes a bundle from a model.
+"""Ingot on the build machine: ``ingot.compile`` makes a bundle from a model, ``ingot.Project`` declares many.
 
-In: a model, options. Out: a ``Bundle``. Not done here: anything itself; this is the facade of ``ingot_build_rules``.
+In: a model, options. Out: a ``Bundle``, a ``Project``. Not done here: anything itself; this is the facade of ``ingot_build_rules``.
 On the device there is ``ingot_runtime`` alone.
 """
 
@@ -24,6 +24,7 @@ from ingot_compiler.ir.errors import (
 if TYPE_CHECKING:
     import numpy as np
 
+    from ingot_build_rules.project.api import Project
     from ingot_build_rules.rules.compile_model import CompiledModel
     from ingot_build_rules.rules.model_source import Model
 
@@ -34,11 +35,21 @@ __all__ = [
     "IngotError",
     "InternalError",
     "ModelError",
+    "Project",
     "UnsupportedError",
     "UserError",
     "VerificationError",
     "compile",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import ``Project`` when it is first asked for: reading project files costs more than the rest of this module."""
+    if name != "Project":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ingot_build_rules.project.api import Project
+
+    return Project
 
 
 class Bundle:
@@ -89,7 +100,7 @@ def compile(  # noqa: A001
     from ingot_build_rules.rules.options import make_options
 
     options = make_options(targets, shapes, devices, tuple((place or {}).items()))
-    compiled = compile_model(model, options, workers)
+    compiled = compile_model(model, options)
     compiled.make()
     if check is not False:
         _check(compiled, None if check is True else check)

@@ -24,10 +24,11 @@ from onnx import ModelProto
 from tests.conformance.cases import Case
 
 import ingot_runtime
-from ingot_build_rules.rules import bundle, codegen_support
 from ingot_build_rules.rules.compile_model import CompiledModel, compile_model
 from ingot_build_rules.rules.options import make_options
+from ingot_compiler.codegen import object as code_objects
 from ingot_compiler.codegen.object import compile_object
+from ingot_compiler.codegen.support import host
 from ingot_compiler.codegen.support.host import HostDigests
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
@@ -85,16 +86,16 @@ def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
 
 @functools.cache
 def _shared() -> tuple[Any, Any]:
-    return functools.cache(compile_object), functools.cache(HostDigests)
+    return functools.lru_cache(4096)(compile_object), functools.cache(HostDigests)
 
 
 def compile_quickly(model: ModelProto | bytes, path: str, targets: Sequence[str] = ()) -> CompiledModel:
     """Compile and save as ``ingot.compile(model).save(path)`` does, with the parts that no model changes kept."""
-    support, digests = _shared()
+    objects, digests = _shared()
     content = model if isinstance(model, bytes) else model.SerializeToString()
     with (
-        mock.patch.object(codegen_support, "compile_object", support),
-        mock.patch.object(bundle, "HostDigests", digests),
+        mock.patch.object(code_objects, "compile_object", objects),
+        mock.patch.object(host, "HostDigests", digests),
     ):
         compiled = compile_model(content, make_options(targets))
         compiled.make()
@@ -160,8 +161,7 @@ def _blame(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            read = compiled._store.read  # pyright: ignore[reportPrivateUsage]
-            results = interpret(compiled.graph, list(map(stored, inputs)), read)
+            results = interpret(compiled.graph, list(map(stored, inputs)), compiled.read_constant)
     except Exception as error:  # a second fault must not hide the first
         return f"interpreter fails: {one_line(str(error))}"
     detail = difference(list(results), expected, elements, *_tolerance(case))

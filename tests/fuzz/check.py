@@ -79,12 +79,7 @@ def _kept_objects() -> Any:
 @contextlib.contextmanager
 def _kept_kernels() -> Generator[None]:
     """Equal kernels of many small models are compiled once per process: an object depends on its text and target alone."""
-    from ingot_build_rules.rules import codegen
-
-    with (
-        mock.patch.object(codegen, "compile_object", _kept_objects()),
-        mock.patch.object(code_objects, "compile_object", _kept_objects()),
-    ):
+    with mock.patch.object(code_objects, "compile_object", _kept_objects()):
         yield
 
 
@@ -148,8 +143,7 @@ class _Runner:
     def _interpret(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            read = self.compiled._store.read  # pyright: ignore[reportPrivateUsage]
-            results = interpret(self.compiled.graph, list(feeds.values()), read)
+            results = interpret(self.compiled.graph, list(feeds.values()), self.compiled.read_constant)
         return dict(zip((spec.name for spec in self.sessions["aot"].outputs), results, strict=True))
 
 

@@ -18,8 +18,14 @@ from tests.unit.lowering_harness import assert_close
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.naive import NaiveBuild
+from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_model import CompiledModel
+from ingot_build_rules.rules.import_model import Imported
+from ingot_build_rules.rules.model_source import ModelSource
 from ingot_build_rules.rules.options import make_options
+from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_runtime.executor.session import Session
@@ -107,15 +113,29 @@ def check_model(
     return results
 
 
+class _GraphCompilation(Compilation):
+    """A chain of rules whose first stages are given."""
+
+    def __init__(self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None) -> None:
+        build = NaiveBuild(RULEBOOK)
+        super().__init__(build, ModelSource("", ""), make_options(), ())
+        inputs = tuple(f"x{index}" for index in range(len(graph.inputs)))
+        outputs = tuple(f"y{index}" for index in range(len(graph.outputs)))
+        keep = build.keep
+        self._graph = keep(graph)
+        model = ImportedModel((), (), (), (), (), (), tuple(sorted((sizes or {}).items())))
+        names = Names("graph", inputs, outputs, (), ())
+        self._imported = Imported(keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.sizes)
+
+    async def imported(self) -> Imported:
+        return self._imported
+
+    async def graph(self) -> Artifact[Graph]:
+        return self._graph
+
+
 class GraphModel(CompiledModel):
     """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a special way beside."""
 
     def __init__(self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None = None) -> None:
-        super().__init__(b"", make_options(), 1, None)
-        self.graph = graph
-        names = tuple(f"x{index}" for index in range(len(graph.inputs)))
-        results = tuple(f"y{index}" for index in range(len(graph.outputs)))
-        self.names = Names("graph", names, results, (), ())
-        for content in constants:
-            self._store.write(memoryview(content))
-        self.imported = ImportedModel((), (), (), (), (), (), tuple(sorted((sizes or {}).items())))
+        super().__init__(_GraphCompilation(graph, constants, sizes))

@@ -76,7 +76,7 @@ class Builder(GraphBuilder):
         data = np.ascontiguousarray(array).tobytes()
         digest = hashlib.sha256(data).hexdigest()
         self.store[digest] = data
-        return self.add("constant", (), {"digest": digest, "dtype": dtype or _dtype_of(array), "shape": array.shape})
+        return self.add("constant", (), {"weight": digest, "dtype": dtype or _dtype_of(array), "shape": array.shape})
 
     def literal(self, number: float, dtype: DType = "f32") -> int:
         """Add a literal of rank 0."""

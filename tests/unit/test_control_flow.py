@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pytest
 from onnx import parser
 from tests.unit.lowering_harness import compile_graph, run_compiled
+from tests.unit.weights import Weights
 
 import ingot
 import ingot_runtime
-from ingot_build_rules.rules.constant_store import ConstantStore
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.ir.errors import ModelError, UnsupportedError
@@ -191,9 +191,9 @@ def _no_external(location: str, offset_bytes: int, size_bytes: int | None) -> me
     raise AssertionError(location, offset_bytes, size_bytes)
 
 
-def translated(text: str) -> tuple[Graph, tuple[str, ...], ConstantStore]:
+def translated(text: str) -> tuple[Graph, tuple[str, ...], Weights]:
     """The graph of a model in ONNX's text form, its inputs' names, its constants."""
-    store = ConstantStore()
+    store = Weights()
     model = parser.parse_model(_HEAD + text).SerializeToString()
     imported, names = import_model(model, _no_external, store.write, {}, [])
     graph = infer_types(imported, store.read)

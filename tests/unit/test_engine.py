@@ -1,17 +1,30 @@
-"""The engine without a cache: each key runs once, keys follow the named ingredients and nothing else."""
+"""The engine: keys follow named ingredients, actions run once, the scheduler and the naive build agree."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from ingot_build_rules.engine.content import digest, key_of
-from ingot_build_rules.engine.naive import Build
-from ingot_build_rules.engine.rule import Context, Rule
+from ingot_artifacts.store.cache import Cache
+from ingot_build_rules.engine.action_cache import ActionCache
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.build import Build
+from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.content import digest
+from ingot_build_rules.engine.errors import ActionError, BuildStoppedError, HitDiffersError
+from ingot_build_rules.engine.executor import InlineExecutor
+from ingot_build_rules.engine.file_digests import DiskFiles
+from ingot_build_rules.engine.key import KeyMaker
+from ingot_build_rules.engine.naive import NaiveBuild
+from ingot_build_rules.engine.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.scheduler import Policy, Scheduler
+from ingot_build_rules.engine.values import MemoryBlobs, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,101 +35,242 @@ class Number:
     hint: str = ""
 
 
-def _double(_: Context, inputs: Number) -> int:
-    return inputs.value * 2
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two artifacts."""
+
+    left: Artifact[int]
+    right: Artifact[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder that a rule looks into, and the file there that it is told to follow."""
+
+    name: str
+    folder: str
+
+
+class WrongError(Exception):
+    """What a rule raises on purpose."""
+
+
+def _double(context: Context, inputs: Number) -> Artifact[int]:
+    if inputs.value == 13:
+        raise WrongError("thirteen", "here", "unlucky", "take another")
+    if inputs.value == 14:
+        raise ZeroDivisionError("a bug")
+    return context.keep(inputs.value * 2)
+
+
+def _add(context: Context, inputs: Pair) -> Artifact[int]:
+    context.warn("added")
+    return context.keep(inputs.left.value() + inputs.right.value())
+
+
+def _follow(context: Context, inputs: Place) -> str:
+    """The content of the file whose name is the content of another."""
+    context.note(inputs.name)
+    second = Path(inputs.folder, inputs.name).read_text().strip()
+    context.note(second)
+    return Path(inputs.folder, second).read_text()
+
+
+def _resolve(files: FileDigests, inputs: Place, name: str) -> str:
+    return files.digest(f"{inputs.folder}/{name}")
 
 
 DOUBLE = Rule("double", 1, ("value",), _double)
+ADD = Rule("add", 1, ("left", "right"), _add)
+FOLLOW = Rule("follow", 1, ("name",), _follow, _resolve)
+BOOK = Rulebook("", (DOUBLE, ADD, FOLLOW), {"Number": __name__, "Pair": __name__}, (WrongError,))
 
 
-def _sum_to(context: Context, inputs: Number) -> int:
-    if inputs.value == 0:
-        return 0
-    return inputs.value + context.need(SUM_TO, Number(inputs.value - 1))
+@contextmanager
+def scheduler(folder: Path, policy: Policy | None = None, code: str = "") -> Generator[Scheduler]:
+    """A build over a cache in ``folder``, in this process."""
+    cache = Cache(str(folder))
+    values = Values(cache.blobs, Codec(BOOK.types))
+    keys = KeyMaker(lambda _: code, lambda _: "")
+    yield Scheduler(
+        BOOK, values, InlineExecutor(BOOK, values), ActionCache(cache.index, cache.blobs), cache.leases, DiskFiles(None), keys,
+        policy or Policy(),
+    )  # fmt: skip
+    cache.close()
 
 
-SUM_TO: Rule[Number, int] = Rule("sum_to", 1, ("value",), _sum_to)
+async def total(build: Build, count: int) -> int:
+    """The sum of doubled numbers, as a chain of artifacts."""
+    doubles = await build.need_all(DOUBLE, [Number(value, f"hint {value}") for value in range(count)])
+    sum_ = doubles[0]
+    for item in doubles[1:]:
+        sum_ = await build.need(ADD, Pair(sum_, item))
+    return await build.value(sum_)
 
 
-def test_a_key_runs_once() -> None:
-    """Equal ingredients give the first result again, and the counts say so."""
-    build = Build((DOUBLE,))
-    assert build.need(DOUBLE, Number(4)) == 8
-    assert build.need(DOUBLE, Number(4, hint="other")) == 8
-    assert (build.counts["double"].ran, build.counts["double"].hit) == (1, 1)
+def ran(build: Scheduler) -> dict[str, int]:
+    """How often each rule ran."""
+    return {name: count.ran for name, count in build.counts.items() if count.ran}
 
 
-def test_rules_ask_for_rules() -> None:
-    """A rule's dependencies are found while it runs, and shared."""
-    build = Build((SUM_TO,))
-    assert build.need(SUM_TO, Number(4)) == 10
-    assert build.need(SUM_TO, Number(3)) == 6
-    assert (build.counts["sum_to"].ran, build.counts["sum_to"].hit) == (5, 1)
+def test_scheduler_and_naive_build_agree(tmp_path: Path) -> None:
+    """Same result; the second build runs nothing, the third of a longer chain only what is new."""
+    naive = NaiveBuild(BOOK)
+    assert naive.run(total(naive, 5)) == 20
+    for count, expected in ((5, {"double": 5, "add": 4}), (5, {}), (7, {"double": 2, "add": 2})):
+        with scheduler(tmp_path) as build:
+            assert build.run(total(build, count)) == sum(range(count)) * 2
+            assert ran(build) == expected
 
 
-def test_need_all_runs_each_distinct_key_once_and_keeps_the_order() -> None:
-    """Duplicates in one request run once; a rule's own way of running many is used."""
-    calls: list[int] = []
-
-    def together(_: Context, inputs: Sequence[Number]) -> list[int]:
-        calls.append(len(inputs))
-        return [item.value + 1 for item in inputs]
-
-    rule: Rule[Number, int] = Rule("next", 1, ("value",), lambda _, item: item.value + 1, together)
-    build = Build((rule,))
-    assert build.need_all(rule, [Number(1), Number(2), Number(1)]) == (2, 3, 2)
-    assert calls == [2]
-    assert (build.counts["next"].ran, build.counts["next"].hit) == (2, 1)
-
-
-def test_a_transient_result_is_computed_again() -> None:
-    """Large results do not stay in memory."""
-    rule: Rule[Number, bytes] = Rule("big", 1, ("value",), lambda _, item: bytes(item.value), transient=True)
-    build = Build((rule,))
-    assert build.need(rule, Number(3)) == build.need(rule, Number(3)) == bytes(3)
-    assert build.counts["big"].ran == 2
-
-
-def test_a_rule_that_needs_itself_is_refused() -> None:
-    """A cycle is an error that names the chain, not an endless recursion."""
-
-    def compute(context: Context, inputs: Number) -> int:
-        return context.need(rule, inputs)
-
-    rule: Rule[Number, int] = Rule("loop", 1, ("value",), compute)
-    with pytest.raises(RuntimeError, match="loop -> loop"):
-        Build((rule,)).need(rule, Number(1))
-
-
-def test_a_failed_rule_can_be_asked_again() -> None:
-    """An error leaves no half-done state behind."""
-    attempts: list[int] = []
-
-    def compute(_: Context, inputs: Number) -> int:
-        attempts.append(inputs.value)
-        if len(attempts) == 1:
-            raise ValueError("first")
-        return 7
-
-    rule: Rule[Number, int] = Rule("flaky", 1, ("value",), compute)
-    build = Build((rule,))
-    with pytest.raises(ValueError, match="first"):
-        build.need(rule, Number(1))
-    assert build.need(rule, Number(1)) == 7
+def test_code_is_an_ingredient(tmp_path: Path) -> None:
+    """Other code is another key; what it makes of the same numbers cuts off what depends on it."""
+    with scheduler(tmp_path, code="a") as build:
+        build.run(total(build, 3))
+    with scheduler(tmp_path, code="b") as build:
+        build.run(total(build, 3))
+        assert ran(build) == {"double": 3, "add": 2}
 
 
 def test_the_key_follows_name_version_and_ingredients() -> None:
-    """Every part of a key changes it; an attribute that is no ingredient does not."""
-    base, named = key_of(DOUBLE, Number(1))
-    assert list(named) == ["value"]
-    assert key_of(DOUBLE, Number(1, hint="x"))[0] == base
-    others = [
-        key_of(DOUBLE, Number(2))[0],
-        key_of(Rule("double", 2, ("value",), _double), Number(1))[0],
-        key_of(Rule("triple", 1, ("value",), _double), Number(1))[0],
-        key_of(Rule("double", 1, ("value", "hint"), _double), Number(1))[0],
+    """Every part of a key changes it; an attribute that is no ingredient does not; the list says what is in it."""
+    keys = KeyMaker(lambda _: "code", lambda _: "")
+    base = keys.key(DOUBLE, Number(1))
+    assert [(item.name, item.text) for item in base.ingredients] == [
+        ("rule", "double 1"), ("version", "1"), ("code", ""), ("value", "1"),
+    ]  # fmt: skip
+    assert keys.key(DOUBLE, Number(1, hint="x")) == base
+    fresh = [
+        KeyMaker(lambda _: "code", lambda _: "").key(rule, Number(value)).digest
+        for rule, value in (
+            (DOUBLE, 2),
+            (Rule("double", 2, ("value",), _double), 1),
+            (Rule("triple", 1, ("value",), _double), 1),
+            (Rule("double", 1, ("value", "hint"), _double), 1),
+        )
     ]
-    assert len({base, *others}) == 5
+    assert len({base.digest, KeyMaker(lambda _: "other", lambda _: "").key(DOUBLE, Number(1)).digest, *fresh}) == 6
+
+
+def test_what_a_rule_finds_is_part_of_its_key(tmp_path: Path) -> None:
+    """A file that was found while running is looked at again; going back to what was there before runs nothing."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, text in (("start", "a"), ("a", "first"), ("b", "second")):
+        (folder / name).write_text(text)
+
+    def follow() -> tuple[str, bool]:
+        with scheduler(tmp_path / "cache") as build:
+            return build.run(build.need(FOLLOW, Place("start", str(folder)))), bool(ran(build))
+
+    assert [follow(), follow()] == [("first", True), ("first", False)]
+    (folder / "start").write_text("b")
+    assert [follow(), follow()] == [("second", True), ("second", False)]
+    (folder / "b").write_text("third")
+    assert follow() == ("third", True)
+    (folder / "start").write_text("a")
+    assert follow() == ("first", False)
+    (folder / "a").write_text("changed")
+    assert follow() == ("changed", True)
+
+
+def test_errors_of_rules_come_through(tmp_path: Path) -> None:
+    """What a rule raises on purpose stays what it is; a bug is named with its rule; the next build tries again."""
+    for _ in range(2):
+        with scheduler(tmp_path) as build, pytest.raises(WrongError):
+            build.run(build.need(DOUBLE, Number(13)))
+    with scheduler(tmp_path) as build, pytest.raises(ActionError, match="a bug in Ingot"):
+        build.run(build.need(DOUBLE, Number(14)))
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_a_failure_stops_what_has_not_begun(tmp_path: Path, *, keep_going: bool) -> None:
+    """With ``keep_going`` everything that can be made is made."""
+    with scheduler(tmp_path, Policy(keep_going=keep_going)) as build:
+        tasks = build.run_all([build.need(DOUBLE, Number(value)) for value in (1, 13, 2, 3)])
+        kinds = [type(task.error) for task in tasks]
+        assert kinds[1] is WrongError
+        assert kinds[0] is type(None)
+        assert kinds[2:] == [type(None)] * 2 if keep_going else [BuildStoppedError] * 2
+
+
+def test_expecting_the_cache_runs_nothing(tmp_path: Path) -> None:
+    """What would run is listed and not run."""
+    with scheduler(tmp_path, Policy(expect_cached=True)) as build:
+        with pytest.raises(BuildStoppedError):
+            build.run(total(build, 2))
+        assert [action.rule.name for action in build.would_run] == ["double", "double"]
+        assert ran(build) == {}
+
+
+def test_a_hit_that_differs_is_found(tmp_path: Path) -> None:
+    """Running hits again finds a rule that depends on more than its key."""
+    answers = [1, 2]
+    moody: Rule[Number, int] = Rule("double", 1, ("value",), lambda _, inputs: inputs.value + answers.pop())
+    with scheduler(tmp_path) as build:
+        build.rulebook.by_name["double"] = moody
+        try:
+            assert build.run(build.need(moody, Number(1))) == 3
+            with scheduler(tmp_path, Policy(checked_share=1.0)) as again, pytest.raises(HitDiffersError):
+                again.run(again.need(moody, Number(1)))
+        finally:
+            build.rulebook.by_name["double"] = DOUBLE
+
+
+@pytest.mark.parametrize("damage", ["delete", "flip"])
+def test_lost_artifacts_are_made_again(tmp_path: Path, damage: str) -> None:
+    """Any blob may vanish or change between two builds: the answer is right, and a third build runs nothing."""
+    with scheduler(tmp_path) as build:
+        build.run(total(build, 4))
+    for blob in sorted((tmp_path / "v1" / "cas").rglob("*")):
+        if blob.is_file() and damage == "delete":
+            blob.unlink()
+        elif blob.is_file():
+            content = bytearray(blob.read_bytes())
+            content[0] ^= 1
+            blob.chmod(0o600)
+            blob.write_bytes(content)
+    with scheduler(tmp_path) as build:
+        assert build.run(total(build, 4)) == 12
+        assert ran(build)
+    with scheduler(tmp_path) as build:
+        assert build.run(total(build, 4)) == 12
+        assert ran(build) == {}
+
+
+def test_messages_come_again_with_a_hit(tmp_path: Path) -> None:
+    """What a rule tells the user does not depend on where its result came from."""
+    for _ in range(2):
+        with scheduler(tmp_path) as build:
+            task = build.run_all([total(build, 2)])[0]
+            assert [action.messages for _, action in task.trace if action.rule is ADD] == [("added",)]
+
+
+def test_a_cycle_is_an_error(tmp_path: Path) -> None:
+    """Coroutines that wait for nothing that can end are found out."""
+    with scheduler(tmp_path) as build:
+
+        async def never() -> None:
+            await build.gather([forever()])
+
+        async def forever() -> None:
+            await build.value(Artifact("0" * 64, build.values))
+
+        with pytest.raises(ActionError, match="lost"):
+            build.run(never())
+
+
+def test_values_of_other_classes_are_refused() -> None:
+    """A codec makes and takes the listed classes and nothing else."""
+    codec = Codec({"Number": __name__})
+    content, refs = codec.encode((Number(1), [2], {"a": frozenset((3, 4))}, 1 << 80, b"x", None, 0.5))
+    assert refs == ()
+    loader = Values(MemoryBlobs(), codec)
+    assert codec.decode(content, loader) == (Number(1), [2], {"a": frozenset((3, 4))}, 1 << 80, b"x", None, 0.5)
+    with pytest.raises(TypeError, match="not among"):
+        codec.encode(Pair(None, None))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not an encoded value"):
+        Codec({}).decode(content, loader)
 
 
 def test_digests_tell_values_apart() -> None:

@@ -50,9 +50,9 @@ def test_constants_come_from_the_reader() -> None:
     }
     builder = GraphBuilder([])
     values = [
-        builder.add("constant", [], {"digest": "aa", "dtype": "i16", "shape": (2, 3)}),
-        builder.add("constant", [], {"digest": "bb", "dtype": "bool", "shape": (2,)}),
-        builder.add("constant", [], {"digest": "cc", "dtype": "bf16", "shape": (1,)}),
+        builder.add("constant", [], {"weight": "aa", "dtype": "i16", "shape": (2, 3)}),
+        builder.add("constant", [], {"weight": "bb", "dtype": "bool", "shape": (2,)}),
+        builder.add("constant", [], {"weight": "cc", "dtype": "bf16", "shape": (1,)}),
     ]
     results = interpret(builder.finish(values), [], lambda digest: memoryview(data[digest]))
     np.testing.assert_array_equal(results[0], np.arange(6).reshape(2, 3))

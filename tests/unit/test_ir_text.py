@@ -18,7 +18,7 @@ from ingot_compiler.ir.types import TensorType
 S0, S1 = symbol("s0"), symbol("s1")
 GOLDEN = """\
 graph(%0: f32[s0, 3, s1, s1], %1: i64[s2]) {
-  %2 = constant() {digest="ab", dtype="f32", shape=[64, 3, 7, 7]} : f32[64, 3, 7, 7] @[0]
+  %2 = constant() {dtype="f32", shape=[64, 3, 7, 7], weight="ab"} : f32[64, 3, 7, 7] @[0]
   %3 = conv(%0, %2) {dilations=[1, 1], groups=1, pads_after=[3, 3], pads_before=[3, 3], strides=[2, 2]} : \
 f32[s0, 64, floordiv(s1 - 1, 2) + 1, floordiv(s1 - 1, 2) + 1] @[1, 4] on "a\\"cc"
   read_dim(%1) {index=0, symbol="s3"} @[2]
@@ -33,7 +33,7 @@ f32[s0, 64, floordiv(s1 - 1, 2) + 1, floordiv(s1 - 1, 2) + 1] @[1, 4] on "a\\"cc
 def golden_graph() -> Graph:
     """The graph of the golden text, built."""
     builder = GraphBuilder([TensorType("f32", (S0, 3, S1, S1)), TensorType("i64", (symbol("s2"),))])
-    weight = builder.add("constant", [], {"digest": "ab", "dtype": "f32", "shape": (64, 3, 7, 7)}, (0,))
+    weight = builder.add("constant", [], {"weight": "ab", "dtype": "f32", "shape": (64, 3, 7, 7)}, (0,))
     two, three, one = (2, 2), (3, 3), (1, 1)
     window: dict[str, Attribute] = {
         "strides": two,

@@ -52,7 +52,7 @@ class Weights:
     def constant(self, digest: str, dtype: str, *shape: int) -> int:
         """A constant node; its bytes follow from the digest."""
         self.arrays[digest] = contents(digest, dtype, int(np.prod(shape)))
-        return self.add("constant", (), digest=digest, dtype=dtype, shape=shape)
+        return self.add("constant", (), weight=digest, dtype=dtype, shape=shape)
 
     def add(self, op: str, operands: Sequence[int], **attributes: Attribute) -> int:
         """Any node."""
@@ -71,7 +71,7 @@ def folded_batch_norm() -> tuple[Graph, Weights]:
     value = weights.add("conv", (0, kernel), groups=1, **window)
     parameters = [weights.constant(name, "f32", 16) for name in ("scale", "bias", "mean")]
     weights.arrays["variance"] = np.abs(contents("variance", "f32", 16))
-    variance = weights.add("constant", (), digest="variance", dtype="f32", shape=(16,))
+    variance = weights.add("constant", (), weight="variance", dtype="f32", shape=(16,))
     value = weights.add("batch_norm", (value, *parameters, variance), epsilon=1e-5)
     return fold_batch_norm(weights.builder.finish((value,))), weights
 

@@ -44,7 +44,7 @@ def sample(tensor: TensorType, seed: int) -> Array:
 def run(graph: Graph) -> tuple[Array, ...]:
     """The graph's outputs for sampled inputs."""
     sizes = {
-        node.attribute("digest"): graph.types[node.results[0]].size_bytes
+        node.attribute("weight"): graph.types[node.results[0]].size_bytes
         for node in graph.nodes
         if node.op == "constant"
     }

@@ -120,7 +120,7 @@ def test_equality_and_hash_are_structural() -> None:
 def marked(*marks: str) -> OptimizedGraph:
     """x -> exp -> add w -> relu -> output, the three nodes with these marks."""
     builder = GraphBuilder([TensorType("f32", (4,))])
-    weights = builder.add("constant", (), {"digest": "w", "dtype": "f32", "shape": (4,)})
+    weights = builder.add("constant", (), {"weight": "w", "dtype": "f32", "shape": (4,)})
     value = builder.add("exp", (0,), {}, (0,), marks[0])
     value = builder.add("add", (value, weights), {}, (1,), marks[1])
     return OptimizedGraph(builder.finish((builder.add("relu", (value,), {}, (2,), marks[2]),)))

@@ -16,6 +16,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import ingot
+from ingot_build_rules.cli import compile as compile_verb
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.rules.check_inputs import generated_inputs
 from ingot_build_rules.rules.compile_model import compile_model
@@ -91,12 +92,17 @@ def with_fault(value: object, found: list[bool]) -> object:
 
 
 @pytest.fixture
-def inject(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[bool]]:
-    """Damage the loop program of the first group that has an op; returns whether it was found."""
+def inject(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[bool]]:
+    """Damage the loop program of the first group that has an op; returns whether it was found.
+
+    In this process, and in a cache of its own: no key knows of it.
+    """
     lower = lowering.lower
 
     def arm(op: str) -> list[bool]:
         found: list[bool] = []
+        monkeypatch.setenv("INGOT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        monkeypatch.setattr(compile_verb, "usable_cpu_count", lambda: 1)
 
         def damaged(group: Group, target: Target) -> LoopProgram:
             program = lower(group, target)

@@ -1,13 +1,13 @@
-"""Write a bundle: one pass over the weights, nothing held twice, the file appears whole or not at all.
+"""Write a bundle: nothing held twice, the file appears whole or not at all.
 
-In: ``BundleContents``, a function MiB -> tree entry. Out: a file by FORMAT.md, and its root digest. Not done here: compiling, packing weights, reading bundles.
+In: ``BundleContents``, a function MiB -> tree entry. Out: a frame (all but the weights), a file by FORMAT.md, its root digest. Not done here: compiling, packing weights, reading bundles.
 """
 
 import os
-from collections.abc import Callable
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from ingot_artifacts.bundle.contents import BundleContents, TensorSpec
+from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
@@ -21,6 +21,15 @@ from ingot_runtime.format.sha256 import sha256
 
 TreeEntry = Callable[[memoryview], bytes]
 """One MiB -> 40 bytes: BLAKE3, then the lane checksum (FORMAT.md, "Tree")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A bundle without its weights: ``root`` digest in hex, ``prefix``: all bytes before the weights, bytes of the whole file."""
+
+    root: str
+    prefix: bytes
+    size_bytes: int
 
 
 def plan_of(contents: BundleContents) -> Plan:
@@ -50,19 +59,15 @@ def _tensor_plan(tensor: TensorSpec, symbols: tuple[str, ...]) -> TensorPlan:
     return TensorPlan(tensor.name, DTYPE_CODES[tensor.dtype], dims_of(tensor.shape, symbols))
 
 
-def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_entry: TreeEntry) -> str:
-    """Write `contents` to `path`; the same contents give the same bytes.
+def frame_bundle(contents: BundleContents, tree_entry: TreeEntry) -> Frame:
+    """Make all of a bundle but its weights, whose bytes are looked at once; the same contents give the same frame.
 
     Args:
-        contents: what to write; its weights are asked for once, in order.
-        path: a file that is replaced if it is there.
+        contents: what the bundle holds; its weights are asked for once, in order.
         tree_entry: digests of one MiB of weights (the compiler's own code; tests use the oracle).
 
-    Returns:
-        The root digest, as hex.
-
     Raises:
-        OutputError: no folder, no permission, no space; nothing is left behind. ArtifactError: contents that break the format.
+        ArtifactError: contents that break the format.
     """
     plan = plan_of(contents)
     encoded = encode_plan(plan)
@@ -71,23 +76,42 @@ def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_en
     weights_size_bytes = -(-contents.weights_bytes // MIB) * MIB
     sections = _layout(payloads, weights_size_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
+    weights_offset = end - weights_size_bytes
+    prefix = bytearray(weights_offset)
+    tree = b"".join(_entry(tree_entry, mib) for mib in _mibs(contents, weights_size_bytes))
+    for row in sections:
+        if row.kind != head.WEIGHTS:
+            payload = tree if row.kind == head.TREE else payloads[row.kind, row.id]
+            row.digest = sha256(payload)
+            prefix[row.offset : row.offset + len(payload)] = payload
+    start, root = head.encode_head(sections, end)
+    prefix[: len(start)] = start
+    return Frame(root.hex(), bytes(prefix), end)
+
+
+def write_frame(frame: Frame, weights: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
+    """Write a file that is a frame and its weights, whole or not at all.
+
+    Raises:
+        OutputError: no folder, no permission, no space; nothing is left behind.
+    """
     with atomic_file(path) as file:
-        tree = b""
-        for row in sections:
-            if row.kind == head.WEIGHTS:
-                file.seek(row.offset)
-                tree = _write_weights(contents, weights_size_bytes, file, tree_entry)
-        for row in sections:
-            payload = tree if row.kind == head.TREE else payloads.get((row.kind, row.id), b"")
-            if row.kind != head.WEIGHTS:
-                row.digest = sha256(payload)
-                file.seek(row.offset)
-                file.write(payload)
-        prefix, root = head.encode_head(sections, end)
-        file.seek(0)
-        file.write(prefix)
-        file.truncate(end)
-    return root.hex()
+        file.write(frame.prefix)
+        for offset, source in weights:
+            file.seek(len(frame.prefix) + offset)
+            file.write(_bytes_of(source))
+        file.truncate(frame.size_bytes)
+
+
+def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_entry: TreeEntry) -> str:
+    """Write `contents` to `path`; return the root digest, as hex.
+
+    Raises:
+        OutputError: no folder, no permission, no space. ArtifactError: contents that break the format.
+    """
+    frame = frame_bundle(contents, tree_entry)
+    write_frame(frame, contents.weights, path)
+    return frame.root
 
 
 def _payloads(contents: BundleContents, plan: Plan, encoded_plan: bytes) -> dict[tuple[int, int], bytes]:
@@ -122,44 +146,44 @@ def _layout(payloads: dict[tuple[int, int], bytes], weights_size_bytes: int) -> 
     return sections
 
 
-def _write_weights(contents: BundleContents, size_bytes: int, file: BinaryIO, tree_entry: TreeEntry) -> bytes:
-    """Stream the chunks to `file` MiB by MiB; return the tree."""
-    tree: list[bytes] = []
-    mib = bytearray(MIB)
-    filled = 0
-
-    def put(data: memoryview) -> None:
-        nonlocal filled, mib
-        while len(data):
-            part = data[: MIB - filled]
+def _mibs(contents: BundleContents, size_bytes: int) -> Iterator[bytearray]:
+    """Yield the weights section MiB by MiB, in one buffer that is filled again and again."""
+    mib, filled = bytearray(MIB), 0
+    for data in _spans(contents, size_bytes):
+        rest = data
+        while len(rest):
+            part = rest[: MIB - filled]
             mib[filled : filled + len(part)] = part
-            filled += len(part)
-            data = data[len(part) :]
+            filled, rest = filled + len(part), rest[len(part) :]
             if filled == MIB:
-                tree.append(_entry(tree_entry, mib))
-                file.write(mib)
+                yield mib
                 filled = 0
 
+
+def _spans(contents: BundleContents, size_bytes: int) -> Iterator[memoryview]:
+    """Yield chunks, and the zeros between them and behind them."""
     at = 0
-    zeros = memoryview(bytes(MIB))
-
-    def skip(until: int) -> None:
-        nonlocal at
-        while at < until:
-            step = min(until - at, MIB)
-            put(zeros[:step])
-            at += step
-
     for offset, source in contents.weights:
-        data = (source if isinstance(source, memoryview) else source()).cast("B")
+        data = _bytes_of(source)
         if offset < at or offset + len(data) > contents.weights_bytes:
             why = f"{len(data)} bytes at {offset}, after {at} of {contents.weights_bytes}"
             raise ArtifactError("weights overlap or leave their section", "weights", why)
-        skip(offset)
-        put(data)
-        at += len(data)
-    skip(size_bytes)
-    return b"".join(tree)
+        yield from _zeros(offset - at)
+        yield data
+        at = offset + len(data)
+    yield from _zeros(size_bytes - at)
+
+
+def _zeros(count: int) -> Iterator[memoryview]:
+    zeros = memoryview(bytes(min(count, MIB)))
+    while count:
+        yield zeros[:count]
+        count -= min(count, MIB)
+
+
+def _bytes_of(source: memoryview | Callable[[], memoryview]) -> memoryview:
+    data = source if isinstance(source, memoryview) else source()
+    return data.cast("B") if data.nbytes else memoryview(b"")
 
 
 def _entry(tree_entry: TreeEntry, mib: bytearray) -> bytes:

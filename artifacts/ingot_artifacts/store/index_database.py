@@ -30,11 +30,12 @@ _TOUCH_SECONDS = 3600
 _TOUCHED_TOGETHER = 500
 _STALE = "SELECT rowid FROM Cache WHERE raw = 1 AND (access_time IS NULL OR abs(access_time - ?) > ?) AND key IN ({})"
 _ROWS = "SELECT rowid, key, raw, mode, filename, value, access_time FROM Cache ORDER BY key"
-# What says nothing about the content: locked, no space, no permission, no memory, interrupted.
-_NOT_DAMAGE = (
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT,
+# What says that the content is damaged or foreign. All else (locked, no space, no permission) says nothing about it.
+_DAMAGE = (
+    sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_CONSTRAINT,
 )  # fmt: skip
+_DAMAGE_READ = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
 _Failure = (sqlite3.Error, diskcache.Timeout)
 
 
@@ -165,7 +166,7 @@ class IndexDatabase:
 
     def _healed(self, error: Exception) -> bool:
         """Whether it is worth trying again: the error may come from damage, and the database is sound now."""
-        if _code(error) in _NOT_DAMAGE:
+        if not _is_damage(error):
             return False
         with suppress(OutputError):
             self.heal()
@@ -179,7 +180,7 @@ class IndexDatabase:
                 try:
                     self._check(suspect=suspect)
                 except sqlite3.Error as error:
-                    if _code(error) in _NOT_DAMAGE:
+                    if not _is_damage(error):
                         raise
                     set_aside(self._folder, self._directory, "index")
                     os.makedirs(self._directory, 0o700, exist_ok=True)
@@ -194,6 +195,9 @@ class IndexDatabase:
             raise self._output_error(error) from error
 
     def _check(self, *, suspect: bool) -> None:
+        with os.scandir(self._directory) as entries:
+            if not all(entry.is_file(follow_symlinks=False) for entry in entries):
+                raise sqlite3.DatabaseError("a folder or a link among the database's files")
         with self._connected() as database:
             if suspect and not is_sound(database):
                 raise sqlite3.DatabaseError("damaged")
@@ -218,7 +222,7 @@ class IndexDatabase:
     def _output_error(self, error: Exception) -> OutputError:
         root = _root(error)
         do = "free space, or name another folder for the cache"
-        if _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if getattr(root, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             do = "see which process holds it, or name another folder for the cache"
         return OutputError("cannot write the cache's index", self.path, str(root) or type(root).__name__, do)
 
@@ -254,7 +258,7 @@ def _root(error: BaseException) -> BaseException:
     return error
 
 
-def _code(error: BaseException) -> int:
-    """Return SQLite's primary code of an error's origin; 0 where it has none."""
-    code = getattr(_root(error), "sqlite_errorcode", 0)
-    return int(code) & 0xFF
+def _is_damage(error: BaseException) -> bool:
+    """Whether an error comes from the database's content; errors without a code are those of ``index_schema``."""
+    code = int(getattr(_root(error), "sqlite_errorcode", sqlite3.SQLITE_ERROR))
+    return code & 0xFF in _DAMAGE or code in _DAMAGE_READ

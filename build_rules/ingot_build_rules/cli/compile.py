@@ -9,9 +9,11 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
 from ingot_build_rules.cli.progress import show_progress
 from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
@@ -57,8 +59,16 @@ def add_arguments(parser: usage.Parser) -> None:
     )
     parser.add_argument("--planner", default="best", metavar="NAME", help="memory planner (default: best of all)")
     parser.add_argument(
-        "-j", "--workers", type=usage.positive, default=usable_cpu_count(), metavar="N", help="processes at most"
+        "-j",
+        "--jobs",
+        "--workers",
+        type=usage.positive,
+        default=usable_cpu_count(),
+        metavar="N",
+        help="processes at most",
     )
+    add_cache(parser)
+    parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     usage.add_json(parser)
 
@@ -70,7 +80,7 @@ def usable_cpu_count() -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
-    from ingot_build_rules.rules.compile_model import compile_model
+    from ingot_build_rules.rules.open_build import BuildSettings, open_build, start_compilation
     from ingot_build_rules.rules.options import make_options
     from ingot_build_rules.rules.output_file import check_output
 
@@ -91,9 +101,14 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])])
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
-    with show_progress(os.path.basename(arguments.model), quiet=quiet) as observer:
-        compiled = compile_model(arguments.model, options, arguments.workers, observer)
+    with ExitStack() as stack:
+        observers = stack.enter_context(show_progress(os.path.basename(arguments.model), quiet=quiet))
+        folder = cache_folder(arguments.cache)
+        settings = BuildSettings(folder, read_only=arguments.read_only, jobs=arguments.jobs, observers=observers)
+        build = stack.enter_context(open_build(settings))
+        compiled = start_compilation(build, arguments.model, options)
         result, checked = _result(compiled, arguments)
+        summary = {} if arguments.to else compiled.summary()
     if checked is not None and checked.differences:
         if arguments.json:
             console.print_json({"output": None, "check": checked.plain()})
@@ -101,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.to:
         _give_text(result, arguments.output)
     else:
-        _report(compiled, arguments, result, checked, time.perf_counter() - started)
+        _report(compiled, summary, arguments, result, checked, time.perf_counter() - started)
     return 0
 
 
@@ -118,9 +133,14 @@ def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str
 
 
 def _report(
-    compiled: CompiledModel, arguments: argparse.Namespace, digest: str, checked: CheckReport | None, seconds: float
+    compiled: CompiledModel,
+    summary: dict[str, object],
+    arguments: argparse.Namespace,
+    digest: str,
+    checked: CheckReport | None,
+    seconds: float,
 ) -> None:
-    report = compiled.summary() | {
+    report = summary | {
         "output": arguments.output,
         "size_bytes": os.path.getsize(arguments.output),
         "digest": digest,

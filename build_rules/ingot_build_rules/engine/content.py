@@ -1,7 +1,7 @@
 """Digests of values: the same for equal values in every process, on every machine.
 
-In: values made of frozen dataclasses, tuples, mappings, strings, bytes and numbers. Out: sha256 digests and keys.
-Not done here: storage. Never ``hash()``, ``repr()`` of unknown objects or pickle: none of them is stable.
+In: values made of frozen dataclasses, tuples, mappings, strings, bytes, numbers and artifacts. Out: sha256 digests.
+Not done here: keys (``key``), storage. Never ``hash()``, ``repr()`` of unknown objects or pickle: none of them is stable.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol, cast
 
-from ingot_build_rules.engine.rule import Inputs, Output, Rule
+from ingot_build_rules.engine.artifact import Artifact
 
 
 class _Hash(Protocol):
@@ -30,14 +30,6 @@ def digest(value: object) -> str:
     return state.hexdigest()
 
 
-def key_of(
-    rule: Rule[Inputs, Output], inputs: Inputs, digest_of: Callable[[object], str] = digest
-) -> tuple[str, dict[str, str]]:
-    """Return the key of ``rule`` for ``inputs`` and, for explanations, the digest of each ingredient by name."""
-    named = {name: digest_of(getattr(inputs, name)) for name in rule.ingredients}
-    return digest((rule.name, rule.version, named)), named
-
-
 def _feed(state: _Hash, value: object) -> None:
     """Write a prefix-free encoding: a letter for the kind, a length where it varies, then the content."""
     if value is None or isinstance(value, bool):
@@ -52,6 +44,8 @@ def _feed(state: _Hash, value: object) -> None:
         _feed_bytes(state, b"b", value)
     elif isinstance(value, memoryview):
         _feed_bytes(state, b"b", cast("memoryview", value))
+    elif isinstance(value, Artifact):
+        _feed_bytes(state, b"r" if value.raw else b"a", value.digest.encode())
     else:
         _feed_parts(state, value)
 

@@ -1,28 +1,47 @@
 """A rule: one step of a build, with the named list of what its result depends on.
 
-In: nothing. Out: ``Rule`` and ``Context``, the two types that a rule's author sees. Not done here: execution
-(``naive``), digests of values (``content``), anything about what is being built.
+In: nothing. Out: ``Rule``, ``Context`` (what a running rule sees), ``Rulebook`` (all that a process needs to run any
+of them). Not done here: execution (``perform``, ``scheduler``, ``naive``), anything about what is being built.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from ingot_build_rules.engine.artifact import Artifact
 
 Inputs = TypeVar("Inputs")
 Output = TypeVar("Output")
+Value = TypeVar("Value")
 
 
 class Context(Protocol):
-    """What an executor gives to a running rule; the only way to another rule's result."""
+    """What a running rule may do besides looking at its inputs."""
 
-    def need(self, rule: Rule[Inputs, Output], inputs: Inputs) -> Output:
-        """Return the result of ``rule`` for ``inputs``, and remember that the running rule depends on it."""
+    def keep(self, value: Value) -> Artifact[Value]:
+        """Make a part of the result an artifact of its own, so that others can depend on it alone."""
         ...
 
-    def need_all(self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs]) -> tuple[Output, ...]:
-        """Return the results of ``rule`` for each of ``inputs``, which may be computed together or in parallel."""
+    def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
+        """The same for bytes as they are."""
+        ...
+
+    def note(self, name: str) -> None:
+        """Say that the result depends on something that was found while running; ``Rule.resolve`` gives its digest."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Tell the user something; it is told again when the result comes from the cache."""
+        ...
+
+
+class FileDigests(Protocol):
+    """Digests of files outside of the cache."""
+
+    def digest(self, path: str) -> str:
+        """Return the sha256 of the file's content, 64 hex digits; "" when it is not there."""
         ...
 
 
@@ -30,16 +49,39 @@ class Context(Protocol):
 class Rule(Generic[Inputs, Output]):
     """One step of a build.
 
-    ``compute`` is a function of its context and inputs alone. ``ingredients`` names the attributes of the inputs that
-    decide the result: they make the key, and an explanation names them. Attributes that are not listed (how many
-    processes, where to read bytes that a digest already names) must not change the result. ``version`` grows when
-    ``compute`` changes its result. ``compute_all`` is ``compute`` over many inputs, for rules with a faster way than
-    one by one. A ``transient`` result is large and used once: executors do not keep it in memory.
+    ``compute`` is a function of its context and inputs alone; inputs and outputs are frozen dataclasses or plain values,
+    large parts of them artifacts. ``ingredients`` names the attributes of the inputs that decide the result: they make
+    the key, and an explanation names them. Attributes that are not listed (where to read what a digest already names)
+    must not change the result. ``version`` grows when results change without a change of code. ``resolve`` gives the
+    present digest of what ``compute`` noted; rules that note nothing have none. ``tools``: programs whose bytes decide too.
     """
 
     name: str
     version: int
     ingredients: tuple[str, ...]
     compute: Callable[[Context, Inputs], Output]
-    compute_all: Callable[[Context, Sequence[Inputs]], Sequence[Output]] | None = None
-    transient: bool = False
+    resolve: Callable[[FileDigests, Inputs, str], str] | None = None
+    tools: tuple[str, ...] = ()
+
+
+AnyRule = Rule[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """Everything that running rules in another process takes.
+
+    ``where``: "module:attribute" of this very object; ``types``: class of an artifact -> its module; ``errors``: classes of
+    errors with the arguments (what, where, why, do).
+    """
+
+    where: str
+    rules: tuple[AnyRule, ...]
+    types: Mapping[str, str]
+    errors: Sequence[type[Exception]]
+    by_name: dict[str, AnyRule] = field(init=False)
+
+    def __post_init__(self) -> None:
+        table = {rule.name: rule for rule in self.rules}
+        assert len(table) == len(self.rules), "two rules have one name"
+        object.__setattr__(self, "by_name", table)

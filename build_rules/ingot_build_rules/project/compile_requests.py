@@ -22,9 +22,7 @@ class CompileRequest:
     options: CompileOptions
 
 
-def compile_requests(
-    project: Project, names: Collection[str], path: str = FILE_NAME
-) -> tuple[CompileRequest, ...]:
+def compile_requests(project: Project, names: Collection[str], path: str = FILE_NAME) -> tuple[CompileRequest, ...]:
     """Return the request of each bundle in ``names``, in their order in the project; ``native`` is found once.
 
     Raises:

@@ -7,17 +7,18 @@ In: a fused graph, its kernels and where everything lies. Out: ``MainObject``. N
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.codegen.main import main_module
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.lowering.fused import FusedGraph
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.main_program import build_program
-from ingot_compiler.lowering.plan_memory import MemoryPlan
-from ingot_compiler.targets.target import Target
-from ingot_runtime.format.interface import Signature
-from ingot_runtime.format.program import OPCODES, Program, encode_program
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.loops import LoopProgram
+    from ingot_compiler.lowering.plan_memory import MemoryPlan
+    from ingot_compiler.targets.target import Target
+    from ingot_runtime.format.interface import Signature
+    from ingot_runtime.format.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,11 @@ class MainInputs:
     """``programs`` and ``kernel_indices``: one per group; ``symbols``: the image's kernels; ``inputs`` and ``outputs``: as
     the bundle's plan states them, for the digest that the loader compares."""
 
-    fused: FusedGraph
-    programs: tuple[LoopProgram, ...]
+    fused: Artifact[FusedGraph]
+    programs: tuple[Artifact[LoopProgram], ...]
     kernel_indices: tuple[int, ...]
     symbols: tuple[str, ...]
-    plan: MemoryPlan
+    plan: Artifact[MemoryPlan]
     constant_offsets: tuple[int, ...]
     weights_bytes: int
     inputs: tuple[Signature, ...]
@@ -42,13 +43,21 @@ class MainInputs:
 class MainObject:
     """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view."""
 
-    content: bytes
-    program: bytes
-    listing: str
+    content: Artifact[memoryview]
+    program: Artifact[memoryview]
+    listing: Artifact[str]
 
 
-def _compute(_: Context, inputs: MainInputs) -> MainObject:
-    program = build_program(inputs.fused, inputs.programs, inputs.kernel_indices, inputs.plan, inputs.constant_offsets)
+def _compute(context: Context, inputs: MainInputs) -> MainObject:
+    from ingot_compiler.codegen.main import main_module
+    from ingot_compiler.codegen.object import compile_object
+    from ingot_compiler.lowering.main_program import build_program
+    from ingot_runtime.format.program import encode_program
+
+    programs = tuple(program.value() for program in inputs.programs)
+    program = build_program(
+        inputs.fused.value(), programs, inputs.kernel_indices, inputs.plan.value(), inputs.constant_offsets
+    )
     text = main_module(
         program,
         inputs.symbols,
@@ -58,11 +67,17 @@ def _compute(_: Context, inputs: MainInputs) -> MainObject:
         weights_bytes=inputs.weights_bytes,
         host_devices=(True,) * inputs.device_count,
     )
-    return MainObject(compile_object(text, inputs.target), encode_program(program), _listing(program))
+    return MainObject(
+        context.keep_bytes(compile_object(text, inputs.target)),
+        context.keep_bytes(encode_program(program)),
+        context.keep(_listing(program)),
+    )
 
 
 def _listing(program: Program) -> str:
     """Print the instruction list, one instruction a line."""
+    from ingot_runtime.format.program import OPCODES
+
     lines = [f"registers {program.register_count}, buffers {program.buffer_count}"]
     lines += [f"message {index}: {text}" for index, text in enumerate(program.messages)]
     for index, (opcode, operands) in enumerate(program.instructions):

@@ -6,11 +6,13 @@ In: a target. Out: one relocatable object. Not done here: the functions (``ingot
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import support_module
-from ingot_compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,11 @@ class SupportInputs:
     target: Target
 
 
-def _compute(_: Context, inputs: SupportInputs) -> bytes:
-    return compile_object(support_module(inputs.target), inputs.target)
+def _compute(context: Context, inputs: SupportInputs) -> Artifact[memoryview]:
+    from ingot_compiler.codegen.object import compile_object
+    from ingot_compiler.codegen.support import support_module
+
+    return context.keep_bytes(compile_object(support_module(inputs.target), inputs.target))
 
 
 CODEGEN_SUPPORT = Rule("codegen_support", 1, ("target",), _compute)

@@ -1,29 +1,98 @@
-"""Rule ``fuse``: PlacedGraph to FusedGraph, per target.
+"""Rule ``fuse``: PlacedGraph to FusedGraph, per target, and its parts that others depend on alone.
 
-In: a placed graph, a target. Out: ``FusedGraph``. Not done here: fusion and layouts (``ingot_compiler.lowering``).
+In: a placed graph, perhaps the one for the sizes of ``--shape``, a target. Out: ``Fused``. Not done here: fusion and layouts
+(``ingot_compiler.lowering``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.lowering import fuse as lowering
-from ingot_compiler.lowering.fused import FusedGraph
-from ingot_compiler.placement.place import PlacedGraph
-from ingot_compiler.targets.target import Target
+from ingot_compiler.ir.errors import InternalError
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph
+    from ingot_compiler.ir.types import TensorType
+    from ingot_compiler.lowering.fused import FusedGraph, Group
+    from ingot_compiler.placement.place import PlacedGraph
+    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
-    """Layouts depend on the target's vector width."""
+    """Layouts depend on the target's vector width. ``special``: the graph for ``sizes``, a way beside the general one."""
 
-    placed: PlacedGraph
+    placed: Artifact[PlacedGraph]
     target: Target
+    special: Artifact[PlacedGraph] | None = None
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
-def _compute(_: Context, inputs: FuseInputs) -> FusedGraph:
-    return lowering.fuse(inputs.placed, inputs.target)
+@dataclass(frozen=True, slots=True)
+class FusedConstant:
+    """One constant: the expression that packs it, the numbers of the weights that it reads, its bytes when packed."""
+
+    expression: Artifact[Graph]
+    leaves: tuple[str, ...]
+    size_bytes: int
 
 
-FUSE = Rule("fuse", 1, ("placed", "target"), _compute)
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one artifact; ``sources``: the
+    imported nodes of each; ``inputs`` and ``outputs``: types of the graph's."""
+
+    fused: Artifact[FusedGraph]
+    groups: tuple[Artifact[Group], ...]
+    sources: tuple[tuple[int, ...], ...]
+    constants: tuple[FusedConstant, ...]
+    inputs: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
+
+
+def _compute(context: Context, inputs: FuseInputs) -> Fused:
+    from ingot_compiler.lowering import fuse as lowering
+    from ingot_compiler.lowering.alternatives import with_special
+    from ingot_compiler.lowering.canonical_group import canonical_group
+    from ingot_compiler.lowering.fused import groups_of
+
+    fused = lowering.fuse(inputs.placed.value(), inputs.target)
+    if inputs.special is not None:
+        fused = with_special(fused, lowering.fuse(inputs.special.value(), inputs.target), inputs.sizes)
+    groups = groups_of(fused)
+    return Fused(
+        context.keep(fused),
+        tuple(context.keep(canonical_group(group)) for group in groups),
+        tuple(group.source for group in groups),
+        tuple(
+            FusedConstant(context.keep(expression), _leaves(expression), size_bytes)
+            for expression, size_bytes in zip(fused.constants, _constant_sizes(fused), strict=True)
+        ),
+        fused.inputs,
+        fused.outputs,
+    )
+
+
+def _constant_sizes(fused: FusedGraph) -> tuple[int, ...]:
+    """Return the bytes of each constant buffer, in the order of ``fused.constants``."""
+    from ingot_compiler.ir.types import dtype_size_bytes
+
+    sizes: dict[int, int] = {}
+    for buffer in fused.buffers:
+        if buffer.kind == "constant":
+            if not isinstance(buffer.element_count, int):
+                raise InternalError("a constant has a symbolic size", where=f"constant {buffer.index}")
+            sizes[buffer.index] = buffer.element_count * dtype_size_bytes(buffer.dtype)
+    return tuple(sizes[index] for index in range(len(fused.constants)))
+
+
+def _leaves(expression: Graph) -> tuple[str, ...]:
+    """The constants that an expression reads, each once, in its order."""
+    read = (str(node.attribute("weight")) for node in expression.nodes if node.op == "constant")
+    return tuple(dict.fromkeys(read))
+
+
+FUSE = Rule("fuse", 1, ("placed", "target", "special", "sizes"), _compute)

@@ -1,70 +1,113 @@
-"""Rule ``import_model``: ModelSource to ImportedModel and its names.
+"""Rule ``import_model``: a model's bytes to ImportedModel, its weights and its names.
 
-In: a model's bytes by digest, sizes for inputs, placement marks. Out: ``Imported``. Not done here: parsing itself.
+In: the digest of a model file and where it is, sizes for inputs, placement marks. Out: ``Imported``. Not done here: parsing
+itself (``ingot_compiler.frontend``), types.
+
+The model knows its constants by number: new weights with the same facts leave it as it was.
 """
 
 from __future__ import annotations
 
-import functools
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.rule import Context, Rule
-from ingot_build_rules.rules.constant_store import ConstantStore
-from ingot_build_rules.rules.model_source import ModelSource, OpenedModel
-from ingot_compiler.frontend import import_model as frontend
-from ingot_compiler.frontend.external_data import read_external_file
-from ingot_compiler.frontend.imported import ImportedModel
-from ingot_compiler.frontend.tensor_data import ExternalReader
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.rule import Context, FileDigests, Rule
+from ingot_build_rules.rules.model_source import FileState, read_model
+from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import IngotError, ModelError
-from ingot_compiler.ir.graph import Names
+
+if TYPE_CHECKING:
+    from ingot_compiler.frontend.imported import ImportedModel
+    from ingot_compiler.ir.graph import Names
 
 
 @dataclass(frozen=True, slots=True)
 class ImportInputs:
-    """``opened`` and ``store`` are where the bytes are; ``source`` says which bytes."""
+    """``source``: sha256 of the model file. It is at ``path`` in the ``state`` that was seen when it was hashed, or it
+    is ``content``; ``name`` is what the user calls it in errors."""
 
-    source: ModelSource
+    source: str
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
     place: tuple[tuple[str, str], ...]
-    opened: OpenedModel
-    store: ConstantStore
+    name: str
+    path: str = ""
+    state: FileState | None = None
+    content: Artifact[memoryview] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The model without names, and the names beside it."""
+    """``weights``: bytes of the constants by their number; ``sizes``: symbols that the user gave a size (``--shape``)."""
 
-    model: ImportedModel
-    names: Names
+    model: Artifact[ImportedModel]
+    names: Artifact[Names]
+    weights: tuple[Artifact[memoryview], ...]
+    sizes: tuple[tuple[str, int], ...]
 
 
-def _compute(_: Context, inputs: ImportInputs) -> Imported:
-    opened = inputs.opened
+class _Weights:
+    """Numbers constants in the order in which they are first met; equal bytes have one number."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._numbers: dict[str, int] = {}
+        self.artifacts: list[Artifact[memoryview]] = []
+
+    def write(self, content: memoryview) -> str:
+        artifact = self._context.keep_bytes(content)
+        if artifact.digest not in self._numbers:
+            self._numbers[artifact.digest] = len(self.artifacts)
+            self.artifacts.append(artifact)
+        return str(self._numbers[artifact.digest])
+
+
+class _External:
+    """Reads files beside the model, and notes which."""
+
+    def __init__(self, context: Context, path: str) -> None:
+        self._context = context
+        self._folder = os.path.dirname(path) if path else None
+
+    def read(self, location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
+        if self._folder is None:
+            # There is no folder that the location could be relative to; the current one would be a guess.
+            raise ModelError(
+                "external data of a model that has no folder",
+                where=f"location {location!r}",
+                why="the model was given as bytes or as a message; expected a path, which its external data lies beside",
+                do="give the path of the .onnx file, or a model with its weights inside",
+            )
+        content = read_external_file(Path(self._folder), location, offset_bytes, size_bytes)
+        self._context.note(location)
+        return content
+
+
+def _compute(context: Context, inputs: ImportInputs) -> Imported:
+    from ingot_compiler.frontend import import_model as frontend
+
+    weights, external = _Weights(context), _External(context, inputs.path)
+    content = inputs.content.value() if inputs.content else read_model(inputs.path, inputs.state)
     try:
-        model, names = frontend.import_model(
-            opened.content, _external_reader(opened.folder), inputs.store.write, dict(inputs.shapes), inputs.place
-        )
+        model, names = frontend.import_model(content, external.read, weights.write, dict(inputs.shapes), inputs.place)
     except IngotError as error:
         if error.where != "model file":
             raise
         # The frontend sees bytes; the user gave them a name.
-        raise type(error)(error.what, f"model file {opened.name!r}", error.why, error.do) from error
-    return Imported(model, names)
+        raise type(error)(error.what, f"model file {inputs.name!r}", error.why, error.do) from error
+    return Imported(context.keep(model), context.keep(names), tuple(weights.artifacts), model.sizes)
 
 
-def _external_reader(folder: str | None) -> ExternalReader:
-    return _refuse_external if folder is None else functools.partial(read_external_file, Path(folder))
+def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
+    """The digest of an external file: never of one outside of the model's folder, whatever a record says."""
+    if not inputs.path:
+        return ""
+    try:
+        return files.digest(str(safe_external_path(Path(os.path.dirname(inputs.path)), location)))
+    except ModelError:
+        return ""
 
 
-def _refuse_external(location: str, _offset_bytes: int, _size_bytes: int | None) -> memoryview:
-    """There is no folder that the location could be relative to; the current one would be a guess."""
-    raise ModelError(
-        "external data of a model that has no folder",
-        where=f"location {location!r}",
-        why="the model was given as bytes or as a message; expected a path, which its external data lies beside",
-        do="give the path of the .onnx file, or a model with its weights inside",
-    )
-
-
-IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute)
+IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute, _resolve)

@@ -1,32 +1,46 @@
 """Rule ``infer_types``: ImportedModel to Graph.
 
-In: an imported model. Out: ``Graph``, verified. Not done here: translation itself (``ingot_compiler.frontend``).
+In: an imported model, its weights. Out: ``Graph``, verified. Not done here: translation itself (``ingot_compiler.frontend``).
+The few small constants that become part of the graph are noted: others may change without a new graph.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.frontend import infer_types as frontend
-from ingot_compiler.frontend.imported import ImportedModel
-from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.verify import verify
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.rule import Context, FileDigests, Rule
+
+if TYPE_CHECKING:
+    from ingot_compiler.frontend.imported import ImportedModel
+    from ingot_compiler.ir.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
 class InferInputs:
-    """``read`` gives the bytes that the model names by digest."""
+    """``weights``: bytes of the constants by their number."""
 
-    model: ImportedModel
-    read: ConstantReader
+    model: Artifact[ImportedModel]
+    weights: tuple[Artifact[memoryview], ...]
 
 
-def _compute(_: Context, inputs: InferInputs) -> Graph:
-    graph = frontend.infer_types(inputs.model, inputs.read)
+def _compute(context: Context, inputs: InferInputs) -> Artifact[Graph]:
+    from ingot_compiler.frontend import infer_types as frontend
+    from ingot_compiler.ir.verify import verify
+
+    def read(constant: str) -> memoryview:
+        context.note(constant)
+        return inputs.weights[int(constant)].value()
+
+    graph = frontend.infer_types(inputs.model.value(), read)
     verify(graph)
-    return graph
+    return context.keep(graph)
 
 
-INFER_TYPES = Rule("infer_types", 1, ("model",), _compute)
+def _resolve(_: FileDigests, inputs: InferInputs, constant: str) -> str:
+    number = int(constant) if constant.isdecimal() else len(inputs.weights)
+    return inputs.weights[number].digest if number < len(inputs.weights) else ""
+
+
+INFER_TYPES = Rule("infer_types", 1, ("model",), _compute, _resolve)

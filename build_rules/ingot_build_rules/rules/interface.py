@@ -64,3 +64,11 @@ def _dim_text(dim: Dim, called: dict[str, str]) -> int | str:
     if isinstance(dim, int):
         return dim
     return format_dim(substitute(dim, {name: symbol(called.get(name, name)) for name in symbols_of(dim)}))
+
+
+def signatures_of(
+    inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...]
+) -> tuple[tuple[Signature, ...], tuple[Signature, ...]]:
+    """Return the signatures of inputs and outputs, which no name decides."""
+    nameless = Names("", ("",) * len(inputs), ("",) * len(outputs), (), ())
+    return make_interface(inputs, outputs, nameless).signatures()

@@ -7,28 +7,34 @@ In: objects of kernels, ``main`` and support code. Out: the image's bytes. Not d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.main import MAIN_EXPORTS
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS
-from ingot_compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class LinkInputs:
     """``kernels``: (symbol, object) in the order of the image's kernel table."""
 
-    kernels: tuple[tuple[str, bytes], ...]
-    main: bytes
-    support: bytes
+    kernels: tuple[tuple[str, Artifact[memoryview]], ...]
+    main: Artifact[memoryview]
+    support: Artifact[memoryview]
     target: Target
 
 
-def _compute(_: Context, inputs: LinkInputs) -> bytes:
-    objects = (*inputs.kernels, ("main", inputs.main), ("support", inputs.support))
+def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
+    from ingot_compiler.codegen.link import link_image
+    from ingot_compiler.codegen.main import MAIN_EXPORTS
+    from ingot_compiler.codegen.support import SUPPORT_EXPORTS
+
+    parts = (*inputs.kernels, ("main", inputs.main), ("support", inputs.support))
+    objects = tuple((name, bytes(part.value())) for name, part in parts)
     symbols = [symbol for symbol, _ in inputs.kernels]
-    return link_image(objects, symbols, {**SUPPORT_EXPORTS, **MAIN_EXPORTS}, inputs.target)
+    return context.keep_bytes(link_image(objects, symbols, {**SUPPORT_EXPORTS, **MAIN_EXPORTS}, inputs.target))
 
 
-LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute)
+LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute, tools=("linker",))

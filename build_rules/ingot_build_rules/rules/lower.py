@@ -6,24 +6,29 @@ In: a group, a target. Out: ``LoopProgram``. Not done here: lowering itself (``i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.lowering import lower as lowering
-from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.targets.target import Target
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import Group
+    from ingot_compiler.lowering.loops import LoopProgram
+    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class LowerInputs:
     """Tile sizes depend on the target."""
 
-    group: Group
+    group: Artifact[Group]
     target: Target
 
 
-def _compute(_: Context, inputs: LowerInputs) -> LoopProgram:
-    return lowering.lower(inputs.group, inputs.target)
+def _compute(context: Context, inputs: LowerInputs) -> Artifact[LoopProgram]:
+    from ingot_compiler.lowering import lower as lowering
+
+    return context.keep(lowering.lower(inputs.group.value(), inputs.target))
 
 
 LOWER = Rule("lower", 1, ("group", "target"), _compute)

@@ -1,20 +1,18 @@
 """Stage 1: where the model comes from, by digest, before anything is parsed.
 
-In: a path, bytes or a protobuf message. Out: ``ModelSource`` and the opened files behind it. Not done here: parsing.
+In: a path, bytes or a protobuf message. Out: ``ModelSource``, and the bytes behind it. Not done here: parsing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import BinaryIO, Protocol, runtime_checkable
 
 from ingot_compiler.ir.errors import BuildError, UserError
-
-ReadExternal = Callable[[str, int, int | None], memoryview]
-"""(location, offset in bytes, length in bytes or None for the rest) -> those bytes of an external-data file."""
 
 
 @runtime_checkable
@@ -30,40 +28,60 @@ Model = str | bytes | os.PathLike[str] | Serializable
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSource:
-    """Digest of the model file, and of each part of external-data files that import has read so far."""
+class FileState:
+    """What a file looked like when its digest was taken: whoever reads it later sees whether it is still that file."""
 
-    model: str
+    mtime_ns: int
+    size_bytes: int
+    inode: int
+    ctime_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedModel:
-    """A model's bytes, and the folder that its external data is relative to (None: it came as bytes)."""
+class ModelSource:
+    """A model that nobody has parsed yet: the digest of its bytes, its name in errors, and the file or the bytes."""
 
-    source: ModelSource
-    content: bytes
-    folder: str | None
+    digest: str
     name: str
+    path: str = ""
+    state: FileState | None = None
+    content: bytes = b""
 
 
-def open_model(model: Model) -> OpenedModel:
+def open_model(model: Model, digest_of: Callable[[str], str]) -> ModelSource:
+    """Say which bytes a model is; ``digest_of`` gives the sha256 of a file.
+
+    Raises:
+        UserError: no such file, or not readable. BuildError: the disk failed.
+    """
+    if isinstance(model, bytes):
+        return ModelSource(hashlib.sha256(model).hexdigest(), "model", content=model)
+    if isinstance(model, str | os.PathLike):
+        path = os.path.abspath(os.fspath(model))
+        with _readable(os.fspath(model)) as file:
+            state = _state(file)
+        return ModelSource(digest_of(path), os.path.basename(path), path, state)
+    content = _message_bytes(model)
+    return ModelSource(hashlib.sha256(content).hexdigest(), "model", content=content)
+
+
+def read_model(path: str, state: FileState | None) -> bytes:
     """Read a model whole (the file may change afterwards without harm).
 
     Raises:
-        UserError: no such file, or not readable.
-        BuildError: the disk failed.
+        UserError: it is not what it was when its digest was taken, or not there. BuildError: the disk failed.
     """
-    folder: str | None = None
-    name = "model"
-    if isinstance(model, bytes):
-        content = model
-    elif isinstance(model, str | os.PathLike):
-        path = os.fspath(model)
-        content = _read_file(path)
-        folder, name = os.path.dirname(os.path.abspath(path)), os.path.basename(path)
-    else:
-        content = _message_bytes(model)
-    return OpenedModel(ModelSource(hashlib.sha256(content).hexdigest()), content, folder, name)
+    with _readable(path) as file:
+        content = file.read()
+        if state not in (None, _state(file)):
+            why = "its size or its times are not those that it had when the build began"
+            raise UserError("the model file changed while it was built", where=path, why=why, do="build again")
+        return content
+
+
+def _state(file: BinaryIO) -> FileState:
+    found = os.fstat(file.fileno())
+    return FileState(found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
 
 
 def _message_bytes(model: object) -> bytes:
@@ -77,10 +95,11 @@ def _message_bytes(model: object) -> bytes:
     return model.SerializeToString()
 
 
-def _read_file(path: str) -> bytes:
+@contextmanager
+def _readable(path: str) -> Generator[BinaryIO]:
     try:
         with open(path, "rb") as file:
-            return file.read()
+            yield file
     except FileNotFoundError:
         raise UserError(
             "no such model file", where=path, why="expected an .onnx file, got nothing there", do="check the path"

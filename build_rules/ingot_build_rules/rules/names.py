@@ -1,16 +1,34 @@
-"""Rule ``names``: what the user called things, as an artifact of its own.
+"""Rule ``names``: the user's names joined with types: inputs and outputs as outsiders see them.
 
-In: an import. Out: ``Names``. Not done here: joining names to reports (``bundle``, errors).
+In: names of an import, types. Out: ``Interface``. Not done here: joining names to reports (``bundle``, errors).
 A renamed node changes this artifact and none between it and ``bundle``.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_build_rules.rules.import_model import IMPORT_MODEL, ImportInputs
-from ingot_compiler.ir.graph import Names
+from ingot_build_rules.rules.interface import Interface, make_interface
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Names
+    from ingot_compiler.ir.types import TensorType
 
 
-def _compute(context: Context, inputs: ImportInputs) -> Names:
-    return context.need(IMPORT_MODEL, inputs).names
+@dataclass(frozen=True, slots=True)
+class NamesInputs:
+    """Types of the graph's inputs and outputs, in order."""
+
+    names: Artifact[Names]
+    inputs: tuple[TensorType, ...]
+    outputs: tuple[TensorType, ...]
 
 
-NAMES = Rule("names", 1, IMPORT_MODEL.ingredients, _compute)
+def _compute(_: Context, inputs: NamesInputs) -> Interface:
+    return make_interface(inputs.inputs, inputs.outputs, inputs.names.value())
+
+
+NAMES = Rule("names", 1, ("names", "inputs", "outputs"), _compute)

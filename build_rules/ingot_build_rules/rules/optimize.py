@@ -1,29 +1,38 @@
 """Rule ``optimize``: Graph to OptimizedGraph.
 
-In: a graph. Out: ``OptimizedGraph``, verified. Not done here: the passes (``ingot_compiler.passes``).
+In: a graph, perhaps sizes for its symbols. Out: ``OptimizedGraph``, verified. Not done here: the passes
+(``ingot_compiler.passes``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.ir.graph import Graph, OptimizedGraph
-from ingot_compiler.ir.verify import verify
-from ingot_compiler.passes import pipeline
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph, OptimizedGraph
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizeInputs:
-    """The graph alone decides."""
+    """``sizes``: (symbol, size) that hold in the result, for ``--shape``."""
 
-    graph: Graph
+    graph: Artifact[Graph]
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
-def _compute(_: Context, inputs: OptimizeInputs) -> OptimizedGraph:
-    optimized = pipeline.optimize(inputs.graph)
+def _compute(context: Context, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
+    from ingot_compiler.ir.specialise import specialise
+    from ingot_compiler.ir.verify import verify
+    from ingot_compiler.passes import pipeline
+
+    graph = inputs.graph.value()
+    optimized = pipeline.optimize(specialise(graph, dict(inputs.sizes)) if inputs.sizes else graph)
     verify(optimized.graph)
-    return optimized
+    return context.keep(optimized)
 
 
-OPTIMIZE = Rule("optimize", 1, ("graph",), _compute)
+OPTIMIZE = Rule("optimize", 1, ("graph", "sizes"), _compute)

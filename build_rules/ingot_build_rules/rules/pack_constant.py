@@ -1,29 +1,34 @@
 """Rule ``pack_constant``: the bytes of one constant as kernels read it.
 
-In: an expression over constants (folding and layout in one). Out: dense bytes. Not done here: evaluation itself
+In: an expression over constants (folding and layout in one), the constants. Out: dense bytes. Not done here: evaluation itself
 (``ingot_compiler.lowering.constant_expression``), the place in the file (``weight_layout``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.graph import Graph
-from ingot_compiler.lowering.constant_expression import evaluate
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph
 
 
 @dataclass(frozen=True, slots=True)
 class PackInputs:
-    """``expression``: a graph without inputs and with one output; ``read``: its leaves' bytes."""
+    """``expression``: a graph without inputs and with one output; ``leaves``: (number in it, bytes) of each constant."""
 
-    expression: Graph
-    read: ConstantReader
-
-
-def _compute(_: Context, inputs: PackInputs) -> memoryview:
-    return evaluate(inputs.expression, inputs.read)
+    expression: Artifact[Graph]
+    leaves: tuple[tuple[str, Artifact[memoryview]], ...]
 
 
-PACK_CONSTANT = Rule("pack_constant", 1, ("expression",), _compute, transient=True)
+def _compute(context: Context, inputs: PackInputs) -> Artifact[memoryview]:
+    from ingot_compiler.lowering.constant_expression import evaluate
+
+    leaves = dict(inputs.leaves)
+    return context.keep_bytes(evaluate(inputs.expression.value(), lambda constant: leaves[constant].value()))
+
+
+PACK_CONSTANT = Rule("pack_constant", 1, ("expression", "leaves"), _compute)

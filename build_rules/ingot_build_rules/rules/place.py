@@ -1,29 +1,35 @@
 """Rule ``place``: OptimizedGraph to PlacedGraph.
 
-In: an optimized graph, the declared devices. Out: ``PlacedGraph``. Not done here: planning (``ingot_compiler.placement``).
+In: an optimized graph, the declared devices. Out: ``PlacedGraph``. Not done here: placement itself
+(``ingot_compiler.placement``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.ir.graph import OptimizedGraph
-from ingot_compiler.placement import place as placement
-from ingot_compiler.placement.place import PlacedGraph
-from ingot_compiler.placement.virtual_device import DeclaredDevice
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import OptimizedGraph
+    from ingot_compiler.placement.place import PlacedGraph
+    from ingot_compiler.placement.virtual_device import DeclaredDevice
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceInputs:
-    """``devices`` without the host, which is always there."""
+    """``devices`` in the order of the device table, the host first."""
 
-    optimized: OptimizedGraph
+    optimized: Artifact[OptimizedGraph]
     devices: tuple[DeclaredDevice, ...]
 
 
-def _compute(_: Context, inputs: PlaceInputs) -> PlacedGraph:
-    return placement.place(inputs.optimized, inputs.devices)
+def _compute(context: Context, inputs: PlaceInputs) -> Artifact[PlacedGraph]:
+    from ingot_compiler.placement import place as placement
+
+    return context.keep(placement.place(inputs.optimized.value(), inputs.devices))
 
 
 PLACE = Rule("place", 1, ("optimized", "devices"), _compute)

@@ -6,23 +6,28 @@ In: a fused graph, the planner's name. Out: ``MemoryPlan``. Not done here: plann
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_compiler.lowering import plan_memory as lowering
-from ingot_compiler.lowering.fused import FusedGraph
-from ingot_compiler.lowering.plan_memory import MemoryPlan
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.plan_memory import MemoryPlan
 
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
     """``planner``: a name of the planners' table, or ``best``."""
 
-    fused: FusedGraph
+    fused: Artifact[FusedGraph]
     planner: str
 
 
-def _compute(_: Context, inputs: PlanInputs) -> MemoryPlan:
-    return lowering.plan_memory(inputs.fused, inputs.planner)
+def _compute(context: Context, inputs: PlanInputs) -> Artifact[MemoryPlan]:
+    from ingot_compiler.lowering import plan_memory as lowering
+
+    return context.keep(lowering.plan_memory(inputs.fused.value(), inputs.planner))
 
 
 PLAN_MEMORY = Rule("plan_memory", 1, ("fused", "planner"), _compute)

@@ -1,11 +1,13 @@
-"""The visible list of rules; each is one file here.
+"""The visible lists of rules and of the errors that they raise.
 
-In: nothing. Out: ``RULES``. Not done here: what a rule does, who asks for it (``compile_model``).
+In: nothing. Out: ``RULEBOOK``. Not done here: what a rule does, who asks for it (``compilation``).
 """
 
-from typing import Any
+from __future__ import annotations
 
-from ingot_build_rules.engine.rule import Rule
+from ingot_artifacts.errors import ArtifactError, OutputError
+from ingot_build_rules.engine.rule import AnyRule, Rulebook
+from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.rules.bundle import BUNDLE
 from ingot_build_rules.rules.codegen import CODEGEN
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN
@@ -20,8 +22,9 @@ from ingot_build_rules.rules.optimize import OPTIMIZE
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT
 from ingot_build_rules.rules.place import PLACE
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY
+from ingot_compiler.ir import errors
 
-RULES: tuple[Rule[Any, Any], ...] = (
+RULES: tuple[AnyRule, ...] = (
     IMPORT_MODEL,
     NAMES,
     INFER_TYPES,
@@ -37,3 +40,18 @@ RULES: tuple[Rule[Any, Any], ...] = (
     LINK,
     BUNDLE,
 )
+
+ERRORS: tuple[type[Exception], ...] = (
+    errors.UserError,
+    errors.ModelError,
+    errors.BuildError,
+    errors.UnsupportedError,
+    errors.VerificationError,
+    errors.IncompatibleTargetError,
+    errors.InternalError,
+    ArtifactError,
+    OutputError,
+)
+
+
+RULEBOOK = Rulebook("ingot_build_rules.rules.registry:RULEBOOK", RULES, ARTIFACT_TYPES, ERRORS)

@@ -137,14 +137,14 @@ def _library(build: TargetBuild) -> str:
     """List the kernels: symbol, how many launches share it, bytes of its object."""
     launches: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    for kernel in build.kernels:
+    for kernel in build.objects:
         launches[kernel.symbol] = launches.get(kernel.symbol, 0) + 1
-        sizes[kernel.symbol] = len(kernel.content)
+        sizes[kernel.symbol] = kernel.size_bytes
     return "\n".join(f"{symbol}: {count} launches, {sizes[symbol]} bytes" for symbol, count in launches.items())
 
 
 def _host(build: TargetBuild) -> str:
-    return build.variant.main.listing
+    return build.variant.main.listing.value()
 
 
 def _bundle(compiled: CompiledModel) -> str:

@@ -1,17 +1,12 @@
 """Where each packed constant lies in the weights section; variants share what is equal.
 
-In: the constants of every variant's FusedGraph. Out: ``WeightLayout``. Not done here: packing, writing.
+In: the constants of every variant. Out: ``WeightLayout``. Not done here: packing, writing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.types import dtype_size_bytes
-from ingot_compiler.lowering.fused import FusedGraph
 
 _ALIGNMENT_BYTES = 64
 _PAGE_BYTES = 4096
@@ -21,10 +16,10 @@ _SECTION_MULTIPLE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PlacedConstant:
-    """One constant in the section: the expression that packs it, and its place in bytes."""
+    """One constant in the section: ``number`` of the variant and of the constant in it that named it first, its place in bytes."""
 
-    expression: Graph
-    digest: str
+    variant: int
+    number: int
     offset_bytes: int
     size_bytes: int
 
@@ -39,41 +34,29 @@ class WeightLayout:
     ranges: tuple[tuple[tuple[int, int], ...], ...]
 
 
-def lay_out(variants: Sequence[FusedGraph], digest_of: Callable[[Graph], str]) -> WeightLayout:
+def lay_out(variants: Sequence[Sequence[tuple[str, int]]]) -> WeightLayout:
     """Place the constants in the order in which the variants name them, each distinct one once.
 
-    Alignment is a cache line, and a page for those above 1 MiB; the section is a whole number of MiB, as the tree of
-    digests wants it.
+    ``variants[v][i]``: (digest of the expression, packed bytes). Alignment is a cache line, and a page for those above 1 MiB;
+    the section is a whole number of MiB, as the tree of digests wants it.
     """
     placed: dict[str, PlacedConstant] = {}
     end_bytes = 0
     offsets: list[tuple[int, ...]] = []
     ranges: list[tuple[tuple[int, int], ...]] = []
-    for fused in variants:
+    for variant, constants in enumerate(variants):
         mine: list[PlacedConstant] = []
-        for expression, size_bytes in zip(fused.constants, constant_sizes(fused), strict=True):
-            name = digest_of(expression)
+        for number, (name, size_bytes) in enumerate(constants):
             if name not in placed:
                 alignment = _PAGE_BYTES if size_bytes > _PAGE_ALIGNED_BYTES_MIN else _ALIGNMENT_BYTES
                 start = _round_up(end_bytes, alignment)
-                placed[name] = PlacedConstant(expression, name, start, size_bytes)
+                placed[name] = PlacedConstant(variant, number, start, size_bytes)
                 end_bytes = start + size_bytes
             mine.append(placed[name])
         offsets.append(tuple(constant.offset_bytes for constant in mine))
         ranges.append(_merge([(constant.offset_bytes, constant.size_bytes) for constant in mine]))
     section_bytes = _round_up(end_bytes, _SECTION_MULTIPLE_BYTES)
     return WeightLayout(tuple(placed.values()), section_bytes, tuple(offsets), tuple(ranges))
-
-
-def constant_sizes(fused: FusedGraph) -> tuple[int, ...]:
-    """Return the bytes of each constant buffer, in the order of ``fused.constants``."""
-    sizes: dict[int, int] = {}
-    for buffer in fused.buffers:
-        if buffer.kind == "constant":
-            if not isinstance(buffer.element_count, int):
-                raise InternalError("a constant has a symbolic size", where=f"constant {buffer.index}")
-            sizes[buffer.index] = buffer.element_count * dtype_size_bytes(buffer.dtype)
-    return tuple(sizes[index] for index in range(len(fused.constants)))
 
 
 def _merge(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -74,7 +74,7 @@ def _write_inputs(folder: str, objects: Sequence[tuple[str, bytes]], script: str
 def _run_linker(folder: str, arguments: Sequence[str], object_names: Sequence[str]) -> None:
     try:
         done = subprocess.run(
-            [_linker_path(), "ld.lld", *arguments],
+            [linker_path(), "ld.lld", *arguments],
             cwd=folder,
             env={"LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
@@ -84,13 +84,18 @@ def _run_linker(folder: str, arguments: Sequence[str], object_names: Sequence[st
             check=False,
         )
     except OSError as error:
-        raise BuildError("the linker does not start", where=_linker_path(), why=str(error)) from error
+        raise BuildError("the linker does not start", where=linker_path(), why=str(error)) from error
     if done.returncode:
         raise _link_error(done.stderr, object_names)
 
 
 @cache
-def _linker_path() -> str:
+def linker_path() -> str:
+    """Return the path of the linker's program.
+
+    Raises:
+        BuildError: it is not installed.
+    """
     # The wheel's module is not imported: it would only tell the folder that its spec already tells.
     spec = importlib.util.find_spec("ziglang")
     folder = os.path.dirname(spec.origin) if spec and spec.origin else ""

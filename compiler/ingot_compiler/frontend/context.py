@@ -49,7 +49,7 @@ class Translation:
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     local: dict[str, memoryview] = field(
         default_factory=dict[str, memoryview]
-    )  # constants of function bodies, by digest
+    )  # constants of function bodies, by a name of their own
     symbol_count: int = 0  # of the names given to sizes that are known at run time only
 
     def fresh_symbols(self, count: int) -> tuple[str, ...]:
@@ -58,9 +58,9 @@ class Translation:
         # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their variables.
         return tuple(f"size{number}" for number in range(self.symbol_count - count, self.symbol_count))
 
-    def bytes_of(self, digest: str) -> memoryview:
+    def bytes_of(self, weight: str) -> memoryview:
         """The bytes of a constant of the model or of a function body."""
-        return self.local[digest] if digest in self.local else self.read(digest)
+        return self.local[weight] if weight in self.local else self.read(weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,28 +269,28 @@ class OpContext:
         return result
 
     def constant(self, source: ConstantSource) -> int:
-        """A stored tensor: a literal when it is small enough for the graph's text, else by digest."""
+        """A stored tensor: a literal when it is small enough for the graph's text, else by its number."""
         builder = self.translation.builder
         shape = tuple(dim for dim in source.type.shape if isinstance(dim, int))
         count = int(np.prod(shape, dtype=np.int64))
         dtype = source.type.dtype
         self._check_size(source.type)
         if shape == () or (dtype not in FLOATS and count <= _LITERAL_COUNT_MAX):
-            values = decode(self.translation.bytes_of(source.digest), dtype)
+            values = decode(self.translation.bytes_of(source.weight), dtype)
             if dtype in FLOATS:
                 return self.scalar(dtype, float(values[0]))
             return self.known(dtype, as_contents([int(item) for item in values.tolist()], shape))
-        if source.digest in self.translation.local:
+        if source.weight in self.translation.local:
             # A function body's own tensor: no rule has stored it.
             vector = self.float_vector(
-                dtype, [float(item) for item in decode(self.translation.local[source.digest], dtype)]
+                dtype, [float(item) for item in decode(self.translation.local[source.weight], dtype)]
             )
             return self.add("reshape", vector, shape=shape)
-        attributes: dict[str, Attribute] = {"digest": source.digest, "dtype": dtype, "shape": shape}
+        attributes: dict[str, Attribute] = {"weight": source.weight, "dtype": dtype, "shape": shape}
         result = builder.add("constant", (), attributes, self.source, self.mark)
         if dtype in ("f32", "f64") and count <= 64:
             # Scale factors that sizes are multiplied by.
-            values = decode(self.translation.bytes_of(source.digest), dtype)
+            values = decode(self.translation.bytes_of(source.weight), dtype)
             self.translation.contents[result] = as_contents([float(item) for item in values.tolist()], shape)
         return result
 

@@ -1,4 +1,4 @@
-"""Rule ``import_model``: a model file becomes an ``ImportedModel``, weights are stored by digest, names go beside.
+"""Rule ``import_model``: a model file becomes an ``ImportedModel``, weights are stored by number, names go beside.
 
 In: the file's bytes, a reader of files beside it, a store, the user's sizes and placements. Out: ``ImportedModel`` and
 ``Names``. Not done here: types of intermediate tensors (``infer_types``), which files may be read (``external_data``).

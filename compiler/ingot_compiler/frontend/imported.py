@@ -1,4 +1,4 @@
-"""Stage 2, ``ImportedModel``: the model file's operations with ordinals for names and digests for weights.
+"""Stage 2, ``ImportedModel``: the model file's operations with ordinals for names and numbers for weights.
 
 In: what ``import_model`` read. Out: the frozen stage and its text view. Not done here: reading files, types (``infer_types``).
 
@@ -136,7 +136,7 @@ def _tensor(ordinal: int) -> str:
 
 def _attribute(value: ImportedAttribute) -> str:
     if isinstance(value, ConstantSource):
-        return f"{value.type} sha256:{value.digest}"
+        return f"{value.type} weight {value.weight}"
     if isinstance(value, ImportedRegion):
         return f"region of {len(value.nodes)} nodes"
     if isinstance(value, tuple):

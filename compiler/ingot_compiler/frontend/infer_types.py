@@ -30,7 +30,7 @@ from ingot_compiler.ir.types import TensorType
 
 
 def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
-    """Translate every node in order. ``read`` gives the bytes of a constant by its digest."""
+    """Translate every node in order. ``read`` gives the bytes of a weight by its number."""
     translation = Translation(GraphBuilder(model.inputs), read)
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)

@@ -1,12 +1,12 @@
-"""How pure functions read weights: by digest, through a reader that the rules pass in.
+"""How pure functions read weights: by number, through a reader that the rules pass in.
 
-In: a digest. Out: the constant's bytes. Not done here: storage, recording of the reads (both in ``build_rules``).
+In: a number, as text. Out: the weight's bytes. Not done here: storage, recording of the reads (both in ``build_rules``).
 """
 
 from collections.abc import Callable
 
 ConstantReader = Callable[[str], memoryview]
-"""digest (64 hex digits of sha256 over the dense little-endian bytes) -> those bytes, read-only."""
+"""number of a weight -> its dense little-endian bytes, read-only."""
 
 ConstantWriter = Callable[[memoryview], str]
-"""bytes of a folded constant -> its digest; the rule stores them as an artifact of their own."""
+"""bytes of a weight -> its number, the same for equal bytes; the rule stores them as an artifact of their own."""

@@ -125,7 +125,7 @@ class OptimizedGraph:
 
 @dataclass(frozen=True, slots=True)
 class ConstantSource:
-    """Where a constant's bytes come from: ``(digest, dtype, shape)``; bytes are dense little-endian row-major."""
+    """Where a constant's bytes come from: the number of a weight; bytes are dense little-endian row-major."""
 
-    digest: str
+    weight: str
     type: TensorType

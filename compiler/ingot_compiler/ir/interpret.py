@@ -163,7 +163,7 @@ def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
 def _constant(type_: TensorType, attributes: Attributes, read: ConstantReader) -> Array:
     shape = attributes["shape"]
     assert isinstance(shape, tuple)
-    flat = np.frombuffer(read(str(attributes["digest"])), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
+    flat = np.frombuffer(read(str(attributes["weight"])), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
     return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape([int(str(size)) for size in shape])
 
 

@@ -135,9 +135,9 @@ def _evaluate_node(
     shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
     attributes: Mapping[str, Attribute] = dict(node.attributes)
     if node.op == "constant":
-        digest = attributes["digest"]
-        assert isinstance(digest, str)
-        return np.frombuffer(read(digest), STORAGE_DTYPES[tensor.dtype].newbyteorder("<")).reshape(shape)
+        weight = attributes["weight"]
+        assert isinstance(weight, str)
+        return np.frombuffer(read(weight), STORAGE_DTYPES[tensor.dtype].newbyteorder("<")).reshape(shape)
     if node.op in _SOURCES:
         return _source(node, tensor, shape)
     if node.op in MOVEMENT:

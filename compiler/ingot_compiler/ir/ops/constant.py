@@ -1,4 +1,4 @@
-"""``constant{digest, dtype, shape}``: a weight, known by the sha256 of its dense little-endian bytes.
+"""``constant{dtype, shape, weight}``: a weight, known by its number; its dense little-endian bytes are not part of the graph.
 
 In: nothing. Out: the tensor. Not done here: reading the bytes (``interpret`` does, through its ``ConstantReader``).
 """
@@ -22,16 +22,16 @@ from ingot_compiler.ir.typing_rules import (
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_attributes(attributes, "digest", "dtype", "shape")
+    require_attributes(attributes, "dtype", "shape", "weight")
     require_operands(types, 0)
-    require(attribute_str(attributes, "digest") != "", "a digest", "an empty string")
+    require(attribute_str(attributes, "weight") != "", "the number of a weight", "an empty string")
     shape = attribute_dims(attributes, "shape")
     require_sizes(shape, "shape")
     return (TensorType(attribute_dtype(attributes), shape),)
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    raise InternalError("a constant has no value without its reader", f"digest {attributes['digest']}")
+    raise InternalError("a constant has no value without its reader", f"weight {attributes['weight']}")
 
 
 OP = CoreOp("constant", _infer, _reference)

@@ -1,0 +1,70 @@
+"""One action of a build, and who waits for it.
+
+In: a rule, inputs, a key. Out: ``Action``. Not done here: deciding anything (``scheduler``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ingot_build_rules.engine.key import Key
+from ingot_build_rules.engine.record import Record
+from ingot_build_rules.engine.rule import AnyRule
+
+
+@dataclass(slots=True, eq=False)
+class Awaited:
+    """Something that tasks wait for."""
+
+    waiters: list[Task] = field(default_factory=list["Task"])
+    done: bool = False
+    result: Any = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Task(Awaited):
+    """A coroutine on its way; ``missing``: how many things it waits for; ``trace``: actions it asked for, shared with its parts."""
+
+    coroutine: Coroutine[Any, Any, Any] | None = None
+    missing: int = 0
+    trace: list[tuple[str, Action]] = field(default_factory=list[tuple[str, "Action"]])
+
+
+@dataclass(slots=True, eq=False)
+class Action(Awaited):
+    """``how``: what became of it. ``where``: its record's place. ``lost_count``: how often a blob of its inputs was not there.
+
+    ``expected``: a record that running it again must give. ``then``: called once it has ended, instead of the waiters.
+    """
+
+    number: int = 0
+    rule: AnyRule = None  # type: ignore[assignment]
+    inputs: Any = None
+    key: Key = None  # type: ignore[assignment]
+    label: str = ""
+    how: Literal["", "hit", "ran", "failed", "stopped"] = ""
+    seconds: float = 0.0
+    refs: tuple[str, ...] = ()
+    reads: tuple[tuple[str, str], ...] = ()
+    messages: tuple[str, ...] = ()
+    where: bytes = b""
+    lost_count: int = 0
+    expected: Record | None = None
+    then: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+
+class Wait:
+    """What a coroutine yields to the scheduler: go on when all of these are done."""
+
+    __slots__ = ("awaited",)
+
+    def __init__(self, awaited: list[Awaited]) -> None:
+        """Name what to wait for."""
+        self.awaited = awaited
+
+    def __await__(self) -> Any:
+        """Suspend."""
+        yield self

@@ -1,0 +1,138 @@
+"""Values as bytes, the same for equal values in every process; and the values again. Never pickle.
+
+In: frozen dataclasses of listed classes, tuples, lists, mappings, sets, numbers, texts, bytes, artifacts. Out: msgpack.
+Not done here: storage, digests. Only the listed classes are ever built from bytes, whatever the bytes say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import msgpack
+
+from ingot_build_rules.engine.artifact import Artifact, Loader
+
+_TUPLE, _LIST, _MAPPING, _SET, _ARTIFACT, _INTEGER, _FIRST_CLASS = 0, 1, 2, 3, 4, 5, 16
+_ATOMS = frozenset((str, bytes, bool, float, type(None)))
+_INTEGER_MIN, _INTEGER_MAX = -(1 << 63), (1 << 64) - 1
+
+
+class Codec:
+    """Encodes and decodes; ``modules``: name of a class -> module that defines it, imported when it is first met."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self._modules = modules
+        self._fields: dict[type, tuple[str, ...]] = {}
+        self._classes: dict[str, Callable[..., object]] = {}
+
+    def encode(self, value: object) -> tuple[bytes, tuple[str, ...]]:
+        """Return the bytes, and the digests of the artifacts inside, in order of first appearance.
+
+        Raises:
+            TypeError: a part of the value is of no listed class.
+        """
+        writer = _Writer(self)
+        body = writer.plain(value)
+        content: bytes = msgpack.packb([list(writer.numbers), body], use_bin_type=True)
+        return content, tuple(writer.refs)
+
+    def decode(self, content: bytes | memoryview, loader: Loader) -> Any:
+        """Return the value that ``content`` encodes.
+
+        Raises:
+            ValueError: not made by ``encode``.
+        """
+        try:
+            names, body = msgpack.unpackb(content, use_list=True, strict_map_key=True)
+            return _Reader([self._class(str(name)) for name in names], loader).build(body)
+        except (TypeError, IndexError, KeyError, RecursionError, msgpack.exceptions.UnpackException) as error:
+            raise ValueError(f"not an encoded value: {error}") from None
+
+    def fields(self, kind: type) -> tuple[str, ...]:
+        """Names of the fields that make a value of a listed class."""
+        if kind not in self._fields:
+            name = kind.__qualname__
+            if self._modules.get(name) != kind.__module__:
+                raise TypeError(f"{kind.__module__}.{name} is not among the classes of artifacts")
+            # What a class keeps for itself (a hash) is not an argument of its constructor.
+            self._fields[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.init)
+        return self._fields[kind]
+
+    def _class(self, name: str) -> Callable[..., object]:
+        if name not in self._classes:
+            self._classes[name] = getattr(importlib.import_module(self._modules[name]), name)
+        return self._classes[name]
+
+
+class _Writer:
+    """One value on its way to plain lists; ``numbers``: class name -> its number in this value."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._known: dict[type, tuple[int, tuple[str, ...]]] = {}
+        self.numbers: dict[str, int] = {}
+        self.refs: dict[str, None] = {}
+
+    def plain(self, value: object) -> object:
+        kind = type(value)
+        if kind in _ATOMS:
+            return value
+        if kind is int:
+            return value if _INTEGER_MIN <= cast("int", value) <= _INTEGER_MAX else [_INTEGER, str(value)]
+        if kind is tuple:
+            return [_TUPLE, *map(self.plain, cast("tuple[object, ...]", value))]
+        known = self._known.get(kind)
+        if known is None:
+            if not dataclasses.is_dataclass(kind):
+                return self._other(value)
+            fields = self._codec.fields(kind)
+            number = self.numbers.setdefault(kind.__qualname__, _FIRST_CLASS + len(self.numbers))
+            known = self._known[kind] = (number, fields)
+        return [known[0], *[self.plain(getattr(value, name)) for name in known[1]]]
+
+    def _other(self, value: object) -> object:
+        if isinstance(value, Artifact):
+            self.refs[value.digest] = None
+            return [_ARTIFACT, value.raw, bytes.fromhex(value.digest)]
+        if isinstance(value, memoryview | bytearray):
+            return bytes(value)
+        if isinstance(value, list):
+            return [_LIST, *map(self.plain, cast("list[object]", value))]
+        if isinstance(value, Mapping):
+            items = cast("Mapping[object, object]", value).items()
+            return [_MAPPING, *[self.plain(part) for item in items for part in item]]
+        if isinstance(value, set | frozenset):
+            parts = [self.plain(part) for part in cast("frozenset[object]", value)]
+            return [_SET, *sorted(parts, key=msgpack.packb)]
+        raise TypeError(f"no encoding of {type(value).__qualname__}")
+
+
+class _Reader:
+    def __init__(self, classes: list[Callable[..., object]], loader: Loader) -> None:
+        self._classes = classes
+        self._loader = loader
+
+    def build(self, item: object) -> object:
+        if type(item) is not list:
+            return item
+        head, *rest = cast("list[Any]", item)
+        if head >= _FIRST_CLASS:
+            return self._classes[head - _FIRST_CLASS](*map(self.build, rest))
+        if head == _TUPLE:
+            return tuple(map(self.build, rest))
+        if head == _LIST:
+            return list(map(self.build, rest))
+        if head == _MAPPING:
+            parts = list(map(self.build, rest))
+            return dict(zip(parts[::2], parts[1::2], strict=True))
+        if head == _SET:
+            return frozenset(map(self.build, rest))
+        if head == _INTEGER:
+            return int(rest[0])
+        raw, digest = rest
+        if head != _ARTIFACT or type(digest) is not bytes or len(digest) != 32:
+            raise ValueError("not an encoded value: unknown kind")
+        return Artifact[object](digest.hex(), self._loader, raw=bool(raw))

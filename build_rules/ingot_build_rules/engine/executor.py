@@ -1,0 +1,61 @@
+"""Where actions run: the interface, and the executor that runs them in this process.
+
+In: actions as a rule's name and encoded inputs. Out: outcomes by number. Not done here: processes (``pool``), choosing what runs.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ingot_build_rules.engine.perform import Outcome, perform
+from ingot_build_rules.engine.rule import Rulebook
+from ingot_build_rules.engine.values import Values
+
+
+class Executor(Protocol):
+    """Runs actions somewhere."""
+
+    def room(self) -> int:
+        """How many more actions can start now."""
+        ...
+
+    def submit(self, number: int, rule: str, inputs: object) -> None:
+        """Start an action."""
+        ...
+
+    def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
+        """Return what has ended, at least one unless the time is over."""
+        ...
+
+    def close(self, *, kill: bool) -> None:
+        """End; with ``kill`` at once, and what was running is lost."""
+        ...
+
+
+class InlineExecutor:
+    """Runs each action where it is submitted."""
+
+    def __init__(self, rulebook: Rulebook, values: Values) -> None:
+        """Run the rules of a rulebook on values of this process."""
+        self._rulebook = rulebook
+        self._values = values
+        self._ended: list[tuple[int, Outcome]] = []
+
+    def room(self) -> int:
+        """One action at a time; the scheduler sees its outcome before the next."""
+        return 0 if self._ended else 1
+
+    def submit(self, number: int, rule: str, inputs: object) -> None:
+        """Run an action now."""
+        outcome = perform(self._rulebook.by_name[rule], inputs, self._values, self._rulebook.errors)
+        self._ended.append((number, outcome))
+
+    def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
+        """Return the outcome."""
+        del timeout_seconds
+        ended, self._ended = self._ended, []
+        return ended
+
+    def close(self, *, kill: bool) -> None:
+        """Nothing is left behind."""
+        del kill

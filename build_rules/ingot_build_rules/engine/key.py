@@ -1,0 +1,98 @@
+"""Keys of actions: sha256 over a named list of ingredients; the same list is what explanations print.
+
+In: a rule, its inputs, digests of its code and tools. Out: ``Key``. Not done here: storage, comparing two keys (``explain``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.content import digest
+from ingot_build_rules.engine.rule import Inputs, Output, Rule
+
+_TEXT_MAX = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Ingredient:
+    """One thing that decides a result. ``text``: a short value as people write it, or ""; ``parts``: digests of the artifacts in it."""
+
+    name: str
+    digest: str
+    text: str = ""
+    parts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """``digest``: 32 bytes over the names and digests of ``ingredients``."""
+
+    digest: bytes
+    ingredients: tuple[Ingredient, ...]
+
+
+def make_key(ingredients: tuple[Ingredient, ...]) -> Key:
+    """Return the key of a list of ingredients."""
+    text = "".join(f"{item.name}\\0{item.digest}\\n" for item in ingredients)
+    return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), ingredients)
+
+
+class KeyMaker:
+    """Makes keys; what belongs to a rule and not to its inputs is described once.
+
+    ``code_of``: the rule -> digest of its code; ``tool_of``: name of a tool -> digest of its bytes.
+    """
+
+    def __init__(self, code_of: Callable[[Rule[object, object]], str], tool_of: Callable[[str], str]) -> None:
+        self._code_of = code_of
+        self._tool_of = tool_of
+        self._rules: dict[str, tuple[Ingredient, ...]] = {}
+        self._described: dict[int, tuple[object, str, str, tuple[str, ...]]] = {}
+
+    def key(self, rule: Rule[Inputs, Output], inputs: Inputs) -> Key:
+        """Return the key of ``rule`` for ``inputs``."""
+        named = [self._describe(name, getattr(inputs, name)) for name in rule.ingredients]
+        return make_key((*self._of_rule(rule), *named))
+
+    def _of_rule(self, rule: Rule[Inputs, Output]) -> tuple[Ingredient, ...]:
+        if rule.name not in self._rules:
+            self._rules[rule.name] = (
+                Ingredient("rule", rule.name, f"{rule.name} {rule.version}"),
+                Ingredient("version", str(rule.version), str(rule.version)),
+                Ingredient("code", self._code_of(cast("Rule[object, object]", rule))),
+                *(Ingredient(f"tool {tool}", self._tool_of(tool)) for tool in rule.tools),
+            )
+        return self._rules[rule.name]
+
+    def _describe(self, name: str, value: object) -> Ingredient:
+        if isinstance(value, Artifact):
+            return Ingredient(name, value.digest, "", (value.digest,))
+        if isinstance(value, str | int | float | bool | None):
+            return Ingredient(name, digest(value), str(value)[:_TEXT_MAX])
+        known = self._described.get(id(value))
+        if known is None or known[0] is not value:
+            parts = tuple(dict.fromkeys(_artifacts(value)))
+            text = "" if parts else str(value)
+            known = (value, digest(value), text if len(text) <= _TEXT_MAX else "", parts)
+            self._described[id(value)] = known
+        return Ingredient(name, *known[1:])
+
+
+def _artifacts(value: object) -> Iterator[str]:
+    """Yield the digests of the artifacts inside a value."""
+    if isinstance(value, Artifact):
+        yield value.digest
+    elif isinstance(value, tuple | list):
+        for item in cast("tuple[object, ...]", value):
+            yield from _artifacts(item)
+    elif isinstance(value, Mapping):
+        for item in cast("Mapping[object, object]", value).values():
+            yield from _artifacts(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for field in dataclasses.fields(value):
+            yield from _artifacts(getattr(value, field.name))

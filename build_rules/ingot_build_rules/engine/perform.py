@@ -1,0 +1,90 @@
+"""Runs one action in this process, wherever that is: the same function for every executor.
+
+In: a rule, its inputs, values. Out: ``Outcome``. Not done here: choosing a process, keys, the cache of results.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.errors import ActionError
+from ingot_build_rules.engine.rule import AnyRule
+from ingot_build_rules.engine.values import Values
+
+Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of an action: ``result`` and the artifacts it names, or an error, or the digest of an artifact that was ``lost``.
+
+    ``reads``: names of what was found while running; ``messages``: for the user.
+    """
+
+    result: bytes = b""
+    refs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: Exception | None = None
+    lost: str = ""
+
+
+@dataclass(slots=True)
+class RunningAction:
+    """The context of one action."""
+
+    values: Values
+    reads: dict[str, None] = field(default_factory=dict[str, None])
+    messages: list[str] = field(default_factory=list[str])
+
+    def keep(self, value: Value) -> Artifact[Value]:
+        """Store a part of the result."""
+        return self.values.keep(value)
+
+    def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
+        """Store bytes."""
+        return self.values.keep_bytes(content)
+
+    def note(self, name: str) -> None:
+        """Remember what the result depends on."""
+        self.reads[name] = None
+
+    def warn(self, text: str) -> None:
+        """Remember what to tell the user."""
+        self.messages.append(text)
+
+
+def perform(rule: AnyRule, inputs: Any, values: Values, errors: Sequence[type[Exception]]) -> Outcome:
+    """Run ``rule``; every exception but Ctrl-C becomes an outcome."""
+    context = RunningAction(values)
+    started = time.perf_counter()
+    try:
+        result, refs = values.codec.encode(rule.compute(context, inputs))
+    except (BlobMissing, BlobDamaged) as error:
+        return Outcome(lost=error.digest)
+    except Exception as error:  # noqa: BLE001
+        return Outcome(error=_blamed(error, rule, errors), seconds=time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Outcome(result, refs, tuple(sorted(context.reads)), tuple(context.messages), seconds)
+
+
+def _blamed(error: Exception, rule: AnyRule, errors: Sequence[type[Exception]]) -> Exception:
+    """What rules raise on purpose stays; anything else is our bug, or the machine's."""
+    if isinstance(error, tuple(errors)):
+        return error
+    if isinstance(error, MemoryError):
+        do = "free memory, or use fewer processes (-j 1)"
+        return ActionError("out of memory", f"rule {rule.name}", str(error) or "the system refused memory", do)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    why = f"{type(error).__name__}: {error}".splitlines()[0]
+    return ActionError(
+        "a bug in Ingot stopped an action", f"rule {rule.name}, {last.name} line {last.lineno}", why,
+        "repeat it with --debug and report it",
+    ).with_traceback(error.__traceback__)  # fmt: skip

@@ -1,0 +1,120 @@
+"""The executor that runs actions in worker processes on this machine.
+
+In: actions. Out: outcomes, in the order in which they end. Not done here: what a worker does (``worker``).
+
+Workers are plain Python programs that speak over pipes: ``fork`` would copy a process whose other threads may hold locks, and
+``multiprocessing``'s other ways import the caller's main module again and pickle. They get digests and read the cache
+themselves. A worker that dies fails its action and is replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.errors import ActionError
+from ingot_build_rules.engine.perform import Outcome
+from ingot_build_rules.engine.rule import Rulebook
+from ingot_build_rules.engine.wire import read_message, read_outcome, write_message
+
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[3:]; from ingot_build_rules.engine.worker import serve; serve(*sys.argv[1:3])"
+)
+_MADE_COUNT_MAX = 1024
+
+
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """``number``: of the action that it runs, -1 when idle; ``made``: digests of artifacts that it has in memory."""
+
+    process: subprocess.Popen[bytes]
+    number: int = -1
+    rule: str = ""
+    made: dict[str, None] = field(default_factory=dict[str, None])
+
+
+class PoolExecutor:
+    """At most ``jobs`` workers, each started when it is first needed."""
+
+    def __init__(self, rulebook: Rulebook, folders: Sequence[str], jobs: int) -> None:
+        """Workers read and write the blobs in ``folders``, of which the first is written to."""
+        self._rulebook = rulebook
+        self._codec = Codec(rulebook.types)
+        self._folders = list(folders)
+        self._jobs = jobs
+        self._workers: list[_Worker] = []
+        self._ended: list[tuple[int, Outcome]] = []
+
+    def room(self) -> int:
+        """How many more actions can start."""
+        return self._jobs - self._busy_count()
+
+    def submit(self, number: int, rule: str, inputs: object) -> None:
+        """Hand an action to the worker that has its inputs in memory, if it is idle, or to any."""
+        content, refs = self._codec.encode(inputs)
+        worker = self._choose(refs)
+        worker.number, worker.rule = number, rule
+        assert worker.process.stdin is not None
+        with suppress(BrokenPipeError):  # it has died; its output ends, and `wait` finds out
+            write_message(worker.process.stdin, [number, rule, content])
+
+    def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
+        """Return what has ended."""
+        busy = {worker.process.stdout: worker for worker in self._workers if worker.number >= 0}
+        readable, _, _ = select.select(list(busy), (), (), timeout_seconds)
+        return [self._outcome(busy[stream]) for stream in readable]
+
+    def close(self, *, kill: bool) -> None:
+        """End all workers and wait for them."""
+        for worker in self._workers:
+            if kill:
+                with suppress(ProcessLookupError):
+                    os.killpg(worker.process.pid, signal.SIGKILL)
+            elif worker.process.stdin is not None:
+                worker.process.stdin.close()
+        for worker in self._workers:
+            worker.process.wait()
+            if worker.process.stdout is not None:
+                worker.process.stdout.close()
+        self._workers.clear()
+
+    def _busy_count(self) -> int:
+        return sum(worker.number >= 0 for worker in self._workers)
+
+    def _choose(self, refs: Sequence[str]) -> _Worker:
+        idle = [worker for worker in self._workers if worker.number < 0]
+        if not idle:
+            self._workers.append(self._start())
+            return self._workers[-1]
+        return max(idle, key=lambda worker: sum(ref in worker.made for ref in refs))
+
+    def _start(self) -> _Worker:
+        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, os.pathsep.join(self._folders), *sys.path]
+        return _Worker(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True))
+
+    def _outcome(self, worker: _Worker) -> tuple[int, Outcome]:
+        assert worker.process.stdout is not None
+        message = read_message(worker.process.stdout)
+        number, rule = worker.number, worker.rule
+        if message is None:
+            return number, Outcome(error=self._bury(worker, rule))
+        worker.number = -1
+        outcome = read_outcome(message[1], self._rulebook.errors)
+        worker.made.update(dict.fromkeys(outcome.refs))
+        while len(worker.made) > _MADE_COUNT_MAX:
+            del worker.made[next(iter(worker.made))]
+        return number, outcome
+
+    def _bury(self, worker: _Worker, rule: str) -> ActionError:
+        self._workers.remove(worker)
+        status = worker.process.wait()
+        why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
+        do = "if memory is short, use fewer processes (-j 1); else report it"
+        return ActionError("a worker process died", f"rule {rule}", why, do)

@@ -1,0 +1,84 @@
+"""What the cache remembers of an action: its result, what it was made from, what it found while running.
+
+In: the parts. Out: canonical bytes for the action index, and the record again. Not done here: storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgpack
+
+_VERSION = 1
+_HEX = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """``ingredients``: (name, digest); ``refs``: digests of all blobs that the result names; ``reads``: (name, digest) that
+    were found while running."""
+
+    rule: str
+    ingredients: tuple[tuple[str, str], ...]
+    result: bytes
+    refs: tuple[str, ...]
+    reads: tuple[tuple[str, str], ...] = ()
+    messages: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSets:
+    """What an action with the same ingredients has noted so far, latest first: one tuple of names per run that differed."""
+
+    sets: tuple[tuple[str, ...], ...]
+
+
+def encode_record(record: Record | ReadSets) -> bytes:
+    """Return the bytes for the index."""
+    if isinstance(record, ReadSets):
+        return cast("bytes", msgpack.packb({"v": _VERSION, "refs": [], "read_sets": record.sets}))
+    plain = {
+        "v": _VERSION,
+        "rule": record.rule,
+        "ingredients": dict(record.ingredients),
+        "result": record.result,
+        "refs": record.refs,
+        "reads": record.reads,
+        "messages": record.messages,
+        "seconds": round(record.seconds, 6),
+    }
+    return cast("bytes", msgpack.packb(plain))
+
+
+def decode_record(content: bytes | memoryview) -> Record | ReadSets:
+    """Return the record.
+
+    Raises:
+        ValueError: not a record of this version.
+    """
+    try:
+        plain: dict[str, Any] = msgpack.unpackb(content)
+        if plain["v"] != _VERSION:
+            raise ValueError("a record of another version")
+        if "read_sets" in plain:
+            return ReadSets(tuple(tuple(map(str, names)) for names in plain["read_sets"]))
+        return Record(
+            rule=str(plain["rule"]),
+            ingredients=tuple((str(name), str(item)) for name, item in plain["ingredients"].items()),
+            result=bytes(plain["result"]),
+            refs=tuple(_digest(item) for item in plain["refs"]),
+            reads=tuple((str(name), str(item)) for name, item in plain["reads"]),
+            messages=tuple(map(str, plain["messages"])),
+            seconds=float(plain["seconds"]),
+        )
+    except (TypeError, KeyError, AttributeError, msgpack.exceptions.UnpackException) as error:
+        raise ValueError(f"not a record: {error}") from None
+
+
+def _digest(text: object) -> str:
+    """A digest becomes part of a path: nothing but 64 hex digits will do."""
+    if not isinstance(text, str) or len(text) != 64 or not _HEX.issuperset(text):
+        raise ValueError("not a digest")
+    return text

@@ -1,0 +1,68 @@
+"""What processes tell each other of actions: framed messages of msgpack, never pickle.
+
+In: actions, outcomes. Out: bytes on pipes, and the same again. Not done here: processes (``pool``, ``worker``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import IO, Any, cast
+
+import msgpack
+
+from ingot_artifacts.errors import ArtifactError
+from ingot_build_rules.engine.errors import ActionError
+from ingot_build_rules.engine.perform import Outcome
+
+_LENGTH = struct.Struct("<Q")
+
+
+def write_message(sink: IO[bytes], message: object) -> None:
+    """Write one message."""
+    content: bytes = msgpack.packb(message)
+    sink.write(_LENGTH.pack(len(content)) + content)
+    sink.flush()
+
+
+def read_message(source: IO[bytes]) -> Any:
+    """Return the next message; None at the end, also in the middle of one."""
+    head = source.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (size,) = _LENGTH.unpack(head)
+    content = source.read(size)
+    return msgpack.unpackb(content) if len(content) == size else None
+
+
+def plain_outcome(outcome: Outcome) -> dict[str, object]:
+    """Return an outcome as plain values."""
+    error = outcome.error
+    parts = [str(getattr(error, name, "")) for name in ("what", "where", "why", "do")]
+    return {
+        "result": outcome.result,
+        "refs": outcome.refs,
+        "reads": outcome.reads,
+        "messages": outcome.messages,
+        "seconds": outcome.seconds,
+        "error": None if error is None else [type(error).__qualname__, *parts],
+        "lost": outcome.lost,
+    }
+
+
+def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]]) -> Outcome:
+    """Return the outcome; its error is of the class that it had, where that is one of ``errors``."""
+    return Outcome(
+        result=plain["result"],
+        refs=tuple(plain["refs"]),
+        reads=tuple(plain["reads"]),
+        messages=tuple(plain["messages"]),
+        seconds=plain["seconds"],
+        error=None if plain["error"] is None else _error(plain["error"], errors),
+        lost=plain["lost"],
+    )
+
+
+def _error(parts: list[str], errors: Sequence[type[Exception]]) -> Exception:
+    kinds: dict[str, type[Exception]] = {kind.__qualname__: kind for kind in (*errors, ActionError, ArtifactError)}
+    return cast("Exception", kinds.get(parts[0], ActionError)(*parts[1:]))

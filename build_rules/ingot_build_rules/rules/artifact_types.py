@@ -1,0 +1,44 @@
+"""The visible list of classes that inputs and artifacts are made of: nothing else is ever built from bytes of the cache.
+
+In: nothing. Out: ``ARTIFACT_TYPES``. Not done here: the encoding (``engine.codec``). The modules are imported when one of their
+values is met, so that a build in which everything is there already imports few of them.
+"""
+
+_MODULES = {
+    "ingot_build_rules.rules.bundle": "BundleFrame BundleInputs PackedConstant",
+    "ingot_build_rules.rules.codegen": "CodegenInputs KernelObject",
+    "ingot_build_rules.rules.codegen_main": "MainInputs MainObject",
+    "ingot_build_rules.rules.codegen_support": "SupportInputs",
+    "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
+    "ingot_build_rules.rules.import_model": "ImportInputs Imported",
+    "ingot_build_rules.rules.infer_types": "InferInputs",
+    "ingot_build_rules.rules.interface": "Interface NamedTensor",
+    "ingot_build_rules.rules.link": "LinkInputs",
+    "ingot_build_rules.rules.lower": "LowerInputs",
+    "ingot_build_rules.rules.model_source": "FileState",
+    "ingot_build_rules.rules.names": "NamesInputs",
+    "ingot_build_rules.rules.optimize": "OptimizeInputs",
+    "ingot_build_rules.rules.options": "CompileOptions",
+    "ingot_build_rules.rules.pack_constant": "PackInputs",
+    "ingot_build_rules.rules.place": "PlaceInputs",
+    "ingot_build_rules.rules.plan_memory": "PlanInputs",
+    "ingot_build_rules.rules.variant": "Variant",
+    "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
+    "ingot_compiler.ir.dims": "Call Sum Symbol",
+    "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
+    "ingot_compiler.ir.refusal": "Refusal",
+    "ingot_compiler.ir.types": "TensorType",
+    "ingot_compiler.lowering.fused": (
+        "BufferSpec FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
+    ),
+    "ingot_compiler.lowering.loops": (
+        "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
+        "Local LoopProgram Reduce Store Tile Transpose"
+    ),
+    "ingot_compiler.lowering.plan_memory": "MemoryPlan Placement",
+    "ingot_compiler.placement.place": "PlacedGraph",
+    "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
+    "ingot_compiler.targets.target": "Target",
+}
+ARTIFACT_TYPES = {name: module for module, names in _MODULES.items() for name in names.split()}
+"""Name of a class -> its module."""

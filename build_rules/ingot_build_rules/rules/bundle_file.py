@@ -1,0 +1,58 @@
+"""The bundle as a file: a frame, and the packed weights where it says.
+
+In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same already. Not done here: the frame
+(``bundle``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_build_rules.rules.bundle import BundleFrame
+from ingot_build_rules.rules.compilation import Compilation
+
+_STEP_BYTES = 1 << 20
+
+
+async def write_bundle_file(compilation: Compilation, path: str) -> BundleFrame:
+    """Make ``path`` the bundle; a file that has its bytes keeps its times.
+
+    Raises:
+        OutputError: no folder, no permission, no space.
+    """
+    frame = await compilation.frame()
+    build = compilation.build
+    prefix = await build.value(frame.prefix)
+    chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in frame.packed]
+    if not _is_there(path, frame.size_bytes, _spans(prefix, chunks)):
+        write_frame(Frame(frame.root, bytes(prefix), frame.size_bytes), chunks, path)
+    return frame
+
+
+def _spans(prefix: memoryview, chunks: list[tuple[int, memoryview]]) -> Iterator[tuple[int, memoryview]]:
+    yield 0, prefix
+    for offset_bytes, content in chunks:
+        yield len(prefix) + offset_bytes, content
+
+
+def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]]) -> bool:
+    """Whether the file has these bytes; what lies between them in a bundle is zero by its digest, and looked at here too."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size != size_bytes:
+                return False
+            at = 0
+            for offset, content in spans:
+                gap = file.read(offset - at)
+                if gap.strip(b"\0"):
+                    return False
+                for start in range(0, len(content), _STEP_BYTES):
+                    part = content[start : start + _STEP_BYTES]
+                    if file.read(len(part)) != part:
+                        return False
+                at = offset + len(content)
+            return not file.read().strip(b"\0")
+    except OSError:
+        return False

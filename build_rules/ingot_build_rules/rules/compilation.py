@@ -1,0 +1,304 @@
+"""The chain of rules from a model to a bundle: who asks for what, lazily, so that ``--to`` stops early.
+
+In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's frame. Not done here: any stage's own
+work (one rule each), files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.build import Build
+from ingot_build_rules.engine.content import digest
+from ingot_build_rules.engine.rule import Inputs, Output, Rule
+from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs, PackedConstant
+from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs, KernelObject
+from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs, MainObject
+from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
+from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
+from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
+from ingot_build_rules.rules.interface import Interface, signatures_of
+from ingot_build_rules.rules.link import LINK, LinkInputs
+from ingot_build_rules.rules.lower import LOWER, LowerInputs
+from ingot_build_rules.rules.model_source import ModelSource
+from ingot_build_rules.rules.names import NAMES, NamesInputs
+from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
+from ingot_build_rules.rules.options import HOST, CompileOptions
+from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
+from ingot_build_rules.rules.place import PLACE, PlaceInputs
+from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
+from ingot_build_rules.rules.variant import Variant
+from ingot_build_rules.rules.weight_layout import PlacedConstant, WeightLayout, lay_out
+from ingot_compiler.frontend.name_nodes import name_nodes
+from ingot_compiler.ir.errors import IngotError
+from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+    from ingot_compiler.lowering.loops import LoopProgram
+    from ingot_compiler.lowering.plan_memory import MemoryPlan
+    from ingot_compiler.placement.place import PlacedGraph
+
+HOST_ALONE = (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)),)
+Value = TypeVar("Value")
+Toolchain = tuple[tuple[str, str], ...]
+"""(name, version or digest) of what a bundle's lock names."""
+
+
+class Compilation:
+    """One bundle; each stage is asked for when it is first needed."""
+
+    def __init__(self, build: Build, source: ModelSource, options: CompileOptions, toolchain: Toolchain) -> None:
+        """Ask for nothing yet."""
+        self.build = build
+        self.options = options
+        self._source = source
+        self._toolchain = toolchain
+        self._made: dict[str, Any] = {}
+
+    async def imported(self) -> Imported:
+        """Stage 2, its names and weights."""
+        return await self._once("imported", self._import)
+
+    async def names(self) -> Names:
+        """What the user called things."""
+        return await self.build.value((await self.imported()).names)
+
+    async def graph(self) -> Artifact[Graph]:
+        """Stage 3."""
+        imported = await self.imported()
+        return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
+
+    async def optimized(self) -> Artifact[OptimizedGraph]:
+        """Stage 4."""
+        return await self.need(OPTIMIZE, OptimizeInputs(await self.graph()))
+
+    async def placed(self) -> Artifact[PlacedGraph]:
+        """Stage 5."""
+        return await self._once("placed", self._place)
+
+    async def special(self) -> Artifact[PlacedGraph] | None:
+        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
+        return await self._once("special", self._place_special)
+
+    async def fused(self, position: int) -> Fused:
+        """Stage 6 of the target at ``position`` of the options."""
+        return await self._once(f"fused {position}", lambda: self._fuse(position))
+
+    async def programs(self, position: int) -> tuple[Artifact[LoopProgram], ...]:
+        """Stage 7, one per group."""
+        fused = await self.fused(position)
+        labels = await self._labels(position)
+        target = self.options.targets[position]
+        return await self.need_all(LOWER, [LowerInputs(group, target) for group in fused.groups], labels)
+
+    async def plan(self, position: int) -> Artifact[MemoryPlan]:
+        """Stage 8."""
+        fused = await self.fused(position)
+        return await self.need(PLAN_MEMORY, PlanInputs(fused.fused, self.options.planner), self._target_label(position))
+
+    async def kernels(self, position: int) -> tuple[KernelObject, ...]:
+        """Stage 9 before linking: one per group; equal kernels are the same object."""
+        programs, labels = await self.programs(position), await self._labels(position)
+        target = self.options.targets[position]
+        return await self.need_all(CODEGEN, [CodegenInputs(program, target) for program in programs], labels)
+
+    async def variant(self, position: int) -> Variant:
+        """Stage 10: the image and all that it was made from."""
+        return await self._once(f"variant {position}", lambda: self._variant(position))
+
+    async def variants(self) -> tuple[Variant, ...]:
+        """Stage 10 of every target."""
+        return await self.build.gather([self.variant(position) for position in self._positions()])
+
+    async def layout(self) -> WeightLayout:
+        """Where every constant of every variant lies."""
+        return await self._once("layout", self._lay_out)
+
+    async def interface(self) -> Interface:
+        """Inputs and outputs with the user's names."""
+        fused, names = await self.fused(0), (await self.imported()).names
+        return await self.need(NAMES, NamesInputs(names, fused.inputs, fused.outputs))
+
+    async def frame(self) -> BundleFrame:
+        """Stage 11: all of the bundle but the file."""
+        return await self._once("frame", self._bundle)
+
+    async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
+        """Return one rule's result."""
+        return (await self.need_all(rule, (inputs,), (label,)))[0]
+
+    async def need_all(
+        self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs], labels: Sequence[str] = ()
+    ) -> tuple[Output, ...]:
+        """Return a rule's results; stages after import know nodes by ordinal alone, their errors get the names here."""
+        try:
+            return await self.build.need_all(rule, inputs, labels)
+        except IngotError as error:
+            raise name_nodes(error, await self.names()) from error
+
+    # -- how each is made --------------------------------------------------------------------------------------------
+
+    async def _once(self, name: str, make: Callable[[], Awaitable[Value]]) -> Value:
+        if name not in self._made:
+            self._made[name] = await make()
+        return cast("Value", self._made[name])
+
+    async def _import(self) -> Imported:
+        source, options = self._source, self.options
+        content = None if source.path else self.build.keep_bytes(source.content)
+        inputs = ImportInputs(
+            source.digest, options.shapes, options.place, source.name, source.path, source.state, content
+        )
+        return await self.build.need(IMPORT_MODEL, inputs)
+
+    async def _place(self) -> Artifact[PlacedGraph]:
+        return await self.need(PLACE, PlaceInputs(await self.optimized(), HOST_ALONE))
+
+    async def _place_special(self) -> Artifact[PlacedGraph] | None:
+        sizes = (await self.imported()).sizes
+        if not sizes:
+            return None
+        label = ", ".join(f"{name} = {size}" for name, size in sizes)
+        optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph(), sizes), label)
+        return await self.need(PLACE, PlaceInputs(optimized, HOST_ALONE), label)
+
+    async def _fuse(self, position: int) -> Fused:
+        placed, special = await self.placed(), await self.special()
+        sizes = (await self.imported()).sizes if special else ()
+        inputs = FuseInputs(placed, self.options.targets[position], special, sizes)
+        return await self.need(FUSE, inputs, self._target_label(position))
+
+    async def _lay_out(self) -> WeightLayout:
+        fused = await self.build.gather([self.fused(position) for position in self._positions()])
+        return lay_out([[(part.expression.digest, part.size_bytes) for part in item.constants] for item in fused])
+
+    async def _variant(self, position: int) -> Variant:
+        fused, target = await self.fused(position), self.options.targets[position]
+        label = self._target_label(position)
+        await self.build.gather(self._beside(position))
+        programs, objects, plan = await self.programs(position), await self.kernels(position), await self.plan(position)
+        kernels = tuple({kernel.symbol: kernel for kernel in objects}.values())
+        numbers = {kernel.symbol: index for index, kernel in enumerate(kernels)}
+        indices = tuple(numbers[kernel.symbol] for kernel in objects)
+        main = await self._main(position, fused, programs, plan, indices, tuple(numbers))
+        support = await self.need(CODEGEN_SUPPORT, SupportInputs(target), label)
+        parts = tuple((kernel.symbol, kernel.content) for kernel in kernels)
+        image = await self.need(LINK, LinkInputs(parts, main.content, support, target), label)
+        return Variant(target, fused.fused, programs, kernels, indices, plan, main, image)
+
+    def _beside(self, position: int) -> list[Coroutine[Any, Any, object]]:
+        """What a variant is made of, each as soon as it can be."""
+
+        async def support() -> object:
+            return await self.need(
+                CODEGEN_SUPPORT, SupportInputs(self.options.targets[position]), self._target_label(position)
+            )
+
+        return [self.plan(position), self._kernels_as_they_come(position), support()]
+
+    async def _kernels_as_they_come(self, position: int) -> None:
+        """Ask for each kernel as soon as its loops are there, not when all are."""
+        fused, labels, target = await self.fused(position), await self._labels(position), self.options.targets[position]
+
+        async def kernel(group: int) -> KernelObject:
+            program = await self.need(LOWER, LowerInputs(fused.groups[group], target), labels[group])
+            return await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
+
+        first = {group.digest: number for number, group in reversed(list(enumerate(fused.groups)))}
+        await self.build.gather([kernel(number) for number in sorted(first.values())])
+
+    async def _main(
+        self,
+        position: int,
+        fused: Fused,
+        programs: tuple[Artifact[LoopProgram], ...],
+        plan: Artifact[MemoryPlan],
+        indices: tuple[int, ...],
+        symbols: tuple[str, ...],
+    ) -> MainObject:
+        layout = await self.layout()
+        inputs, outputs = signatures_of(fused.inputs, fused.outputs)
+        return await self.need(
+            CODEGEN_MAIN,
+            MainInputs(
+                fused=fused.fused,
+                programs=programs,
+                kernel_indices=indices,
+                symbols=symbols,
+                plan=plan,
+                constant_offsets=layout.offsets_bytes[position],
+                weights_bytes=layout.size_bytes,
+                inputs=inputs,
+                outputs=outputs,
+                device_count=1,
+                target=self.options.targets[position],
+            ),
+            self._target_label(position),
+        )
+
+    async def _packed(self) -> tuple[PackedConstant, ...]:
+        """The constants as kernels read them, in the order of the file."""
+        layout, weights = await self.layout(), (await self.imported()).weights
+        constants: list[FusedConstant] = []
+        for place in layout.constants:
+            constants.append((await self.fused(place.variant)).constants[place.number])
+        inputs = [
+            PackInputs(constant.expression, tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves))
+            for constant in constants
+        ]
+        labels = [self._constant_label(constant) for constant in constants]
+        contents = await self.need_all(PACK_CONSTANT, inputs, labels)
+        return tuple(map(_packed, layout.constants, contents))
+
+    async def _bundle(self) -> BundleFrame:
+        variants, packed = await self.build.gather([self._as_object(self.variants()), self._as_object(self._packed())])
+        imported, layout = await self.imported(), await self.layout()
+        return await self.need(
+            BUNDLE,
+            BundleInputs(
+                names=imported.names,
+                interface=await self.interface(),
+                graph=await self.graph(),
+                optimized=await self.optimized(),
+                placed=await self.placed(),
+                special=await self.special(),
+                sizes=imported.sizes,
+                options=self.options,
+                variants=cast("tuple[Variant, ...]", variants),
+                ranges=layout.ranges,
+                packed=cast("tuple[PackedConstant, ...]", packed),
+                weights_bytes=layout.size_bytes,
+                weights=digest(imported.weights),
+                toolchain=self._toolchain,
+            ),
+        )
+
+    async def _as_object(self, coroutine: Coroutine[Any, Any, object]) -> object:
+        return await coroutine
+
+    # -- what explanations call things -------------------------------------------------------------------------------
+
+    def _positions(self) -> range:
+        return range(len(self.options.targets))
+
+    def _target_label(self, position: int) -> str:
+        return str(self.options.targets[position])
+
+    async def _labels(self, position: int) -> tuple[str, ...]:
+        """For each group its target and the nodes that it came from."""
+        return await self._once(f"labels {position}", lambda: self._make_labels(position))
+
+    async def _make_labels(self, position: int) -> tuple[str, ...]:
+        fused, names, target = await self.fused(position), await self.names(), self._target_label(position)
+        return tuple(f"{target}: {names.describe(source) or 'layout'}" for source in fused.sources)
+
+    def _constant_label(self, constant: FusedConstant) -> str:
+        return f"weight {', '.join(constant.leaves)}" if constant.leaves else "computed"
+
+
+def _packed(place: PlacedConstant, content: Artifact[memoryview]) -> PackedConstant:
+    return PackedConstant(place.offset_bytes, place.size_bytes, content)

@@ -1,0 +1,123 @@
+"""A build over a cache and processes, opened and closed: where the generic engine meets our rules and our code.
+
+In: where the cache is, how many processes, what to do with failures and hits. Out: a ``Scheduler``. Not done here: scheduling.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+import ingot_artifacts
+import ingot_build_rules
+import ingot_compiler
+import ingot_runtime
+from ingot_artifacts.store.cache import Cache
+from ingot_build_rules.engine.action_cache import ActionCache
+from ingot_build_rules.engine.code_digest import CodeDigests
+from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.executor import InlineExecutor
+from ingot_build_rules.engine.file_digests import DiskFiles
+from ingot_build_rules.engine.key import KeyMaker
+from ingot_build_rules.engine.pool import PoolExecutor
+from ingot_build_rules.engine.rule import Rule
+from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
+from ingot_build_rules.engine.values import Values
+from ingot_build_rules.rules.compilation import Compilation
+from ingot_build_rules.rules.compile_model import CompiledModel
+from ingot_build_rules.rules.model_source import Model, open_model
+from ingot_build_rules.rules.options import CompileOptions
+from ingot_build_rules.rules.registry import RULEBOOK
+from ingot_build_rules.rules.toolchain import toolchain
+from ingot_compiler.codegen.link import linker_path
+
+_PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
+_DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
+"""Packages whose code decides results; each module has the name of its distribution."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """``cache_folder`` is written to, ``lower`` ones are only read; with ``read_only`` the first one is, too. ``jobs``: processes at
+    most, 1 runs everything in this one. ``rehash``: look into every file."""
+
+    cache_folder: str
+    lower: tuple[str, ...] = ()
+    read_only: bool = False
+    jobs: int = 1
+    rehash: bool = False
+    policy: Policy = field(default_factory=Policy)
+    observers: Observers = field(default_factory=Observers)
+    waiting: Callable[[int], None] | None = None
+
+
+@contextmanager
+def open_build(settings: BuildSettings) -> Generator[Scheduler]:
+    """Open a build; its processes end with the block, at once if it fails.
+
+    Raises:
+        OutputError: the cache cannot be made or written.
+    """
+    with ExitStack() as stack:
+        folder, lower = settings.cache_folder, settings.lower
+        if settings.read_only:
+            # What is made is of use within this build alone.
+            folder, lower = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-")), (folder, *lower)
+        cache = Cache(folder, lower)
+        stack.callback(cache.close)
+        stack.enter_context(cache.building(settings.waiting))
+        files = DiskFiles(os.path.join(cache.folder, "file_digests"), rehash=settings.rehash)
+        values = Values(cache.blobs, Codec(RULEBOOK.types))
+        executor = (
+            InlineExecutor(RULEBOOK, values)
+            if settings.jobs == 1
+            else PoolExecutor(RULEBOOK, [cache.folder, *cache.lower], settings.jobs)
+        )
+        keys = KeyMaker(
+            code_of(code_digests(os.path.join(cache.folder, "code_digests"))),
+            lambda tool: files.digest(tool_path(tool)),
+        )
+        try:
+            yield Scheduler(
+                RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
+                settings.policy, settings.observers,
+            )  # fmt: skip
+        except BaseException:
+            executor.close(kill=True)
+            raise
+        executor.close(kill=False)
+        files.save()
+
+
+def tool_path(tool: str) -> str:
+    """The program that a rule calls by this name."""
+    assert tool == "linker", tool
+    return linker_path()
+
+
+def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
+    """Return the function from a rule to the digest of its code."""
+    return lambda rule: digests.digest(rule.compute.__module__)
+
+
+@functools.cache
+def code_digests(cache_file: str | None) -> CodeDigests:
+    """Digests of our own code and of the packages that it calls: what runs in this process does not change any more."""
+    roots = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
+    return CodeDigests(roots, cache_file, {name: name for name in _DISTRIBUTIONS}, sys.path)
+
+
+def start_compilation(build: Scheduler, model: Model, options: CompileOptions) -> CompiledModel:
+    """Start a compilation of ``model`` over an open build.
+
+    Raises:
+        UserError: the file is not there or not readable.
+    """
+    files = build.files
+    source = open_model(model, files.digest)
+    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("linker")))))

@@ -1,0 +1,29 @@
+"""What a bundle's lock says of the tools that made it.
+
+In: the installed packages. Out: (name, version or digest) pairs. Not done here: digests of our own code, which are in keys
+(``engine.code_digest``): two versions of it that make the same artifacts make the same bundle.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+
+from ingot_compiler.codegen.link import linker_path
+from ingot_runtime import __version__
+
+_PACKAGES = ("llvmlite", "ziglang")
+
+
+@functools.cache
+def linker_digest() -> str:
+    """The sha256 of the linker, 64 hex digits: 186 MB, once per process that has no other way to know."""
+    with open(linker_path(), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def toolchain(linker: str) -> tuple[tuple[str, str], ...]:
+    """Versions of Ingot and of what it generates code with, and the digest of the ``linker``."""
+    versions = ((name, importlib.metadata.version(name)) for name in _PACKAGES)
+    return (("ingot", __version__), *versions, ("linker", linker))
