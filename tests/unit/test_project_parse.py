@@ -220,6 +220,12 @@ def test_select_everything() -> None:
     assert select(parse(text)) == Selection(("a", "b"), ("a", "slow"))
 
 
+def test_a_default_target_may_say_its_kind() -> None:
+    """A test that is called like its bundle can be a default target."""
+    text = FULL.replace('["b", "slow"]', '["test.a", "bundle.b"]')
+    assert select(parse(text)) == Selection(("b",), ("a",))
+
+
 def test_select_lists_every_unknown_word() -> None:
     """One error for all words, with what was meant."""
     with pytest.raises(UserError) as caught:

@@ -112,10 +112,15 @@ def _refuse_stem(path: Path, of: str, findings: Findings) -> None:
 
 
 def _check_default_targets(tables: Tables, findings: Findings) -> None:
-    bundles, tests = tables.named["bundle"], tables.named["test"]
-    names = {*bundles, *tests}
-    groups = tables.groups["bundle"] | tables.groups["test"]
+    """A name alone, or with its kind before it, since a test may be called like its bundle."""
+    names: set[str] = set()
+    groups: set[str] = set()
+    for kind in ("bundle", "test"):
+        for prefix in ("", f"{kind}."):
+            names |= {prefix + name for name in tables.named[kind]}
+            groups |= {prefix + name for name in tables.groups[kind]}
+    plain = {*tables.named["bundle"], *tables.named["test"]}
     for index, name in enumerate(tables.settings["project"].get("default-targets", ())):
         if not is_known(name, names, groups):
             do = did_you_mean(name, names, "name a bundle or a test")
-            findings.add(("project", "default-targets", str(index)), f"nothing is called {name!r}", one_of(names), do)
+            findings.add(("project", "default-targets", str(index)), f"nothing is called {name!r}", one_of(plain), do)

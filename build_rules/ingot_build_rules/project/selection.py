@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from ingot_build_rules.project.model import Project
 from ingot_build_rules.project.problems import Findings, Place, did_you_mean, one_of
 
-_WHERE = "command line"
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -39,7 +37,8 @@ def select(project: Project, words: Sequence[str] = ()) -> Selection:
     if not asked:
         return Selection(tuple(sorted(bundles)), tuple(sorted(tests)))
     chosen: tuple[set[str], set[str]] = (set(), set())
-    findings = Findings(_WHERE, lambda _: Place(0, _WHERE))
+    where = "command line" if words else "[project] default-targets"
+    findings = Findings(where, lambda _: Place(0, where))
     for word in asked:
         kind, _, rest = word.partition(".")
         found = _named(word, bundles) or outputs.get(posixpath.normpath(word), set())
