@@ -57,7 +57,7 @@ class Project:
         tree, places = read_toml(read_project_file(file), file)
         tree, places, problems = override(tree, places, config or {})
         read_tree(tree, Findings(file, locator(places, file), problems))
-        project = cls(os.path.dirname(file))
+        project = cls(os.path.dirname(file) or ".")
         project.path, project._places, project._tree = file, places, dict(tree)
         return project
 
