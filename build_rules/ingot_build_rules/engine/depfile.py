@@ -1,0 +1,48 @@
+r"""A depfile: tells make and ninja which files a result depends on, in the part of make's language that both read alike.
+
+In: paths. Out: text. Not done here: writing it, knowing the dependencies.
+
+Both read ``\ ``, ``\#``, ``$$`` and ``\:`` as the character; backslashes elsewhere stand for themselves (GNU make manual "Rule
+Syntax"; ninja's ``depfile_parser.in.cc``). Other characters that one of them takes for its own language have no spelling that
+both read: paths with these are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_REFUSED = (
+    (re.compile(r"[\0-\x1f\x7f]"), "a line break or another control character"),
+    (re.compile(r"[;|<>^`*?\[]"), "one of ; | < > ^ ` * ? ["),
+    (re.compile(r"\\(?![\\ \w./-])"), "a backslash before a special character or at its end"),
+    (re.compile(r"^(~|[+!]?=)"), "~ or = at its start"),
+    (re.compile(r"[ :]$"), "a space or a colon at its end"),
+    (re.compile(r"\(.*\)$"), "parentheses at its end"),
+    (re.compile(r"^$"), "an empty name"),
+)
+_REFUSED_TARGET = (*_REFUSED, (re.compile("[%=&]"), "one of % = &"))
+
+
+def depfile_text(target: str, dependencies: Sequence[str]) -> str:
+    """Return the text of a depfile. A dependency that is gone makes the target out of date; it is no error.
+
+    Raises:
+        ValueError: a path that make and ninja do not both read right, or dependencies that all have ``=`` in their name.
+    """
+    names = sorted({_escaped(path, _REFUSED) for path in dependencies}, key=lambda name: ("=" in name, name))
+    if names and "=" in names[0]:
+        # `a: b=c` gives a variable a value, unless something else stands before it.
+        raise ValueError(f"no depfile can name {names[0]!r} alone: make takes = for an assignment")
+    rules = [" \\\n  ".join([f"{_escaped(target, _REFUSED_TARGET)}:", *names])]
+    # Without a rule for it, make stops at a file that is gone.
+    rules += [f"{name}:" for name in names if not re.search("[%=&]", name)]
+    return "\n\n".join(rules) + "\n"
+
+
+def _escaped(path: str, refused: Sequence[tuple[re.Pattern[str], str]]) -> str:
+    for pattern, what in refused:
+        if pattern.search(path):
+            raise ValueError(f"no depfile can name {path!r}: make and ninja read {what} differently")
+    path = re.sub(r"(\\*) ", r"\1\1\\ ", path)
+    return path.replace("$", "$$").replace("#", "\\#").replace(":", "\\:")
