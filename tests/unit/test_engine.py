@@ -254,7 +254,7 @@ def test_a_cycle_is_an_error(tmp_path: Path) -> None:
             await build.gather([forever()])
 
         async def forever() -> None:
-            await build.value(Artifact("0" * 64, build.values))
+            await build.value(Artifact[object]("0" * 64, build.values))
 
         with pytest.raises(ActionError, match="lost"):
             build.run(never())

@@ -9,12 +9,11 @@ leads to the names that such actions have noted, the key with the present digest
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
-
-import msgpack
+from typing import Protocol, cast
 
 from ingot_artifacts.store.blobs import StoreError
 from ingot_build_rules.engine.key import Ingredient, Key, make_key
+from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.record import ReadSets, Record, decode_record, encode_record
 from ingot_build_rules.engine.values import Blobs
@@ -84,6 +83,11 @@ class ActionCache:
                 self._put(key.digest, ReadSets(kept[:_READ_SETS_MAX]))
         return where, record
 
+    def record(self, where: bytes) -> Record | None:
+        """Return the record at a place that ``find`` or ``keep`` gave once."""
+        found = self._whole(where)
+        return found[1] if found else None
+
     def forget(self, where: bytes) -> None:
         """Remove a record that cannot be used."""
         self._index.delete(where)
@@ -99,18 +103,18 @@ class ActionCache:
         if content is None:
             return None
         try:
-            plain = msgpack.unpackb(content)
+            plain = cast("object", unpack(content))
             if isinstance(plain, dict) and "blob" in plain:
-                content = bytes(self._blobs.get(str(plain["blob"])))
+                content = bytes(self._blobs.get(str(cast("dict[str, object]", plain)["blob"])))
             return decode_record(content)
-        except (ValueError, TypeError, StoreError, msgpack.exceptions.UnpackException):
+        except (ValueError, TypeError, StoreError, UnpackException):
             self._index.delete(where)
             return None
 
     def _put(self, where: bytes, record: Record | ReadSets) -> None:
         content = encode_record(record)
         if len(content) > _INLINE_BYTES_MAX:
-            content = msgpack.packb({"blob": self._blobs.put(content)})
+            content = pack({"blob": self._blobs.put(content)})
         self._index.put(where, content)
 
 

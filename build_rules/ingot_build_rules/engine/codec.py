@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-import msgpack
-
 from ingot_build_rules.engine.artifact import Artifact, Loader
+from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
 
 _TUPLE, _LIST, _MAPPING, _SET, _ARTIFACT, _INTEGER, _FIRST_CLASS = 0, 1, 2, 3, 4, 5, 16
 _ATOMS = frozenset((str, bytes, bool, float, type(None)))
@@ -36,8 +35,7 @@ class Codec:
         """
         writer = _Writer(self)
         body = writer.plain(value)
-        content: bytes = msgpack.packb([list(writer.numbers), body], use_bin_type=True)
-        return content, tuple(writer.refs)
+        return pack([list(writer.numbers), body]), tuple(writer.refs)
 
     def decode(self, content: bytes | memoryview, loader: Loader) -> Any:
         """Return the value that ``content`` encodes.
@@ -46,9 +44,9 @@ class Codec:
             ValueError: not made by ``encode``.
         """
         try:
-            names, body = msgpack.unpackb(content, use_list=True, strict_map_key=True)
+            names, body = unpack(content)
             return _Reader([self._class(str(name)) for name in names], loader).build(body)
-        except (TypeError, IndexError, KeyError, RecursionError, msgpack.exceptions.UnpackException) as error:
+        except (TypeError, IndexError, KeyError, RecursionError, UnpackException) as error:
             raise ValueError(f"not an encoded value: {error}") from None
 
     def fields(self, kind: type) -> tuple[str, ...]:
@@ -98,7 +96,7 @@ class _Writer:
             self.refs[value.digest] = None
             return [_ARTIFACT, value.raw, bytes.fromhex(value.digest)]
         if isinstance(value, memoryview | bytearray):
-            return bytes(value)
+            return bytes(cast("memoryview | bytearray", value))
         if isinstance(value, list):
             return [_LIST, *map(self.plain, cast("list[object]", value))]
         if isinstance(value, Mapping):
@@ -106,7 +104,7 @@ class _Writer:
             return [_MAPPING, *[self.plain(part) for item in items for part in item]]
         if isinstance(value, set | frozenset):
             parts = [self.plain(part) for part in cast("frozenset[object]", value)]
-            return [_SET, *sorted(parts, key=msgpack.packb)]
+            return [_SET, *sorted(parts, key=pack)]
         raise TypeError(f"no encoding of {type(value).__qualname__}")
 
 
@@ -118,9 +116,9 @@ class _Reader:
     def build(self, item: object) -> object:
         if type(item) is not list:
             return item
-        head, *rest = cast("list[Any]", item)
+        head, *rest = cast("Sequence[Any]", item)
         if head >= _FIRST_CLASS:
-            return self._classes[head - _FIRST_CLASS](*map(self.build, rest))
+            return self._classes[cast("int", head) - _FIRST_CLASS](*map(self.build, rest))
         if head == _TUPLE:
             return tuple(map(self.build, rest))
         if head == _LIST:

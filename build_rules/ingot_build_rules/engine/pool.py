@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import IO
 
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.errors import ActionError
@@ -67,7 +68,7 @@ class PoolExecutor:
 
     def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
         """Return what has ended."""
-        busy = {worker.process.stdout: worker for worker in self._workers if worker.number >= 0}
+        busy = {_output(worker): worker for worker in self._workers if worker.number >= 0}
         readable, _, _ = select.select(list(busy), (), (), timeout_seconds)
         return [self._outcome(busy[stream]) for stream in readable]
 
@@ -100,8 +101,7 @@ class PoolExecutor:
         return _Worker(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True))
 
     def _outcome(self, worker: _Worker) -> tuple[int, Outcome]:
-        assert worker.process.stdout is not None
-        message = read_message(worker.process.stdout)
+        message = read_message(_output(worker))
         number, rule = worker.number, worker.rule
         if message is None:
             return number, Outcome(error=self._bury(worker, rule))
@@ -118,3 +118,8 @@ class PoolExecutor:
         why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
         do = "if memory is short, use fewer processes (-j 1); else report it"
         return ActionError("a worker process died", f"rule {rule}", why, do)
+
+
+def _output(worker: _Worker) -> IO[bytes]:
+    assert worker.process.stdout is not None
+    return worker.process.stdout

@@ -6,9 +6,9 @@ In: the parts. Out: canonical bytes for the action index, and the record again. 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import msgpack
+from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
 
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")
@@ -38,7 +38,7 @@ class ReadSets:
 def encode_record(record: Record | ReadSets) -> bytes:
     """Return the bytes for the index."""
     if isinstance(record, ReadSets):
-        return cast("bytes", msgpack.packb({"v": _VERSION, "refs": [], "read_sets": record.sets}))
+        return pack({"v": _VERSION, "refs": [], "read_sets": record.sets})
     plain = {
         "v": _VERSION,
         "rule": record.rule,
@@ -49,7 +49,7 @@ def encode_record(record: Record | ReadSets) -> bytes:
         "messages": record.messages,
         "seconds": round(record.seconds, 6),
     }
-    return cast("bytes", msgpack.packb(plain))
+    return pack(plain)
 
 
 def decode_record(content: bytes | memoryview) -> Record | ReadSets:
@@ -59,7 +59,7 @@ def decode_record(content: bytes | memoryview) -> Record | ReadSets:
         ValueError: not a record of this version.
     """
     try:
-        plain: dict[str, Any] = msgpack.unpackb(content)
+        plain: dict[str, Any] = unpack(content)
         if plain["v"] != _VERSION:
             raise ValueError("a record of another version")
         if "read_sets" in plain:
@@ -73,7 +73,7 @@ def decode_record(content: bytes | memoryview) -> Record | ReadSets:
             messages=tuple(map(str, plain["messages"])),
             seconds=float(plain["seconds"]),
         )
-    except (TypeError, KeyError, AttributeError, msgpack.exceptions.UnpackException) as error:
+    except (TypeError, KeyError, AttributeError, UnpackException) as error:
         raise ValueError(f"not a record: {error}") from None
 
 

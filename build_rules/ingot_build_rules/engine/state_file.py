@@ -12,14 +12,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from typing import Any
 
-import msgpack
+from ingot_build_rules.engine.message_pack import pack, unpack
 
 _MAGIC = b"ingot state file"
 SIZE_BYTES_MAX = 64 << 20
-_pack: Any = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
-_unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
 
 
 def read_state(path: str, kind: str) -> object:
@@ -33,7 +30,7 @@ def read_state(path: str, kind: str) -> object:
     if content[: len(_MAGIC)] != _MAGIC or content[len(_MAGIC) : start] != _check(kind, memoryview(content)[start:]):
         return None
     try:
-        value: object = _unpack(memoryview(content)[start:], use_list=False, strict_map_key=False)
+        value: object = unpack(memoryview(content)[start:], use_list=False, strict_map_key=False)
     except (ValueError, RecursionError):  # msgpack's own errors are ValueErrors
         return None
     return value
@@ -41,7 +38,7 @@ def read_state(path: str, kind: str) -> object:
 
 def write_state(path: str, kind: str, value: object) -> bool:
     """Replace the file in one step; return False, with nothing left behind, if the system refuses."""
-    packed: bytes = _pack(value)
+    packed = pack(value)
     content = _MAGIC + _check(kind, packed) + packed
     temporary = f"{path}.{os.urandom(8).hex()}.part"
     try:

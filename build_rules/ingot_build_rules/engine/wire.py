@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import IO, Any, cast
-
-import msgpack
+from typing import IO, Any
 
 from ingot_artifacts.errors import ArtifactError
 from ingot_build_rules.engine.errors import ActionError
+from ingot_build_rules.engine.message_pack import pack, unpack
 from ingot_build_rules.engine.perform import Outcome
 
 _LENGTH = struct.Struct("<Q")
@@ -20,7 +19,7 @@ _LENGTH = struct.Struct("<Q")
 
 def write_message(sink: IO[bytes], message: object) -> None:
     """Write one message."""
-    content: bytes = msgpack.packb(message)
+    content = pack(message)
     sink.write(_LENGTH.pack(len(content)) + content)
     sink.flush()
 
@@ -32,7 +31,7 @@ def read_message(source: IO[bytes]) -> Any:
         return None
     (size,) = _LENGTH.unpack(head)
     content = source.read(size)
-    return msgpack.unpackb(content) if len(content) == size else None
+    return unpack(content) if len(content) == size else None
 
 
 def plain_outcome(outcome: Outcome) -> dict[str, object]:
@@ -65,4 +64,4 @@ def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]]) -> Ou
 
 def _error(parts: list[str], errors: Sequence[type[Exception]]) -> Exception:
     kinds: dict[str, type[Exception]] = {kind.__qualname__: kind for kind in (*errors, ActionError, ArtifactError)}
-    return cast("Exception", kinds.get(parts[0], ActionError)(*parts[1:]))
+    return kinds.get(parts[0], ActionError)(*parts[1:])

@@ -50,7 +50,7 @@ def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]
                     return False
                 for start in range(0, len(content), _STEP_BYTES):
                     part = content[start : start + _STEP_BYTES]
-                    if file.read(len(part)) != part:
+                    if memoryview(file.read(len(part))) != part:
                         return False
                 at = offset + len(content)
             return not file.read().strip(b"\0")

@@ -57,8 +57,9 @@ def open_model(model: Model, digest_of: Callable[[str], str]) -> ModelSource:
     if isinstance(model, bytes):
         return ModelSource(hashlib.sha256(model).hexdigest(), "model", content=model)
     if isinstance(model, str | os.PathLike):
-        path = os.path.abspath(os.fspath(model))
-        with _readable(os.fspath(model)) as file:
+        given: str = os.fspath(model)
+        path = os.path.abspath(given)
+        with _readable(given) as file:
             state = _state(file)
         return ModelSource(digest_of(path), os.path.basename(path), path, state)
     content = _message_bytes(model)
