@@ -20,8 +20,10 @@ from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import Identity, blob_path, is_digest, read_whole, write_whole
 from ingot_artifacts.store.quarantine import set_aside
 
-# The file is of no use: a link, a folder, a pipe, no permission, a broken disk.
-_USELESS = (errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV)
+# The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is none.
+_USELESS = (
+    errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ENOTDIR,
+)  # fmt: skip
 
 
 class StoreError(ArtifactError):
@@ -64,7 +66,7 @@ class BlobStore:
         self._verified: dict[str, Identity] = {}
 
     def put(self, content: bytes | memoryview) -> str:
-        """Keep ``content`` (contiguous); return its digest. Nothing is written where a file of its size is there already.
+        """Keep ``content`` (contiguous); return its digest. Nothing is written where the same bytes are already.
 
         Raises:
             OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a cache that is only read.
@@ -72,7 +74,8 @@ class BlobStore:
         view = memoryview(content)
         view = view.cast("B") if view.nbytes else memoryview(b"")
         digest = hashlib.sha256(view).hexdigest()
-        if not any(self._keeps(layer, digest, view.nbytes) for layer in self._layers):
+        found, _ = self._find(digest)
+        if found is None:
             if self.read_only:
                 raise StoreReadOnly(self.folder)
             self._write(digest, view)
@@ -85,26 +88,14 @@ class BlobStore:
             BlobMissing: no layer has it, or ``digest`` is none.
             BlobDamaged: the upper layer had other bytes, and no lower one has it.
         """
-        damaged = False
-        for layer in self._layers if is_digest(digest) else ():
-            if (layer, digest) in self._useless:
-                continue
-            try:
-                content, identity = read_whole(blob_path(layer, digest))
-            except OSError as error:
-                if error.errno in (errno.ENOENT, errno.ENOTDIR):
-                    continue
-                if error.errno not in _USELESS:
-                    raise _unreadable(layer, error) from error
-            else:
-                if self._is_right(digest, content, identity):
-                    return content
-            damaged |= self._discard(layer, digest)
-        raise BlobDamaged(digest) if damaged else BlobMissing(digest)
+        found, damaged = self._find(digest) if is_digest(digest) else (None, False)
+        if found is None:
+            raise BlobDamaged(digest) if damaged else BlobMissing(digest)
+        return found
 
     def has(self, digest: str) -> bool:
         """Whether a file is there; ``get`` may still find it damaged."""
-        return is_digest(digest) and any(self._keeps(layer, digest, None) for layer in self._layers)
+        return is_digest(digest) and any(_is_file(blob_path(layer, digest)) for layer in self._layers_of(digest))
 
     def verify(self, digest: str) -> bool:
         """Read a blob of the upper layer in any case; whether it is right, or gone. One that is not is discarded."""
@@ -120,29 +111,28 @@ class BlobStore:
         self._discard(self.folder, digest)
         return False
 
-    def _is_right(self, digest: str, content: memoryview, identity: Identity) -> bool:
-        if self._verified.get(digest) == identity:
-            return True
-        if hashlib.sha256(content).hexdigest() != digest:
-            return False
-        self._verified[digest] = identity
-        return True
+    def _find(self, digest: str) -> tuple[memoryview | None, bool]:
+        """Return the right bytes if a layer has them, and whether wrong ones had to be moved out of our own layer."""
+        damaged = False
+        for layer in self._layers_of(digest):
+            try:
+                content, identity = read_whole(blob_path(layer, digest))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                if error.errno not in _USELESS:
+                    raise _unreadable(layer, error) from error
+            else:
+                if self._verified.get(digest) == identity:
+                    return content, damaged
+                if hashlib.sha256(content).hexdigest() == digest:
+                    self._verified[digest] = identity
+                    return content, damaged
+            damaged |= self._discard(layer, digest)
+        return None, damaged
 
-    def _keeps(self, layer: str, digest: str, size_bytes: int | None) -> bool:
-        """Whether the layer has a file, of this size; what is in the way of a new one is discarded."""
-        if (layer, digest) in self._useless:
-            return False
-        try:
-            state = os.lstat(blob_path(layer, digest))
-        except FileNotFoundError:
-            return False
-        except OSError:
-            state = None
-        if state and stat.S_ISREG(state.st_mode) and size_bytes in (None, state.st_size):
-            return True
-        if size_bytes is not None:
-            self._discard(layer, digest)
-        return False
+    def _layers_of(self, digest: str) -> list[str]:
+        return [layer for layer in self._layers if (layer, digest) not in self._useless]
 
     def _discard(self, layer: str, digest: str) -> bool:
         """Move a blob that is no good out of the way; False where that cannot be: it is remembered as useless."""
@@ -168,6 +158,13 @@ class BlobStore:
         except OSError as error:
             raise output_error(self.folder, path, error) from error
         self._useless.discard((self.folder, digest))
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _unreadable(folder: str, error: OSError) -> ArtifactError:

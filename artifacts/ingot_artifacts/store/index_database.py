@@ -22,7 +22,7 @@ import diskcache
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.index_disk import IndexDisk, IndexRowError, is_key, row_bytes
-from ingot_artifacts.store.index_schema import SETTINGS, is_sound, prepare
+from ingot_artifacts.store.index_schema import FAILURES, SETTINGS, is_sound, prepare
 from ingot_artifacts.store.quarantine import set_aside
 
 _WAIT_SECONDS = 60
@@ -36,7 +36,7 @@ _DAMAGE = (
     sqlite3.SQLITE_CONSTRAINT,
 )  # fmt: skip
 _DAMAGE_READ = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
-_Failure = (sqlite3.Error, diskcache.Timeout)
+_Failure = (*FAILURES, diskcache.Timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +101,18 @@ class IndexDatabase:
 
     def delete(self, key: bytes) -> None:
         """Remove a row if there is one, as far as the disk lets us: who asks takes it for missing anyway."""
-        with suppress(*_Failure):
+        try:
             self._cache.delete(key)
+        except _Failure as error:
+            self._healed(error)
 
     def rows(self) -> Iterator[Row]:
         """Yield all rows, sorted by key, damaged ones too; a damaged database ends early."""
-        with suppress(sqlite3.Error), self._connected() as database:
+        with suppress(*FAILURES), self._connected() as database:
             yield from read_rows(database)
 
     def delete_rows(self, numbers: Iterable[int]) -> None:
-        """Remove rows by their numbers.
+        """Remove rows by their numbers, or all if that shows that the database is damaged.
 
         Raises:
             OutputError: no permission, locked for a minute.
@@ -120,14 +122,15 @@ class IndexDatabase:
                 database.execute("BEGIN IMMEDIATE")
                 database.executemany("DELETE FROM Cache WHERE rowid = ?", ((number,) for number in numbers))
                 database.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._output_error(error) from error
+        except FAILURES as error:
+            if not self._healed(error):
+                raise self._output_error(error) from error
 
     def touch(self, keys: Sequence[bytes]) -> None:
         """Note that rows are used now; those noted within the hour are left alone. A clock that was set back is believed."""
         now = time.time()
         # What is lost here is an order of eviction, no result: a full disk or a long lock is no error.
-        with suppress(sqlite3.Error), self._connected() as database:
+        with suppress(*FAILURES), self._connected() as database:
             stale: list[tuple[float, int]] = []
             for start in range(0, len(keys), _TOUCHED_TOGETHER):
                 some = keys[start : start + _TOUCHED_TOGETHER]
@@ -141,7 +144,7 @@ class IndexDatabase:
     def settle_times(self) -> None:
         """Set uses that lie ahead to now; no error if that cannot be."""
         now = time.time()
-        with suppress(sqlite3.Error), self._connected() as database:
+        with suppress(*FAILURES), self._connected() as database:
             database.execute("UPDATE Cache SET access_time = ? WHERE access_time > ?", (now, now))
 
     def heal(self) -> bool:
@@ -178,23 +181,19 @@ class IndexDatabase:
             os.makedirs(self._directory, 0o700, exist_ok=True)
             with self._opening():
                 try:
-                    self._check(suspect=suspect)
-                except sqlite3.Error as error:
+                    return self._open_checked(suspect=suspect)
+                except _Failure as error:
                     if not _is_damage(error):
                         raise
                     set_aside(self._folder, self._directory, "index")
                     os.makedirs(self._directory, 0o700, exist_ok=True)
-                    self._check(suspect=False)
-                settings: dict[str, Any] = dict(SETTINGS)
-                cache = diskcache.Cache(self._directory, timeout=_WAIT_SECONDS, disk=IndexDisk, **settings)
-                self._inode = _inode(self.path)
-                return cast("_DiskCache", cache)
+                    return self._open_checked(suspect=False)
         except OSError as error:
             raise output_error(self._folder, self._directory, error) from error
         except _Failure as error:
             raise self._output_error(error) from error
 
-    def _check(self, *, suspect: bool) -> None:
+    def _open_checked(self, *, suspect: bool) -> _DiskCache:
         with os.scandir(self._directory) as entries:
             if not all(entry.is_file(follow_symlinks=False) for entry in entries):
                 raise sqlite3.DatabaseError("a folder or a link among the database's files")
@@ -202,6 +201,10 @@ class IndexDatabase:
             if suspect and not is_sound(database):
                 raise sqlite3.DatabaseError("damaged")
             prepare(database)
+        settings: dict[str, Any] = dict(SETTINGS)
+        cache = diskcache.Cache(self._directory, timeout=_WAIT_SECONDS, disk=IndexDisk, **settings)
+        self._inode = _inode(self.path)
+        return cast("_DiskCache", cache)
 
     @contextmanager
     def _opening(self) -> Generator[None]:
@@ -217,6 +220,7 @@ class IndexDatabase:
     def _connected(self) -> Generator[sqlite3.Connection]:
         """Open a connection of our own, for what diskcache has no call for."""
         with closing(sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)) as database:
+            database.execute(f"PRAGMA synchronous = {SETTINGS['sqlite_synchronous']}")
             yield database
 
     def _output_error(self, error: Exception) -> OutputError:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from ingot_artifacts.store.index_database import Row, read_rows
 from ingot_artifacts.store.index_disk import IndexRowError, row_bytes
+from ingot_artifacts.store.index_schema import FAILURES
 
 _MODES = ("mode=ro", "immutable=1")
 """The first sees what a live writer has not yet moved into the file; it needs to make a file beside it, the second does not."""
@@ -28,7 +29,7 @@ class IndexReader:
 
     def get(self, key: bytes) -> bytes | None:
         """Return a row's content; None where there is none, or it is no good."""
-        with suppress(sqlite3.Error, IndexRowError):
+        with suppress(*FAILURES, IndexRowError):
             database = self._connect()
             if database is not None:
                 query = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
@@ -38,7 +39,7 @@ class IndexReader:
 
     def rows(self) -> Iterator[Row]:
         """Yield all rows, sorted by key."""
-        with suppress(sqlite3.Error):
+        with suppress(*FAILURES):
             database = self._connect()
             if database is not None:
                 yield from read_rows(database)
@@ -57,7 +58,7 @@ class IndexReader:
 
     def _open(self) -> sqlite3.Connection | None:
         for mode in _MODES:
-            with suppress(sqlite3.Error):
+            with suppress(*FAILURES):
                 uri = f"file:{quote(os.path.abspath(self.path))}?{mode}"
                 database = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
                 database.execute("SELECT key FROM Cache LIMIT 1").fetchall()
