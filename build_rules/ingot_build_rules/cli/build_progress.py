@@ -1,0 +1,152 @@
+"""Progress of a build from its events: a live display on a terminal, plain lines elsewhere, lines of JSON for programs.
+
+In: events. Out: text on standard error; with ``--json`` one line on standard output; with ``--events`` the stream in a file.
+Not done here: the live display itself (``live_progress``), errors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping
+
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.build_tally import action_text, summary_plain, text_worth
+from ingot_build_rules.engine.event_lines import event_line
+from ingot_build_rules.engine.events import ActionFinished, BuildFinished, Event, Observer
+from ingot_compiler.ir.errors import UserError
+
+Clock = Callable[[], float]
+Write = Callable[[str], object]
+"""Writes one line."""
+SECONDS_BETWEEN_LINES = 0.1
+STANDARD_OUTPUT = "-"
+
+
+@contextlib.contextmanager
+def build_observer(
+    history: Mapping[str, float],
+    *,
+    quiet: bool = False,
+    as_json: bool = False,
+    events: str | None = None,
+    clock: Clock = time.monotonic,
+) -> Generator[Observer]:
+    """Show one build while the block runs.
+
+    Args:
+        history: rule -> seconds of one action in past builds, for the estimate.
+        quiet: no display; failures are the caller's errors anyway.
+        as_json: no display, and the summary as the last and only line on standard output.
+        events: a file for the event stream, or ``-`` for standard output.
+        clock: gives seconds.
+
+    Raises:
+        UserError: the file cannot be opened, or both the stream and the summary would go to standard output.
+    """
+    if as_json and events == STANDARD_OUTPUT:
+        raise UserError(
+            "two outputs on standard output",
+            where="options --json and --events",
+            why="--events - writes every line there, --json its last and only one",
+            do="give --events a file; its last line has the summary as well",
+        )
+    with contextlib.ExitStack() as stack:
+        observers: list[Observer] = []
+        if events is not None:
+            observers.append(EventWriter(stack.enter_context(_opened(events)), clock).observe)
+        if as_json:
+            observers.append(_print_summary)
+        elif not quiet:
+            observers.append(stack.enter_context(_display(history, clock)))
+
+        def observe(event: Event) -> None:
+            for observer in observers:
+                observer(event)
+
+        yield observe
+
+
+@contextlib.contextmanager
+def _opened(path: str) -> Generator[Write]:
+    if path == STANDARD_OUTPUT:
+        yield lambda text: print(text, flush=True)
+        return
+    try:
+        file = open(path, "wb", buffering=0)  # noqa: SIM115  # only opening it is the user's mistake
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UserError("cannot write the events", where=path, why=why, do="choose another file") from error
+    with file:
+        yield lambda text: file.write(f"{text}\n".encode())
+
+
+def _print_summary(event: Event) -> None:
+    if isinstance(event, BuildFinished):
+        console.print_json(summary_plain(event))
+
+
+@contextlib.contextmanager
+def _display(history: Mapping[str, float], clock: Clock) -> Generator[Observer]:
+    if sys.stderr.isatty():
+        from ingot_build_rules.cli.live_progress import live_progress
+
+        with live_progress(history, clock) as observer:
+            yield observer
+    else:
+        yield PlainLines(_print_line, clock).observe
+
+
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class EventWriter:
+    """Writes the event stream, each line at once: whoever reads along is never behind."""
+
+    def __init__(self, write: Write, clock: Clock) -> None:
+        """Start the stream's clock."""
+        self._write: Write | None = write
+        self._clock, self._started = clock, clock()
+
+    def observe(self, event: Event) -> None:
+        """Write one event; a full disk ends the stream and not the build, a reader that is gone ends the command."""
+        if self._write is None:
+            return
+        try:
+            self._write(event_line(event, self._clock() - self._started))
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self._write = None
+            _print_line(f"warning: the event stream ends here: {error.strerror}")
+
+
+class PlainLines:
+    """One line per action that ran, ten a second at most: the number in front tells how many there were in between."""
+
+    def __init__(self, write: Write, clock: Clock) -> None:
+        """Write whole lines."""
+        self._write, self._clock = write, clock
+        self._ran = 0
+        self._held = ""
+        self._next = clock()
+
+    def observe(self, event: Event) -> None:
+        """Write the lines that the event is worth; a hit is worth none."""
+        if isinstance(event, ActionFinished) and event.how == "ran":
+            self._ran += 1
+            self._held = f"ran {self._ran}: {action_text(event)}, {console.format_seconds(event.seconds)}"
+            if self._clock() >= self._next:
+                self._release()
+        elif isinstance(event, BuildFinished):
+            self._release()
+        elif text := text_worth(event):
+            self._write(text)
+
+    def _release(self) -> None:
+        if self._held:
+            self._write(self._held)
+        self._held = ""
+        self._next = self._clock() + SECONDS_BETWEEN_LINES

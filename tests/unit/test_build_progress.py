@@ -1,0 +1,264 @@
+"""Progress of a build: what each display tells, that it is little, and that a replay tells the same."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from ingot_build_rules.cli.build_progress import EventWriter, PlainLines, build_observer
+from ingot_build_rules.cli.build_tally import BuildTally, summary_plain, summary_text
+from ingot_build_rules.cli.live_progress import render
+from ingot_build_rules.engine.event_lines import event_line, read_events
+from ingot_build_rules.engine.events import (
+    ActionFinished,
+    ActionHow,
+    ActionQueued,
+    ActionStarted,
+    BuildFinished,
+    BuildStarted,
+    Event,
+    Message,
+    TargetFinished,
+)
+from ingot_compiler.ir.errors import UserError
+
+
+def finished(number: int, how: ActionHow = "ran", label: str = "", error: str = "") -> ActionFinished:
+    """An action's end."""
+    return ActionFinished(number, "pack", label or f"part {number}", how, 0.25, "0" * 64, error)
+
+
+SUMMARY = BuildFinished(
+    {"sew": {"ran": 0, "hit": 0}, "pack": {"ran": 2, "hit": 1}}, 1.23456, failed=("c",), built=("a", "b")
+)
+EVENTS: list[Event] = [
+    BuildStarted(("a", "b", "c"), 2),
+    ActionQueued(1, "pack", "part 1"),
+    ActionStarted(1, "pack", "part 1"),
+    finished(1),
+    finished(2, "hit"),
+    Message("warning", "one job at a time"),
+    TargetFinished("a", "built", "dist/a"),
+    TargetFinished("b", "unchanged", "dist/b"),
+    finished(3, "failed", error="no space"),
+    finished(4),
+    TargetFinished("c", "failed", ""),
+    SUMMARY,
+]
+PLAIN = [
+    "ran 1: pack part 1, 250.00 ms",
+    "warning: one job at a time",
+    "built: dist/a",
+    "failed: pack part 3: no space",
+    "failed: c",
+    "ran 2: pack part 4, 250.00 ms",
+]
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self) -> None:
+        """Start at a time that means nothing."""
+        self.seconds = 1000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.seconds
+
+
+def plain_lines(events: Sequence[Event], step_seconds: float = 0.01) -> list[str]:
+    """Return what the plain display prints when an event comes every so many seconds."""
+    lines: list[str] = []
+    clock = Clock()
+    plain = PlainLines(lines.append, clock)
+    for event in events:
+        plain.observe(event)
+        clock.seconds += step_seconds
+    return lines
+
+
+def test_plain_lines_tell_what_ran_and_what_is_new() -> None:
+    """A hit and an unchanged target are worth no line; the last action that ran is always there."""
+    assert plain_lines(EVENTS) == PLAIN
+
+
+def test_plain_lines_are_throttled() -> None:
+    """Ten lines a second for actions, however many run; messages and failures are never left out."""
+    many = [finished(number) for number in range(1000)]
+    lines = plain_lines([*many, SUMMARY], 0.001)
+    assert len(lines) <= 12
+    assert lines[-1] == "ran 1000: pack part 999, 250.00 ms"
+    assert len(plain_lines([Message("note", "x")] * 50 + [finished(1, "failed")] * 50)) == 100
+
+
+def test_a_build_of_hits_prints_nothing() -> None:
+    """The log of a build that had nothing to do has no line."""
+    assert plain_lines([BuildStarted((), 1), *(finished(number, "hit") for number in range(9)), SUMMARY]) == []
+
+
+def test_labels_cannot_steer_the_terminal() -> None:
+    """A name in a model is shown, not obeyed, in every display."""
+    evil = "\x1b[2Jname\r\n\x07[bold]"
+    (line, _) = plain_lines([finished(1, label=evil), finished(2, "failed", evil, evil)])
+    assert line == "ran 1: pack \ufffd[2Jname\ufffd\ufffd\ufffd[bold], 250.00 ms"
+    tally = BuildTally({})
+    tally.add(ActionStarted(1, "pack", evil), 0)
+    assert "\ufffd[2Jname\ufffd\ufffd\ufffd[bold]" in drawn(tally, 1)
+
+
+def drawn(tally: BuildTally, seconds: float) -> str:
+    """Return the live display as text."""
+    console = Console(file=io.StringIO(), width=100, color_system=None, legacy_windows=False)
+    with console.capture() as capture:
+        console.print(render(tally, seconds))
+    return capture.get()
+
+
+def test_the_live_display_tells_hits_from_runs_and_what_is_left() -> None:
+    """Counts, the estimate by the history and the running actions with their time."""
+    tally = BuildTally({"pack": 10.0})
+    tally.add(BuildStarted((), 2), 100)
+    for number in range(30):
+        tally.add(ActionQueued(number, "pack", f"part {number}"), 100)
+    for number in range(5):
+        tally.add(finished(number, "hit" if number % 2 else "ran"), 101)
+    for number in range(10, 20):
+        tally.add(ActionStarted(number, "pack", f"part {number}"), 104)
+    lines = drawn(tally, 106).splitlines()
+    assert "3 ran, 2 hits, 25 left" in lines[0]
+    assert "6 s, about 115 s left" in lines[0]  # 25 actions of 10 s on 2 jobs, of which 10 had 2 s already
+    assert lines[1].strip() == "2.00 s  pack part 10"
+    assert lines[-1].strip() == "and 2 more"
+    assert len(lines) == 10
+    tally.add(finished(10, "failed"), 106)
+    assert "3 ran, 2 hits, 1 failed, 24 left" in drawn(tally, 106)
+
+
+def test_json_prints_one_line_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program reads standard output; nothing else is said on either stream."""
+    with build_observer({}, as_json=True) as observe:
+        for event in EVENTS:
+            observe(event)
+    out, error = capsys.readouterr()
+    assert error == ""
+    assert out.count("\n") == 1
+    assert json.loads(out) == {
+        "rules": {"pack": {"ran": 2, "hit": 1}, "sew": {"ran": 0, "hit": 0}},
+        "seconds": 1.235,
+        "built": ["a", "b"],
+        "failed": ["c"],
+    }
+
+
+def test_off_a_terminal_the_lines_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output stays free for results; quiet is quiet."""
+    clock = Clock()
+    with build_observer({}, clock=clock) as observe:
+        for event in EVENTS:
+            observe(event)
+    assert capsys.readouterr() == ("", "\n".join(PLAIN) + "\n")
+    with build_observer({}, quiet=True) as observe:
+        observe(finished(1))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_replay_gives_the_same_display_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The stream in the file is the whole build."""
+    path = tmp_path / "events"
+    with build_observer({}, quiet=True, events=str(path)) as observe:
+        for index, event in enumerate(EVENTS):
+            observe(event)
+            assert path.read_text().count("\n") == index + 1  # readable while it grows
+    replayed = list(read_events(path.read_text().splitlines()))
+    assert replayed == EVENTS
+    assert plain_lines(replayed) == PLAIN
+    last = replayed[-1]
+    assert isinstance(last, BuildFinished)
+    assert summary_plain(last) == summary_plain(SUMMARY)
+    assert summary_text(last) == "failed: c\n2 targets, 1 failed; 2 actions ran, 1 hit, 1.23 s"
+    with build_observer({}, quiet=True, events="-") as observe:
+        observe(SUMMARY)
+    assert list(read_events(capsys.readouterr().out.splitlines())) == [SUMMARY]
+
+
+def test_mistakes_of_the_user_are_errors_in_four_parts(tmp_path: Path) -> None:
+    """A place that cannot be written, and two outputs on one stream."""
+    with pytest.raises(UserError, match="cannot write the events") as found, build_observer({}, events=str(tmp_path)):
+        pass
+    assert found.value.where == str(tmp_path)
+    with pytest.raises(UserError, match="two outputs"), build_observer({}, as_json=True, events="-"):
+        pass
+
+
+def failing(number: int) -> Callable[[str], object]:
+    """Return a writer that the system refuses."""
+
+    def write(_: str) -> object:
+        raise OSError(number, os.strerror(number))
+
+    return write
+
+
+def test_a_full_disk_ends_the_stream_and_not_the_build(capsys: pytest.CaptureFixture[str]) -> None:
+    """One warning; a reader of a pipe that is gone is another matter."""
+    writer = EventWriter(failing(errno.ENOSPC), Clock())
+    writer.observe(SUMMARY)
+    writer.observe(SUMMARY)
+    assert capsys.readouterr().err == "warning: the event stream ends here: No space left on device\n"
+    with pytest.raises(BrokenPipeError):
+        EventWriter(failing(errno.EPIPE), Clock()).observe(SUMMARY)
+
+
+REPLAY = """
+import sys, time
+from ingot_build_rules.cli.build_progress import build_observer
+from ingot_build_rules.engine.event_lines import read_events
+with build_observer({"pack": 60.0}) as observe:
+    for event in read_events(sys.stdin):
+        observe(event)
+        if "started" in sys.argv and type(event).__name__ == "ActionStarted":
+            time.sleep(0.4)
+print("rich" in sys.modules)
+"""
+
+
+def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:
+    """What runs is seen while it runs; what stays are the lines worth keeping."""
+    lines = "\n".join(event_line(event, 0) for event in EVENTS)
+    main, terminal = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-c", REPLAY, "started"],
+        input=lines,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        text=True,
+        check=True,
+    )
+    os.close(terminal)
+    screen = os.read(main, 1 << 16).decode()
+    os.close(main)
+    assert done.stdout == "True\n"
+    assert "0 ran, 0 hits, 1 left" in screen
+    assert "pack part 1" in screen
+    assert "about" in screen
+    assert "built: dist/a" in screen
+    assert "\x1b[2K" in screen  # lines are erased
+
+
+def test_off_a_terminal_rich_is_not_imported() -> None:
+    """It takes its time, and a log has no use for it."""
+    lines = "\n".join(event_line(event, 0) for event in EVENTS)
+    done = subprocess.run([sys.executable, "-c", REPLAY], input=lines, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    assert done.stderr.splitlines()[0] == PLAIN[0]
