@@ -42,7 +42,8 @@ from ingot_compiler.lowering.fused import (
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
-from ingot_compiler.lowering.plan_memory import MemoryPlan, plan_memory
+from ingot_compiler.lowering.memory_plan import MemoryPlan
+from ingot_compiler.lowering.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice

@@ -11,7 +11,8 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.placement.place import PlacedGraph, place
+from ingot_compiler.placement.place import place
+from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import (
     UNCONSTRAINED,
     DeclaredDevice,

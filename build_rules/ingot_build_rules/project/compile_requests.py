@@ -9,7 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, Project
-from ingot_build_rules.rules.options import CompileOptions, make_options, resolve_target
+from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.options import make_options, resolve_target
 from ingot_compiler.ir.errors import UnsupportedError
 
 

@@ -10,6 +10,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen_main": "MainInputs MainObject",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
+    "ingot_build_rules.rules.compile_options": "CompileOptions",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
     "ingot_build_rules.rules.infer_types": "InferInputs",
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
@@ -18,7 +19,6 @@ _MODULES = {
     "ingot_build_rules.rules.model_source": "FileState",
     "ingot_build_rules.rules.names": "NamesInputs",
     "ingot_build_rules.rules.optimize": "OptimizeInputs",
-    "ingot_build_rules.rules.options": "CompileOptions",
     "ingot_build_rules.rules.pack_constant": "PackInputs",
     "ingot_build_rules.rules.place": "PlaceInputs",
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
@@ -35,8 +35,8 @@ _MODULES = {
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Store Tile Transpose"
     ),
-    "ingot_compiler.lowering.plan_memory": "MemoryPlan Placement",
-    "ingot_compiler.placement.place": "PlacedGraph",
+    "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement",
+    "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
     "ingot_compiler.targets.target": "Target",
 }

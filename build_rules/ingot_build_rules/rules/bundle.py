@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
-from ingot_build_rules.rules.options import CompileOptions
 from ingot_build_rules.rules.variant import Variant
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
-    from ingot_compiler.placement.place import PlacedGraph
+    from ingot_compiler.placement.placed import PlacedGraph
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec
 from ingot_build_rules.rules.bundle import BundleInputs, PackedConstant
+from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.rules.fusion_report import Way, describe_fusion, describe_memory, describe_refusals, with_fusion
 from ingot_build_rules.rules.interface import NamedTensor
-from ingot_build_rules.rules.options import HOST
 from ingot_build_rules.rules.variant import Variant
 from ingot_build_rules.rules.variant_report import describe_launches, record_programs, variant_image
 from ingot_compiler.ir.digest import graph_digest

@@ -15,7 +15,7 @@ from ingot_build_rules.engine.rule import Context, Rule
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.plan_memory import MemoryPlan
+    from ingot_compiler.lowering.memory_plan import MemoryPlan
     from ingot_compiler.targets.target import Target
     from ingot_runtime.format.interface import Signature
     from ingot_runtime.format.program import Program

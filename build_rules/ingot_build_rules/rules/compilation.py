@@ -17,6 +17,7 @@ from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs, Pa
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs, KernelObject
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs, MainObject
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
@@ -26,7 +27,6 @@ from ingot_build_rules.rules.lower import LOWER, LowerInputs
 from ingot_build_rules.rules.model_source import ModelSource
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
-from ingot_build_rules.rules.options import HOST, CompileOptions
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
@@ -39,8 +39,8 @@ from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, V
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.plan_memory import MemoryPlan
-    from ingot_compiler.placement.place import PlacedGraph
+    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.placement.placed import PlacedGraph
 
 HOST_ALONE = (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)),)
 Value = TypeVar("Value")
@@ -243,9 +243,7 @@ class Compilation:
     async def _packed(self) -> tuple[PackedConstant, ...]:
         """The constants as kernels read them, in the order of the file."""
         layout, weights = await self.layout(), (await self.imported()).weights
-        constants: list[FusedConstant] = []
-        for place in layout.constants:
-            constants.append((await self.fused(place.variant)).constants[place.number])
+        constants = [(await self.fused(place.variant)).constants[place.number] for place in layout.constants]
         inputs = [
             PackInputs(constant.expression, tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves))
             for constant in constants

@@ -15,9 +15,9 @@ from ingot_build_rules.rules import stage_text
 from ingot_build_rules.rules.bundle_file import write_bundle_file
 from ingot_build_rules.rules.codegen import KernelObject
 from ingot_build_rules.rules.compilation import Compilation
+from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
 from ingot_build_rules.rules.model_source import Model, open_model
-from ingot_build_rules.rules.options import CompileOptions
 from ingot_build_rules.rules.output_file import check_output
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_build_rules.rules.toolchain import linker_digest, toolchain
@@ -27,8 +27,8 @@ from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.plan_memory import MemoryPlan
-from ingot_compiler.placement.place import PlacedGraph
+from ingot_compiler.lowering.memory_plan import MemoryPlan
+from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.targets.target import Target
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fused import FusedGraph, Group
-    from ingot_compiler.placement.place import PlacedGraph
+    from ingot_compiler.placement.placed import PlacedGraph
     from ingot_compiler.targets.target import Target
 
 

@@ -30,13 +30,14 @@ from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.engine.values import Values
 from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_model import CompiledModel
+from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.model_source import Model, open_model
-from ingot_build_rules.rules.options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_build_rules.rules.toolchain import toolchain
 from ingot_compiler.codegen.link import linker_path
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
+PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
 _DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""
 
@@ -108,8 +109,7 @@ def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
 @functools.cache
 def code_digests(cache_file: str | None) -> CodeDigests:
     """Digests of our own code and of the packages that it calls: what runs in this process does not change any more."""
-    roots = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
-    return CodeDigests(roots, cache_file, {name: name for name in _DISTRIBUTIONS}, sys.path)
+    return CodeDigests(PACKAGE_FOLDERS, cache_file, {name: name for name in _DISTRIBUTIONS}, sys.path)
 
 
 def start_compilation(build: Scheduler, model: Model, options: CompileOptions) -> CompiledModel:

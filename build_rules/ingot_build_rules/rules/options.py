@@ -7,30 +7,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.lowering.memory import PLANNERS
 from ingot_compiler.targets.target import Target, native_target, parse_target
 
-HOST = "host"
 DEVICE_KINDS = ("cuda", "opencl", "null")
 ALL_PLANNERS = ("best", *PLANNERS)
-
-
-@dataclass(frozen=True, slots=True)
-class CompileOptions:
-    """Everything that decides the bundle beside the model; sorted where order means nothing.
-
-    ``shapes``: input name -> sizes. ``devices``: name -> kind, without the host. ``place``: (glob over node names,
-    device name), the last match counts.
-    """
-
-    targets: tuple[Target, ...]
-    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    devices: tuple[tuple[str, str], ...] = ()
-    place: tuple[tuple[str, str], ...] = ()
-    planner: str = "best"
 
 
 def make_options(

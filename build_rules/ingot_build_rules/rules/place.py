@@ -14,7 +14,7 @@ from ingot_build_rules.engine.rule import Context, Rule
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import OptimizedGraph
-    from ingot_compiler.placement.place import PlacedGraph
+    from ingot_compiler.placement.placed import PlacedGraph
     from ingot_compiler.placement.virtual_device import DeclaredDevice
 
 

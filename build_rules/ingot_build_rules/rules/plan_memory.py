@@ -13,7 +13,7 @@ from ingot_build_rules.engine.rule import Context, Rule
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
-    from ingot_compiler.lowering.plan_memory import MemoryPlan
+    from ingot_compiler.lowering.memory_plan import MemoryPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
 )
-from ingot_compiler.lowering.plan_memory import MemoryPlan
+from ingot_compiler.lowering.memory_plan import MemoryPlan
 from ingot_compiler.lowering.print_loops import print_loops
-from ingot_compiler.placement.place import PlacedGraph
+from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.format.describe import text_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ingot_build_rules.rules.codegen_main import MainObject
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.plan_memory import MemoryPlan
+    from ingot_compiler.lowering.memory_plan import MemoryPlan
     from ingot_compiler.targets.target import Target
 
 

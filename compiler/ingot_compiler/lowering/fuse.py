@@ -19,7 +19,7 @@ from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
 from ingot_compiler.lowering.views import dense_view, is_dense
-from ingot_compiler.placement.place import PlacedGraph
+from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.targets.target import Target
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
+from ingot_compiler.lowering.negative_sizes import possibly_negative
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import CODES, Instruction, operand_kinds
 

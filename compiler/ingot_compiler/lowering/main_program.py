@@ -25,10 +25,10 @@ from ingot_compiler.lowering.fused import (
     all_steps,
     symbols_set,
 )
-from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.main_assembler import TOO_LARGE, Assembler, without_symbols
-from ingot_compiler.lowering.plan_memory import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
+from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
+from ingot_compiler.lowering.typical import typical
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import Program

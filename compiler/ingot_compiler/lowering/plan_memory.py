@@ -10,12 +10,9 @@ right for all sizes, and tight for those that symbols are taken to have here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim, dim_mul, symbols_of
-from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.lowering.fused import FusedGraph, Group, Grow, LoopStep, Step, SymbolRead, parts_of, symbols_set
-from ingot_compiler.lowering.kinds.program import typical
 from ingot_compiler.lowering.memory import plan_with
 from ingot_compiler.lowering.memory.buffers import (
     LiveBuffer,
@@ -26,39 +23,10 @@ from ingot_compiler.lowering.memory.buffers import (
     mutual,
     round_up,
 )
+from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
+from ingot_compiler.lowering.typical import typical
 
-ALIGNMENT_BYTES = 64
 HOST_POOL = "host"
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts at the highest end
-    of ``after`` (0 if empty). ``late``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
-
-    buffer: int
-    size_bytes: Dim
-    first: int
-    last: int
-    offset_bytes: int | None
-    after: tuple[int, ...] = ()
-    late: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryPlan:
-    """All placements, each behind those of its ``after``; ``pool_bytes`` and ``lower_bound_bytes`` are those of typical sizes when symbolic."""
-
-    placements: tuple[Placement, ...]
-    pool_bytes: int
-    lower_bound_bytes: int
-    planner: str
-
-
-def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:
-    """Bytes of a buffer."""
-    spec = fused.buffers[buffer]
-    return dim_mul(spec.element_count, dtype_size_bytes(spec.dtype))
 
 
 def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:

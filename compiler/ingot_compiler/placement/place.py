@@ -17,23 +17,10 @@ from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
+from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 
 HOST = "host"
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedGraph:
-    """An optimized graph whose values have places.
-
-    ``devices``: the table, the host first. ``device_of[value]``: an index into it. ``reasons[value]``: why, in words.
-    ``copy{destination: name of a device}`` nodes are the only ones whose operand lives on another device.
-    """
-
-    graph: Graph
-    devices: tuple[DeclaredDevice, ...]
-    device_of: tuple[int, ...]
-    reasons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,12 @@ from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
 from ingot_compiler.codegen.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.codegen.kernels.tiles import lanes_of
+from ingot_compiler.codegen.kernels.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.codegen.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
 
 _ELEMENTS = {"f32": "float", "f64": "double"}
-_BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
 _SPARE_REGISTERS = 4  # inputs in flight
 
 Tap = tuple[int, ...]
@@ -83,7 +82,7 @@ def _emit_channels(context: Context, statement: Depthwise, channel: Operand, mas
 
 def _weights_fit(statement: Depthwise, registers: int) -> bool:
     taps = len(_all_taps(statement))
-    return taps + statement.pixels + _SPARE_REGISTERS <= registers and taps * statement.pixels <= _BLOCK_CHAINS_MAX
+    return taps + statement.pixels + _SPARE_REGISTERS <= registers and taps * statement.pixels <= BLOCK_CHAINS_MAX
 
 
 def _all_taps(statement: Depthwise) -> list[Tap]:
@@ -132,7 +131,7 @@ def _emit_taps(
     count = 1
     for _, extent in taps:
         count *= extent
-    if not taps or count * len(sums) <= _BLOCK_CHAINS_MAX:
+    if not taps or count * len(sums) <= BLOCK_CHAINS_MAX:
         return _emit_block(row, taps, fixed, sums)
     (name, extent), inner = taps[0], taps[1:]
 

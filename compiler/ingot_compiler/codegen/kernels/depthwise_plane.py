@@ -17,13 +17,12 @@ from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
 from ingot_compiler.codegen.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.codegen.kernels.tiles import lanes_of
+from ingot_compiler.codegen.kernels.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.codegen.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
 
 _ELEMENTS = {"f32": "float", "f64": "double"}
-BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
 _MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants
 _TAP = "tap column"  # the run-time loop's symbol; no other name has a space
 

@@ -1,7 +1,7 @@
 """Register tiles and row blocks of contractions, from an analytic cost model.
 
-In: extents (None where they are symbolic) and a target. Out: ``Tile``, row blocks, the lanes of a dtype.
-Not done here: emitting the tiles (``contraction``), measuring.
+In: extents (None where they are symbolic) and a target. Out: ``Tile``, row blocks, the lanes of a dtype, the
+length of a block. Not done here: emitting the tiles (``contraction``), measuring.
 
 Constants, measured on a 512-bit core with two multiply-add and two load ports (128x768x768, % of the peak): 6x4 97,
 8x3 98, 14x2 96, 12x2 98, 4x6 85-98 (the panel leaves L2 sooner), 7x4 87 (33 registers: spills).
@@ -13,6 +13,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Tile
 from ingot_compiler.targets.target import Target
 
+BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
 _PORTS = 2  # multiply-adds, and loads, per cycle
 _CHAINS_MIN = 8  # accumulators that hide a latency of 4 cycles on 2 ports
 _PANEL_CYCLES = 0.1  # per vector of B and step: what of L2's bandwidth is not hidden

@@ -17,7 +17,7 @@ from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requirement, Step, View
-from ingot_compiler.lowering.fusion.negative_sizes import possibly_negative
+from ingot_compiler.lowering.negative_sizes import possibly_negative
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
 

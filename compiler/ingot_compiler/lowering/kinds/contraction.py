@@ -17,9 +17,10 @@ from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.lowering.convolution import ConvShape
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.kinds.program import finish_program, grain_for, typical
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
 from ingot_compiler.targets.target import Target
 

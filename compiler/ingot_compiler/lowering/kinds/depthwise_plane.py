@@ -4,8 +4,7 @@ In: a group anchored by ``conv`` with one input and one output channel per group
 program. Not done here: images whose channels lie together (``depthwise``).
 """
 
-from ingot_compiler.codegen.kernels.depthwise_plane import BLOCK_CHAINS_MAX
-from ingot_compiler.codegen.kernels.tiles import choose_pixels
+from ingot_compiler.codegen.kernels.tiles import BLOCK_CHAINS_MAX, choose_pixels
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.convolution import TAP_NAMES, ConvShape
 from ingot_compiler.lowering.elements import GroupBuffers

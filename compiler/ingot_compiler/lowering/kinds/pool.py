@@ -12,10 +12,11 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul,
 from ingot_compiler.ir.graph import Node, attribute_ints
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.kinds.program import finish_program, grain_for, typical
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space, point
+from ingot_compiler.lowering.typical import typical
 from ingot_compiler.targets.target import Target
 
 

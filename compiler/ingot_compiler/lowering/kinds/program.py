@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import cast
 
-from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, substitute, symbols_of
+from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, symbols_of
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.loops import For, LetIndex, LoopProgram, Reduce, Statement, Transpose
+from ingot_compiler.lowering.typical import typical
 
 INDEX = "p"
 UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: some microseconds
-TYPICAL_SYMBOL = 64
 
 
 def finish_program(
@@ -25,13 +25,6 @@ def finish_program(
     free = set(symbols_of(extent)) | set(symbols_of(scratch_bytes)) | set(used_symbols(tuple(body)))
     scalars = tuple(sorted(free - bound_names(tuple(body)) - {INDEX}))
     return LoopProgram(tuple(buffers.buffers), scalars, INDEX, extent, grain, tuple(body), scratch_bytes)
-
-
-def typical(dim: Dim) -> int:
-    """A plausible size for cost decisions: symbols count as 64."""
-    value = substitute(dim, dict.fromkeys(symbols_of(dim), TYPICAL_SYMBOL))
-    assert isinstance(value, int)
-    return value
 
 
 def grain_for(work_per_unit: Dim) -> int:

@@ -15,9 +15,10 @@ from ingot_compiler.ir.graph import attribute_ints
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.kinds.program import finish_program, grain_for, typical
+from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Reduce, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import storage_order
 from ingot_compiler.targets.target import Target
 

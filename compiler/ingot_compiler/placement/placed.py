@@ -1,0 +1,25 @@
+"""Stage 5: a graph whose values have places.
+
+In: a graph, devices. Out: ``PlacedGraph``. Not done here: placing (``place``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.placement.virtual_device import DeclaredDevice
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedGraph:
+    """An optimized graph whose values have places.
+
+    ``devices``: the table, the host first. ``device_of[value]``: an index into it. ``reasons[value]``: why, in words.
+    ``copy{destination: name of a device}`` nodes are the only ones whose operand lives on another device.
+    """
+
+    graph: Graph
+    devices: tuple[DeclaredDevice, ...]
+    device_of: tuple[int, ...]
+    reasons: tuple[str, ...]
