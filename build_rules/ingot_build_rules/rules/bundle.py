@@ -15,10 +15,10 @@ from ingot_build_rules.engine.rule import Context, Rule
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
 from ingot_build_rules.rules.variant import Variant
+from ingot_compiler.placement.placed import PlacedGraph  # nothing else imports it: its code is in the key by this line
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
-    from ingot_compiler.placement.placed import PlacedGraph
 
 
 @dataclass(frozen=True, slots=True)

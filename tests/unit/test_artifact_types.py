@@ -1,0 +1,113 @@
+"""The list of classes that are made from bytes of the cache, against the annotations of the rules."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.rule import AnyRule
+from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
+from ingot_build_rules.rules.open_build import code_digests
+from ingot_build_rules.rules.registry import RULES
+
+_PLAIN = (str, bytes, bool, int, float, type(None), memoryview)
+
+
+def _checked_names(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, Any]]:
+    """What ``if TYPE_CHECKING:`` imports."""
+    for statement in statements:
+        if (
+            isinstance(statement, ast.If)
+            and isinstance(statement.test, ast.Name)
+            and statement.test.id == "TYPE_CHECKING"
+        ):
+            for line in statement.body:
+                assert isinstance(line, ast.ImportFrom)
+                assert line.module
+                module = importlib.import_module(line.module)
+                yield from ((alias.asname or alias.name, getattr(module, alias.name)) for alias in line.names)
+
+
+@cache
+def _names(module: str) -> dict[str, Any]:
+    """Everything that an annotation in a module can name."""
+    loaded = importlib.import_module(module)
+    return {**vars(loaded), **dict(_checked_names(ast.parse(inspect.getsource(loaded)).body))}
+
+
+def _hints(item: Any) -> dict[str, Any]:
+    return typing.get_type_hints(item, _names(item.__module__))
+
+
+def _classes(hint: Any, found: dict[type, None]) -> None:
+    """Add every dataclass that a value of this annotation can contain."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Literal or hint in (*_PLAIN, Ellipsis):
+        return
+    if isinstance(hint, typing.ForwardRef):  # `typing` leaves the one that is inside of what it names
+        return
+    if dataclasses.is_dataclass(hint) and hint not in found and origin is None:
+        assert isinstance(hint, type)
+        found[hint] = None
+        hints = _hints(hint)
+        for field in dataclasses.fields(hint):
+            if field.init:
+                _classes(hints[field.name], found)
+        return
+    if origin is None:
+        assert hint in found, f"an annotation that says nothing of classes: {hint}"
+        return
+    assert origin in (tuple, list, dict, frozenset, Artifact, types.UnionType, typing.Union), hint
+    for argument in typing.get_args(hint):
+        _classes(argument, found)
+
+
+def _reachable(*hints: Any) -> set[type]:
+    found: dict[type, None] = {}
+    for hint in hints:
+        _classes(hint, found)
+    return set(found)
+
+
+def _inputs_and_output(rule: AnyRule) -> tuple[Any, Any]:
+    hints = _hints(rule.compute)
+    output = hints.pop("return")
+    _, inputs = hints.values()
+    return inputs, output
+
+
+def test_the_list_is_exact() -> None:
+    """Every class that inputs or results of a rule can contain is listed with its module, and no other."""
+    reachable = {kind for rule in RULES for kind in _reachable(*_inputs_and_output(rule))}
+    assert {kind.__qualname__: kind.__module__ for kind in reachable} == ARTIFACT_TYPES
+    assert len(reachable) == len(ARTIFACT_TYPES), "two classes have one name"
+
+
+@pytest.mark.parametrize("name", sorted(ARTIFACT_TYPES))
+def test_every_listed_class_is_frozen_data(name: str) -> None:
+    """A name leads to a frozen dataclass that its module defines: bytes of the cache can make nothing else."""
+    kind = getattr(importlib.import_module(ARTIFACT_TYPES[name]), name)
+    assert (kind.__qualname__, kind.__module__) == (name, ARTIFACT_TYPES[name])
+    assert kind.__dataclass_params__.frozen
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_the_code_of_what_a_rule_reads_is_in_its_key(rule: AnyRule) -> None:
+    """A rule's code digest covers the modules of all classes that its inputs can contain: their methods are its code too."""
+    digests = code_digests(None)
+    covered = {path for path, _ in digests.files_of(rule.compute.__module__)}
+    inputs, _ = _inputs_and_output(rule)
+    missing = {
+        kind.__module__ for kind in _reachable(inputs) if f"{kind.__module__.replace('.', '/')}.py" not in covered
+    }
+    assert missing == set()
