@@ -19,7 +19,7 @@ from ingot_artifacts.store.blobs import BlobStore
 class RecordFacts:
     """``refs``: digests of all blobs that the record needs, sorted, with that of the record itself if it is a blob.
 
-    ``rule`` is empty for what is no action's result; ``ingredients`` are sorted by name; ``size_bytes`` is the record's own size.
+    ``rule`` is empty for what is no action's result; ``ingredients`` are sorted by name; ``size_bytes``: of the index's value.
     """
 
     rule: str
@@ -41,20 +41,18 @@ def read_facts(value: bytes, blobs: BlobStore) -> RecordFacts:
     """
     plain = unpack_map(value)
     held: tuple[str, ...] = ()
-    content = memoryview(value)
     if "blob" in plain:
         digest = plain["blob"]
         if not is_digest(digest):
             raise RecordError("the record's blob has no digest")
         held = (digest,)
-        content = blobs.get(digest)
-        plain = unpack_map(content)
+        plain = unpack_map(blobs.get(digest))
     refs = _list(plain.get("refs"))
     if not all(map(is_digest, refs)):
         raise RecordError("a record without digests of its blobs")
     ingredients = _table(plain.get("ingredients", {}))
     named = tuple(sorted((str(name), str(digest)) for name, digest in ingredients.items()))
-    return RecordFacts(str(plain.get("rule", "")), named, tuple(sorted({*refs, *held})), content.nbytes)
+    return RecordFacts(str(plain.get("rule", "")), named, tuple(sorted({*refs, *held})), len(value))
 
 
 def unpack_map(content: bytes | memoryview) -> dict[str, Any]:
