@@ -237,12 +237,12 @@ def test_a_bug_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An unexpected exception becomes a message that asks for a report; ``--debug`` shows where it was."""
-    from ingot_build_rules.rules import compile_model
+    from ingot_build_rules.rules import open_build
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(compile_model, "compile_model", broken)
+    monkeypatch.setattr(open_build, "start_compilation", broken)
     arguments = ["compile", "m.onnx", "-o", str(tmp_path / "o.ingot"), "-q"]
     assert_refused(capsys, arguments, 2, "ZeroDivisionError: by nothing", "--debug")
     assert main([*arguments, "--debug"]) == 2

@@ -21,7 +21,7 @@ def test_text_view() -> None:
     assert print_imported(imported) == "\n".join([
         "imported(opset ai.onnx 20) {",
         "  input %0: f32[s0, 3]",
-        f"  initializer %1: f32[3, 512] sha256:{digest}",
+        f"  initializer %1: f32[3, 512] weight {digest}",
         "  %2 = Relu(%0) #0",
         '  %3 = MatMul(%2, %1) #1 on "acc"',
         "  output %3: f32[?, 512]",

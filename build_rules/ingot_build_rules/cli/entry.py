@@ -4,6 +4,7 @@ In: nothing. Out: the command's exit code. Not done here: anything else (``main`
 """
 
 import signal
+import sys
 
 
 def quiet_interrupts() -> None:
@@ -15,6 +16,11 @@ def quiet_interrupts() -> None:
 def main() -> int:
     """Run the command on the process's arguments; once it is imported, it tells of Ctrl-C itself."""
     quiet_interrupts()
+    if sys.argv[1:2] == ["build"]:
+        from ingot_build_rules.cli.no_op import is_no_op
+
+        if is_no_op(sys.argv[2:]):
+            return 0
     from ingot_build_rules.cli.main import main as run_command
 
     code = run_command()

@@ -59,6 +59,10 @@ class KeyMaker:
         named = [self._describe(name, getattr(inputs, name)) for name in rule.ingredients]
         return make_key((*self._of_rule(rule), *named))
 
+    def tool(self, name: str) -> str:
+        """Return the digest of a tool."""
+        return self._tool_of(name)
+
     def _of_rule(self, rule: Rule[Inputs, Output]) -> tuple[Ingredient, ...]:
         if rule.name not in self._rules:
             self._rules[rule.name] = (

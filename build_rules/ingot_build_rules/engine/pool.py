@@ -17,6 +17,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Protocol
 from typing import IO
 
 from ingot_build_rules.engine.codec import Codec
@@ -41,25 +42,46 @@ class _Worker:
     made: dict[str, None] = field(default_factory=dict[str, None])
 
 
+class Tokens(Protocol):
+    """Leave to run jobs, shared with other programs (``jobserver``)."""
+
+    def try_acquire(self) -> bool:
+        """Take leave for one more job, if there is one now."""
+        ...
+
+    def release(self) -> None:
+        """Give back that of a job that has ended."""
+        ...
+
+
 class PoolExecutor:
     """At most ``jobs`` workers, each started when it is first needed."""
 
-    def __init__(self, rulebook: Rulebook, folders: Sequence[str], jobs: int) -> None:
-        """Workers read and write the blobs in ``folders``, of which the first is written to."""
+    def __init__(
+        self, rulebook: Rulebook, folders: Sequence[str], jobs: int, tokens: Tokens | None = None
+    ) -> None:
+        """Workers read and write the blobs in ``folders``, of which the first is written to; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
         self._codec = Codec(rulebook.types)
         self._folders = list(folders)
         self._jobs = jobs
+        self._tokens = tokens
+        self._has_token = False
         self._workers: list[_Worker] = []
         self._ended: list[tuple[int, Outcome]] = []
 
     def room(self) -> int:
-        """How many more actions can start."""
-        return self._jobs - self._busy_count()
+        """How many more actions can start; where tokens are lent, the one for the next action is taken now."""
+        free = self._jobs - self._busy_count()
+        if self._tokens is None or free <= 0:
+            return free
+        self._has_token = self._has_token or self._tokens.try_acquire()
+        return int(self._has_token)
 
     def submit(self, number: int, rule: str, inputs: object) -> None:
         """Hand an action to the worker that has its inputs in memory, if it is idle, or to any."""
         content, refs = self._codec.encode(inputs)
+        self._has_token = False
         worker = self._choose(refs)
         worker.number, worker.rule = number, rule
         assert worker.process.stdin is not None
@@ -103,6 +125,8 @@ class PoolExecutor:
     def _outcome(self, worker: _Worker) -> tuple[int, Outcome]:
         message = read_message(_output(worker))
         number, rule = worker.number, worker.rule
+        if self._tokens is not None:
+            self._tokens.release()
         if message is None:
             return number, Outcome(error=self._bury(worker, rule))
         worker.number = -1

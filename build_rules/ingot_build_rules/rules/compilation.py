@@ -248,7 +248,7 @@ class Compilation:
             PackInputs(constant.expression, tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves))
             for constant in constants
         ]
-        labels = [self._constant_label(constant) for constant in constants]
+        labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
         return tuple(map(_packed, layout.constants, contents))
 
@@ -294,8 +294,9 @@ class Compilation:
         fused, names, target = await self.fused(position), await self.names(), self._target_label(position)
         return tuple(f"{target}: {names.describe(source) or 'layout'}" for source in fused.sources)
 
-    def _constant_label(self, constant: FusedConstant) -> str:
-        return f"weight {', '.join(constant.leaves)}" if constant.leaves else "computed"
+    async def _constant_label(self, constant: FusedConstant) -> str:
+        called = (await self.names()).weights
+        return ", ".join(called[int(leaf)] for leaf in constant.leaves) or "computed"
 
 
 def _packed(place: PlacedConstant, content: Artifact[memoryview]) -> PackedConstant:

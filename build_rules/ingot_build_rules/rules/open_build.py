@@ -23,6 +23,7 @@ from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.executor import InlineExecutor
 from ingot_build_rules.engine.file_digests import DiskFiles
+from ingot_build_rules.engine.jobserver import JobServer
 from ingot_build_rules.engine.key import KeyMaker
 from ingot_build_rules.engine.pool import PoolExecutor
 from ingot_build_rules.engine.rule import Rule
@@ -45,7 +46,8 @@ _DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
     """``cache_folder`` is written to, ``lower`` ones are only read; with ``read_only`` the first one is, too. ``jobs``: processes at
-    most, 1 runs everything in this one. ``rehash``: look into every file."""
+    most, 1 runs everything in this one. ``rehash``: look into every file.
+    ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had."""
 
     cache_folder: str
     lower: tuple[str, ...] = ()
@@ -55,6 +57,8 @@ class BuildSettings:
     policy: Policy = field(default_factory=Policy)
     observers: Observers = field(default_factory=Observers)
     waiting: Callable[[int], None] | None = None
+    makeflags: str = ""
+    warn: Callable[[str], None] = lambda _: None
 
 
 @contextmanager
@@ -77,7 +81,7 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         executor = (
             InlineExecutor(RULEBOOK, values)
             if settings.jobs == 1
-            else PoolExecutor(RULEBOOK, [cache.folder, *cache.lower], settings.jobs)
+            else PoolExecutor(RULEBOOK, [cache.folder, *cache.lower], settings.jobs, _tokens(settings, stack))
         )
         keys = KeyMaker(
             code_of(code_digests(os.path.join(cache.folder, "code_digests"))),
@@ -93,6 +97,15 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
             raise
         executor.close(kill=False)
         files.save()
+
+
+def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:
+    server = JobServer.from_makeflags(settings.makeflags)
+    if server is not None:
+        stack.enter_context(server)
+        if server.warning:
+            settings.warn(server.warning)
+    return server
 
 
 def tool_path(tool: str) -> str:

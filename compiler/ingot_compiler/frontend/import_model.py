@@ -129,6 +129,7 @@ class _Importer:
         self.findings: list[Finding] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
         self.tensor_count = 0
+        self.weight_names: dict[str, str] = {}  # numbers are given in this order
         self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
         self.outer_node_count = 0
         self.dtypes = {value.name: _elem_type(value) for value in (*model.graph.value_info, *model.graph.input)}
@@ -160,7 +161,8 @@ class _Importer:
         )  # fmt: skip
         pairs = (*((name, node.op_type) for name, node in zip(names, nodes, strict=True)), *self.inner_nodes)
         outputs = tuple(value.name for value in graph.output)
-        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, typed.symbols)
+        called = tuple(self.weight_names.values())
+        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, typed.symbols, called)
 
     def _name(self, names: Iterable[str]) -> None:
         """Give the next ordinals."""
@@ -201,7 +203,9 @@ class _Importer:
 
     def _store(self, tensor: TensorProto, where: str, raw: memoryview | None = None) -> ConstantSource:
         type_, data = tensor_bytes(tensor, raw, self.read_external, where)
-        return ConstantSource(self.store(data), type_)
+        weight = self.store(data)
+        self.weight_names.setdefault(weight, tensor.name or where)
+        return ConstantSource(weight, type_)
 
     def _node(self, node: NodeProto, mark: str) -> ImportedNode:
         pairs = [(attribute.name, self._attribute(node, attribute)) for attribute in node.attribute]

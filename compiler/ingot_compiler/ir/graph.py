@@ -98,7 +98,7 @@ class Names:
     """What the user called things; beside the graph, never inside it.
 
     ``nodes``: ordinal of an imported node -> (name, op type); ``inputs``/``outputs``: tensor names by position;
-    ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name; ``model``: the graph's name.
+    ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name; ``model``: the graph's name; ``weights``: tensor names by number.
     """
 
     model: str
@@ -106,6 +106,7 @@ class Names:
     outputs: tuple[str, ...]
     nodes: tuple[tuple[str, str], ...]
     symbols: tuple[tuple[str, str], ...]
+    weights: tuple[str, ...] = ()
 
     def describe(self, source: Sequence[int]) -> str:
         """The user's node names of some ordinals, for errors and reports."""

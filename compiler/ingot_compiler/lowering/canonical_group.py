@@ -1,7 +1,7 @@
 """A group as its kernel sees it: without the place that it has in one model, so that equal layers are equal groups.
 
-In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without sources and marks. Not
-done here: lowering. The order of the numbers stays, so the kernel is the same.
+In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without sources and marks.
+Not done here: lowering. The order of the numbers stays, so the kernel is the same.
 """
 
 from __future__ import annotations

@@ -1,0 +1,49 @@
+"""``ingot.compile``: one model, from Python.
+
+In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``), projects (``project.api``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.cli.cache_folder import cache_folder
+from ingot_build_rules.rules.compiled_bundle import Bundle, Check, compile_bundle
+from ingot_build_rules.rules.options import make_options
+from ingot_build_rules.rules.open_build import BuildSettings
+
+if TYPE_CHECKING:
+    from ingot_build_rules.rules.model_source import Model
+
+
+def compile(  # noqa: A001
+    model: Model,
+    targets: Sequence[str] = ("native",),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    devices: Mapping[str, str] | None = None,
+    place: Mapping[str, str] | None = None,
+    workers: int = 1,
+    check: Check = False,
+    cache: str | os.PathLike[str] | None = None,
+) -> Bundle:
+    """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
+
+    Args:
+        model: path of an ``.onnx`` file, its bytes, or an ``onnx.ModelProto``.
+        targets: one variant each, ``ARCH[:cpu][+feature|-feature]...``; ``native`` is this machine.
+        shapes: input name -> sizes that get kernels of their own, beside those for any size.
+        devices: virtual device -> kind; ``host`` is always there.
+        place: glob over node names -> virtual device.
+        workers: processes at most; the bundle is the same for any number. 1: everything runs in this process.
+        check: run the bundle against the interpreter node by node, on these inputs or, if True, on generated ones.
+        cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or ``~/.cache/ingot``.
+
+    Raises:
+        UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not supported yet, listed.
+        VerificationError: ``check`` found a node that differs.
+    """
+    options = make_options(targets, shapes, devices, tuple((place or {}).items()))
+    settings = BuildSettings(cache_folder(None if cache is None else os.fspath(cache)), jobs=workers)
+    return compile_bundle(model, options, settings, check)

@@ -1,0 +1,41 @@
+"""A scheduler's actions as the events of a build.
+
+In: actions that start and end. Out: events to an observer. Not done here: displays, files (``build_progress``).
+"""
+
+from __future__ import annotations
+
+from ingot_build_rules.engine.action import Action
+from ingot_build_rules.engine.events import ActionFinished, ActionStarted, Message, Observer
+from ingot_build_rules.engine.scheduler import Observers
+
+
+class ActionEvents:
+    """Tells an observer of every action, and which others it needed."""
+
+    def __init__(self, observer: Observer) -> None:
+        """Nothing has been made yet."""
+        self._observer = observer
+        self._makers: dict[str, int] = {}
+
+    def observers(self) -> Observers:
+        """What a scheduler calls."""
+        return Observers(self._started, self._ended)
+
+    def _started(self, action: Action) -> None:
+        self._observer(ActionStarted(action.number, action.rule.name, action.label))
+
+    def _ended(self, action: Action) -> None:
+        if action.how not in ("ran", "hit", "failed"):
+            return
+        parts = {part for item in action.key.ingredients for part in item.parts}
+        needs = tuple(sorted({self._makers[part] for part in parts if part in self._makers}))
+        self._makers.update(dict.fromkeys(action.refs, action.number))
+        error = str(getattr(action.error, "what", action.error) or "")
+        seconds = 0.0 if action.how == "hit" else action.seconds
+        key = action.key.digest.hex()
+        name, label = action.rule.name, action.label
+        how = "failed" if action.how == "failed" else "ran" if action.how == "ran" else "hit"
+        self._observer(ActionFinished(action.number, name, label, how, seconds, key, error, needs))
+        for text in action.messages:
+            self._observer(Message("warning", f"{name} ({label}): {text}" if label else f"{name}: {text}"))

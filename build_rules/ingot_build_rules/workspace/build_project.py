@@ -1,0 +1,165 @@
+"""Builds what a project asks for, and no more than has changed.
+
+In: an expanded project, names of bundles and tests, an open build. Out: a ``Report``. Not done here: reading the project, arguments,
+printing (``cli.build``), why things ran (``explanations``).
+
+A bundle is up to date when what was asked for, all code and tools, every source and the file itself are as the last build left
+them. Otherwise its rules are asked for: most of their results are in the cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ingot_build_rules.engine.content import digest
+from ingot_build_rules.engine.errors import BuildStoppedError
+from ingot_build_rules.engine.file_digests import stamp_of
+from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.engine.trace_file import TracedAction, traced
+from ingot_build_rules.project.compile_requests import CompileRequest
+from ingot_build_rules.project.model import TestSpec
+from ingot_build_rules.rules.bundle_file import write_bundle_file
+from ingot_build_rules.rules.compilation import Compilation
+from ingot_build_rules.rules.import_model import IMPORT_MODEL, ImportInputs
+from ingot_build_rules.rules.model_source import open_model
+from ingot_build_rules.workspace.state import BundleState, WorkspaceState
+from ingot_compiler.ir.errors import IngotError
+
+Told = Callable[[str, str, str], None]
+"""(name of a bundle or test, what became of it, path), as soon as it is known."""
+
+
+@dataclass(slots=True)
+class TargetResult:
+    """``how``: built, unchanged, failed, skipped, or would-build; ``sources``: all files that it was made from."""
+
+    name: str
+    how: str
+    path: str
+    root: str = ""
+    size_bytes: int = 0
+    error: BaseException | None = None
+    sources: tuple[str, ...] = ()
+    actions: tuple[TracedAction, ...] = ()
+    compilation: Compilation | None = None
+
+
+@dataclass(slots=True)
+class Workspace:
+    """One build of one project: ``folder`` holds it; ``code`` is the digest of all code and tools; ``dry``: nothing is written."""
+
+    folder: str
+    build: Scheduler
+    state: WorkspaceState
+    code: str
+    toolchain: tuple[tuple[str, str], ...]
+    dry: bool = False
+    told: Told = lambda _name, _how, _path: None
+    results: dict[str, TargetResult] = field(default_factory=dict[str, TargetResult])
+
+    def build_bundles(self, requests: Sequence[CompileRequest]) -> list[TargetResult]:
+        """Bring bundles up to date; each has a result, failures too."""
+        stale = [request for request in requests if not self._is_current(request)]
+        tasks = self.build.run_all([self._bundle(request) for request in stale])
+        for request, task in zip(stale, tasks, strict=True):
+            result = self.results[request.bundle.name]
+            result.actions = traced(task.trace)
+            result.sources = self._sources(request, task.trace)
+            if task.error is not None:
+                self._failed(result, task.error)
+            elif not self.dry:
+                self._remember(request, result)
+        return [self.results[request.bundle.name] for request in requests]
+
+    def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
+        """Run a test on its bundle, unless it passed on the same bytes before."""
+        bundle = self.results[spec.bundle]
+        result = self.results[f"test.{spec.name}"] = TargetResult(f"test.{spec.name}", "skipped", "")
+        paths = tuple(os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs))
+        result.sources = paths
+        if bundle.how not in ("built", "unchanged"):
+            self.told(result.name, "skipped", "")
+            return result
+        key = digest((spec, bundle.root, [self.build.files.digest(path) for path in paths]))
+        if self.state.tests.get(spec.name) == key:
+            result.how = "unchanged"
+        else:
+            try:
+                run(spec, bundle.path, self.folder)
+                result.how, self.state.tests[spec.name] = "built", key
+            except Exception as error:  # noqa: BLE001  # any failure of a test is its result
+                self.state.tests.pop(spec.name, None)
+                self._failed(result, error)
+        self.told(result.name, result.how, "")
+        return result
+
+    # -- one bundle --------------------------------------------------------------------------------------------------
+
+    def _path(self, request: CompileRequest) -> str:
+        return os.path.normpath(os.path.join(self.folder, request.bundle.output))
+
+    def _is_current(self, request: CompileRequest) -> bool:
+        name, path = request.bundle.name, self._path(request)
+        known = self.state.bundles.get(name)
+        current = (
+            known is not None
+            and (known.request, known.code, known.output) == (_request_digest(request), self.code, path)
+            and known.stamp == stamp_of(path)
+            and all(self.build.files.digest(source) == content for source, content in known.sources)
+        )
+        result = self.results[name] = TargetResult(name, "unchanged" if current else "skipped", path)
+        if known is not None and current:
+            result.root, result.sources = known.root, tuple(source for source, _ in known.sources)
+            result.size_bytes = known.stamp[1]
+            self.told(name, "unchanged", path)
+        return current
+
+    async def _bundle(self, request: CompileRequest) -> None:
+        result = self.results[request.bundle.name]
+        source = open_model(os.path.join(self.folder, request.source), self.build.files.digest)
+        compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
+        if self.dry:
+            frame = await compilation.frame()
+            result.how = "would-build"
+        else:
+            os.makedirs(os.path.dirname(result.path), exist_ok=True)
+            frame = await write_bundle_file(compilation, result.path)
+            result.how = "built"
+        result.root, result.size_bytes = frame.root, frame.size_bytes
+        self.told(result.name, result.how, result.path)
+
+    def _sources(self, request: CompileRequest, trace: object) -> tuple[str, ...]:
+        """The model's file, and those beside it that its import has read."""
+        model = os.path.abspath(os.path.join(self.folder, request.source))
+        beside: list[str] = []
+        for _, action in trace:  # type: ignore[attr-defined]
+            if action.rule is IMPORT_MODEL and isinstance(action.inputs, ImportInputs):
+                beside += [os.path.join(os.path.dirname(model), name) for name, _ in action.reads]
+        return (model, *sorted(set(beside)))
+
+    def _remember(self, request: CompileRequest, result: TargetResult) -> None:
+        stamp = stamp_of(result.path)
+        if stamp is not None:
+            sources = tuple((path, self.build.files.digest(path)) for path in result.sources)
+            self.state.bundles[result.name] = BundleState(
+                _request_digest(request), self.code, sources, result.path, stamp, result.root
+            )
+
+    def _failed(self, result: TargetResult, error: BaseException) -> None:
+        result.error = error
+        result.how = "skipped" if isinstance(error, BuildStoppedError) else "failed"
+        if self.dry and result.how == "skipped":
+            result.how = "would-build"
+        self.told(result.name, result.how, result.path)
+
+
+def _request_digest(request: CompileRequest) -> str:
+    return digest((request.source, request.options))
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code that an error asks for."""
+    code = getattr(error, "exit_code", IngotError.exit_code)
+    return code if isinstance(code, int) else IngotError.exit_code

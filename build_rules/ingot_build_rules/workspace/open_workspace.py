@@ -1,0 +1,42 @@
+"""The project that a command is about: its file found, read and expanded.
+
+In: a folder, overrides. Out: ``LoadedProject``. Not done here: building it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_build_rules.project.api import Project as DeclaredProject
+from ingot_build_rules.project.config import split_config
+from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.wildcards import Glob
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProject:
+    """``folder``: what all paths are relative to; ``path``: the project file; ``globs``: what patterns have found."""
+
+    folder: str
+    path: str
+    project: Project
+    globs: tuple[Glob, ...]
+
+    def watched(self) -> list[str]:
+        """The file and the folders that decide what the project is."""
+        folders = sorted({os.path.join(self.folder, folder) for glob in self.globs for folder in glob.folders})
+        return [self.path, *(folder for folder in folders if os.path.isdir(folder))]
+
+
+def load_project(folder: str, config: Sequence[str] = ()) -> LoadedProject:
+    """Read the project in ``folder`` or above it; ``config``: texts of ``--config k=v``.
+
+    Raises:
+        UserError: none there, or everything that is wrong with it.
+    """
+    declared = DeclaredProject.load(folder, split_config(config))
+    expansion = declared.expand()
+    root = os.path.abspath(declared.folder or ".")
+    return LoadedProject(root, os.path.join(root, os.path.basename(declared.path)), expansion.project, expansion.globs)

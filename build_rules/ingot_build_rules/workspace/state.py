@@ -1,0 +1,70 @@
+"""What the last build of a workspace left: for each bundle what it was made from, for each test what it was run on.
+
+In: the folder ``.ingot``. Out: ``WorkspaceState``, and the file again. Not done here: deciding what is up to date (``build_project``).
+
+A state is a memory and never a promise: one that is damaged, of another version or of another project is an empty one, and
+everything is looked at again.
+"""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ingot_build_rules.engine.file_digests import Stamp
+from ingot_build_rules.engine.state_file import read_state, write_state
+
+_KIND = "workspace 1"
+FOLDER_NAME = ".ingot"
+
+
+@dataclass(frozen=True, slots=True)
+class BundleState:
+    """``request``: digest of what was asked for; ``code``: of all code and tools; ``sources``: (path, digest); the file
+    ``output`` as it was left, with its ``root`` digest."""
+
+    request: str
+    code: str
+    sources: tuple[tuple[str, str], ...]
+    output: str
+    stamp: Stamp
+    root: str
+
+
+@dataclass(slots=True)
+class WorkspaceState:
+    """``tests``: name -> digest of everything that a test that passed depended on."""
+
+    bundles: dict[str, BundleState] = field(default_factory=dict[str, BundleState])
+    tests: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def state_folder(project_folder: str) -> str:
+    """Where a workspace keeps what it remembers."""
+    return os.path.join(project_folder, FOLDER_NAME)
+
+
+def trace_path(project_folder: str, bundle: str) -> str:
+    """Where the trace of a bundle's last build is; any name makes a plain file name."""
+    return os.path.join(state_folder(project_folder), "traces", urllib.parse.quote(bundle, safe="") + ".trace")
+
+
+def read_workspace(project_folder: str) -> WorkspaceState:
+    """Return the state, empty where there is none."""
+    found = cast("Any", read_state(os.path.join(state_folder(project_folder), "state"), _KIND))
+    try:
+        bundles, tests = found
+        return WorkspaceState({name: BundleState(*item) for name, item in bundles.items()}, dict(tests))
+    except (TypeError, ValueError, AttributeError):
+        return WorkspaceState()
+
+
+def write_workspace(project_folder: str, state: WorkspaceState) -> None:
+    """Keep the state; a folder that cannot be written forgets it."""
+    bundles = {
+        name: (item.request, item.code, item.sources, item.output, item.stamp, item.root)
+        for name, item in sorted(state.bundles.items())
+    }
+    write_state(os.path.join(state_folder(project_folder), "state"), _KIND, (bundles, dict(sorted(state.tests.items()))))
