@@ -64,10 +64,10 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "assembly", "bundle_contents", "bundle_file", "check_inputs", "check_report", "compilation",
-            "compile_model", "deviation", "fusion_report", "interface", "launch_recorder", "loop_record", "model_source",
-            "open_build", "options", "output_file", "self_check", "stage_text", "stages", "toolchain", "variant",
-            "variant_report", "weight_layout",
+            "artifact_types", "assembly", "bundle_contents", "bundle_file", "check_inputs", "check_report",
+            "compilation", "compile_model", "compile_options", "deviation", "fusion_report", "interface",
+            "launch_recorder", "loop_record", "model_source", "open_build", "options", "output_file", "self_check",
+            "stage_text", "stages", "toolchain", "variant", "variant_report", "weight_layout",
         ),
     ),
 )  # fmt: skip

@@ -24,15 +24,18 @@ ONLY_IN = {
     "ziglang": ("ingot_compiler.codegen",),
     "rich": ("ingot_build_rules.cli",),
     "diskcache": ("ingot_artifacts.store",),
-    "subprocess": ("ingot_compiler.codegen",),
-    "multiprocessing": ("ingot_compiler.codegen",),
+    "subprocess": ("ingot_compiler.codegen", "ingot_build_rules.engine.pool"),
+    "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
     "pickle": (),
     "marshal": (),
     "shelve": (),
 }
 # module -> what it reads of the environment, and why no result depends on it
-READS_ENVIRONMENT = {"ingot_build_rules.cli.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is"}
+READS_ENVIRONMENT = {
+    "ingot_build_rules.cli.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is",
+    "ingot_build_rules.cli.build": "MAKEFLAGS: how many jobs the `make` above lends",
+}
 # Pure parts: a result there depends on arguments alone.
 PURE = (
     "ingot_compiler.ir",
@@ -42,6 +45,9 @@ PURE = (
     "ingot_compiler.targets",
     "ingot_build_rules.engine.rule",
     "ingot_build_rules.engine.content",
+    "ingot_build_rules.engine.codec",
+    "ingot_build_rules.engine.key",
+    "ingot_build_rules.engine.record",
 )
 IMPURE_LIBRARIES = ("os", "time", "random", "secrets", "uuid", "datetime", "socket", "getpass", "platform", "locale")
 # module -> library and why it is pure all the same

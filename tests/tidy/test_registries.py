@@ -12,7 +12,10 @@ from ingot_build_rules.cli.verbs import VERBS
 from ingot_build_rules.rules.stage_text import STAGE_TEXTS
 from ingot_build_rules.rules.stages import STAGES
 
-CLI_HELPERS = {"arrays", "cache_folder", "console", "entry", "main", "progress", "usage", "verbs"}
+CLI_HELPERS = {
+    "arrays", "build_progress", "build_tally", "cache_folder", "console", "entry", "live_progress", "main", "progress", "usage",
+    "verbs",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.folder)

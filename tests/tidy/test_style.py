@@ -39,7 +39,7 @@ def _named(module: Module) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFun
             yield node.name, node
             if isinstance(node, ast.ClassDef):
                 for inner in node.body:
-                    if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("_"):
+                    if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and not inner.name.startswith("_"):
                         yield f"{node.name}.{inner.name}", inner
 
 
