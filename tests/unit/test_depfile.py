@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingot_artifacts.errors import OutputError
 from ingot_build_rules.engine.depfile import depfile_text
 
 NINJA = str(Path(sys.executable).with_name("ninja"))
@@ -80,7 +81,7 @@ def test_each_name_is_read_by_both(name: str, tmp_path: Path) -> None:
 def test_an_equals_sign_is_read_by_both_after_another_name(name: str, tmp_path: Path) -> None:
     """Alone, make would take it for an assignment."""
     assert_read_alike(tmp_path, "out", [name, "other"])
-    with pytest.raises(ValueError, match="make takes = for an assignment"):
+    with pytest.raises(OutputError, match="make takes = for an assignment"):
         depfile_text("out", [name])
 
 
@@ -101,7 +102,7 @@ def test_every_name_is_read_by_both_or_refused(
         return
     try:
         depfile_text(target, dependencies)
-    except ValueError:
+    except OutputError:
         return
     assert_read_alike(tmp_path_factory.mktemp("names"), target, dependencies)
 
@@ -112,16 +113,17 @@ def test_every_name_is_read_by_both_or_refused(
 )  # fmt: skip
 def test_a_name_that_cannot_be_written_is_refused(name: str) -> None:
     """The message has the path and the reason."""
-    with pytest.raises(ValueError, match="no depfile can name"):
+    with pytest.raises(OutputError, match="no depfile can name") as found:
         depfile_text("out", [name, "other"])
-    with pytest.raises(ValueError, match="no depfile can name"):
+    assert found.value.where == name
+    with pytest.raises(OutputError, match="no depfile can name"):
         depfile_text(name, ["in"])
 
 
 @pytest.mark.parametrize("name", ["a%b", "a=b", "a&"])
 def test_some_names_are_refused_as_targets(name: str) -> None:
     """They make a pattern, an assignment or a group of what is a target."""
-    with pytest.raises(ValueError, match="no depfile can name"):
+    with pytest.raises(OutputError, match="no depfile can name"):
         depfile_text(name, ["in"])
 
 

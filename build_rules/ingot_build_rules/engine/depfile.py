@@ -12,13 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ingot_artifacts.errors import OutputError
+
 _REFUSED = (
     (re.compile(r"[\0-\x1f\x7f]"), "a line break or another control character"),
     (re.compile(r"[;|<>^`*?\[]"), "one of ; | < > ^ ` * ? ["),
     (re.compile(r"\\(?![\\ \w./-])"), "a backslash before a special character or at its end"),
     (re.compile(r"^(~|[+!]?=)"), "~ or = at its start"),
-    (re.compile(r"[ :]$"), "a space or a colon at its end"),
-    (re.compile(r"\(.*\)$"), "parentheses at its end"),
+    (re.compile(r"[ :)]$"), "a space, : or ) at its end"),
     (re.compile(r"^$"), "an empty name"),
 )
 _REFUSED_TARGET = (*_REFUSED, (re.compile("[%=&]"), "one of % = &"))
@@ -28,12 +29,12 @@ def depfile_text(target: str, dependencies: Sequence[str]) -> str:
     """Return the text of a depfile. A dependency that is gone makes the target out of date; it is no error.
 
     Raises:
-        ValueError: a path that make and ninja do not both read right, or dependencies that all have ``=`` in their name.
+        OutputError: a path that make and ninja do not both read right, or dependencies that all have ``=`` in their name.
     """
     names = sorted({_escaped(path, _REFUSED) for path in dependencies}, key=lambda name: ("=" in name, name))
     if names and "=" in names[0]:
         # `a: b=c` gives a variable a value, unless something else stands before it.
-        raise ValueError(f"no depfile can name {names[0]!r} alone: make takes = for an assignment")
+        raise _refusal(names[0], "make takes = for an assignment unless another name stands before it")
     rules = [" \\\n  ".join([f"{_escaped(target, _REFUSED_TARGET)}:", *names])]
     # Without a rule for it, make stops at a file that is gone.
     rules += [f"{name}:" for name in names if not re.search("[%=&]", name)]
@@ -43,6 +44,12 @@ def depfile_text(target: str, dependencies: Sequence[str]) -> str:
 def _escaped(path: str, refused: Sequence[tuple[re.Pattern[str], str]]) -> str:
     for pattern, what in refused:
         if pattern.search(path):
-            raise ValueError(f"no depfile can name {path!r}: make and ninja read {what} differently")
+            raise _refusal(path, f"make and ninja read {what} differently")
     path = re.sub(r"(\\*) ", r"\1\1\\ ", path)
     return path.replace("$", "$$").replace("#", "\\#").replace(":", "\\:")
+
+
+def _refusal(path: str, why: str) -> OutputError:
+    return OutputError(
+        "no depfile can name this file", path, why, "give the file another name, or build without a depfile"
+    )

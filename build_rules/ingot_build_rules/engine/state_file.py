@@ -31,7 +31,7 @@ def read_state(path: str, kind: str) -> object:
         return None
     try:
         value: object = unpack(memoryview(content)[start:], use_list=False, strict_map_key=False)
-    except (ValueError, RecursionError):  # msgpack's own errors are ValueErrors
+    except (ValueError, RecursionError, UnpackException):
         return None
     return value
 
