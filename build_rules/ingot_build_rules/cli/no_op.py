@@ -32,10 +32,10 @@ def is_no_op(texts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201  # 
     return True
 
 
-def remember_build(loaded, report, tool_paths):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def remember_build(loaded, report):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Let the next build with the same arguments find that nothing has changed."""
     results = report.results
-    sources = [*loaded.watched(), *tool_paths, *sorted({path for item in results for path in item.sources})]
+    sources = [*loaded.watched(), *report.tool_paths, *sorted({path for item in results for path in item.sources})]
     outputs = [item.path for item in results if item.path]
     if any(item.how not in ("built", "unchanged") for item in results):
         forget(_path(loaded.folder))

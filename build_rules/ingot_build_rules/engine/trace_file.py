@@ -43,10 +43,15 @@ class TargetTrace:
 
 
 def traced(trace: Iterable[tuple[str, Action]]) -> tuple[TracedAction, ...]:
-    """Return the actions of a target, each once, in the order in which they were asked for."""
-    found: dict[tuple[str, str], TracedAction] = {}
+    """Return the actions of a target, each once, in the order in which they were asked for; equal labels are numbered."""
+    found: dict[bytes, TracedAction] = {}
+    counts: dict[tuple[str, str], int] = {}
     for label, action in trace:
-        found.setdefault((action.rule.name, action.key.digest.hex()), _traced(label, action))
+        if action.key.digest not in found:
+            place = (action.rule.name, label)
+            counts[place] = counts.get(place, 0) + 1
+            number = f" #{counts[place]}" if counts[place] > 1 else ""
+            found[action.key.digest] = _traced(f"{label}{number}".strip(), action)
     return tuple(found.values())
 
 

@@ -44,6 +44,7 @@ class TargetResult:
     sources: tuple[str, ...] = ()
     actions: tuple[TracedAction, ...] = ()
     compilation: Compilation | None = None
+    toolchain: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -105,11 +106,12 @@ class Workspace:
         known = self.state.bundles.get(name)
         current = (
             known is not None
-            and (known.request, known.code, known.output) == (_request_digest(request), self.code, path)
+            and (known.request, known.code, known.output) == (request_digest(request), self.code, path)
             and known.stamp == stamp_of(path)
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
         result = self.results[name] = TargetResult(name, "unchanged" if current else "skipped", path)
+        result.toolchain = self.toolchain
         if known is not None and current:
             result.root, result.sources = known.root, tuple(source for source, _ in known.sources)
             result.size_bytes = known.stamp[1]
@@ -144,7 +146,7 @@ class Workspace:
         if stamp is not None:
             sources = tuple((path, self.build.files.digest(path)) for path in result.sources)
             self.state.bundles[result.name] = BundleState(
-                _request_digest(request), self.code, sources, result.path, stamp, result.root
+                request_digest(request), self.code, sources, result.path, stamp, result.root
             )
 
     def _failed(self, result: TargetResult, error: BaseException) -> None:
@@ -155,7 +157,8 @@ class Workspace:
         self.told(result.name, result.how, result.path)
 
 
-def _request_digest(request: CompileRequest) -> str:
+def request_digest(request: CompileRequest) -> str:
+    """Return what names everything that the project says of a bundle."""
     return digest((request.source, request.options))
 
 

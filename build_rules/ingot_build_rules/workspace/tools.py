@@ -10,6 +10,7 @@ import os
 import sys
 from dataclasses import dataclass
 
+from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_digests, tool_path
@@ -23,6 +24,7 @@ Code = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 class Tools:
     """``code``: files of each rule; ``digest`` of everything; ``paths``: what changes when one of them does."""
 
+    digests: CodeDigests
     code: Code
     digest: str
     paths: tuple[str, ...]
@@ -39,7 +41,7 @@ def tools_of(build: Scheduler, cache_file: str) -> Tools:
     paths = [os.path.join(os.path.dirname(PACKAGE_FOLDERS[name.split("/")[0]]), name) for name in sorted(files)]
     records = [_record_of(name.split()[0]) for name, _ in packages]
     everything = (code, packages, build.files.digest(linker), sys.version)
-    return Tools(code, digest(everything), (*paths, *filter(None, records), linker, sys.executable))
+    return Tools(digests, code, digest(everything), (*paths, *filter(None, records), linker, sys.executable))
 
 
 def _record_of(package: str) -> str:

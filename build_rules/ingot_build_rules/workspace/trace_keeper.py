@@ -24,7 +24,11 @@ def keep_trace(folder: str, result: TargetResult, build: Scheduler, tools: Tools
     new = TargetTrace(result.actions, tools.code, old.explanation if old else ())
     names = build.run(result.compilation.names()) if result.compilation and result.error is None else None
     explainer = Explainer(build, names, result.sources)
-    lines = tuple(line for reason in explain(old, new) for line in explainer.lines(reason))
+    reasons = explain(old, new)
+    if old is None and reasons:
+        lines: tuple[str, ...] = (f"first build here: {len(reasons)} actions had no result in the cache",)
+    else:
+        lines = tuple(line for reason in reasons for line in explainer.lines(reason))
     if result.error is None:
         write_trace(path, replace(new, explanation=lines) if lines else new)
     return lines

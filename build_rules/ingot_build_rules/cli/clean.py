@@ -1,0 +1,87 @@
+"""Verb ``clean``: removes what builds of a project have made: bundles, lock files, what the workspace remembers.
+
+In: names of bundles, or none for all. Out: fewer files. Not done here: the cache (``cache gc``). A file that is not as a build left it is
+not ours and stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from contextlib import suppress
+
+from ingot_build_rules.cli import console, no_op, usage
+from ingot_build_rules.cli.build import add_project
+
+
+def add_arguments(parser: usage.Parser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("words", nargs="*", metavar="TARGET", help="bundles or their output files (default: all)")
+    add_project(parser)
+    parser.add_argument("-n", "--dry-run", action="store_true", help="say what would be removed, remove nothing")
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Remove, and say what."""
+    from ingot_build_rules.engine.file_digests import stamp_of
+    from ingot_build_rules.project.selection import select
+    from ingot_build_rules.rules.lock_file import lock_path
+    from ingot_build_rules.workspace.open_workspace import load_project
+    from ingot_build_rules.workspace.state import read_workspace, state_folder, trace_path, write_workspace
+
+    loaded = load_project(arguments.folder, arguments.config)
+    state = read_workspace(loaded.folder)
+    names = select(loaded.project, arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
+    removed: list[str] = []
+    kept: list[str] = []
+    for name in names:
+        known = state.bundles.get(name)
+        if known is None:
+            continue
+        if os.path.exists(known.output) and known.stamp != stamp_of(known.output):
+            kept.append(known.output)
+            continue
+        removed += [path for path in (known.output, lock_path(known.output)) if os.path.exists(path)]
+        if not arguments.dry_run:
+            del state.bundles[name]
+            _remove(known.output, lock_path(known.output), trace_path(loaded.folder, name))
+            _remove_empty(os.path.dirname(known.output), loaded.folder)
+    if not arguments.dry_run:
+        no_op.forget_build(loaded.folder)
+        if arguments.words or kept:
+            write_workspace(loaded.folder, state)
+        else:
+            shutil.rmtree(state_folder(loaded.folder), ignore_errors=True)
+    _tell(removed, kept, arguments)
+    return 0
+
+
+def _remove(*paths: str) -> None:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def _remove_empty(folder: str, root: str) -> None:
+    """Remove folders that builds have made and nobody uses, up to the project's own."""
+    while folder.startswith(root + os.sep):
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _tell(removed: list[str], kept: list[str], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        console.print_json({"removed": removed, "kept": kept})
+        return
+    word = "would remove" if arguments.dry_run else "removed"
+    for path in removed:
+        print(f"{word} {os.path.relpath(path)}")
+    for path in kept:
+        print(f"kept {os.path.relpath(path)}: it is not as the last build left it")
+    if not removed and not kept:
+        print("nothing to remove")

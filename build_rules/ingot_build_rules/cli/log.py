@@ -1,0 +1,49 @@
+"""Verb ``log``: what the last build of a bundle did, action by action.
+
+In: a bundle's name. Out: one line per action: how, seconds, rule, label, key; what it had to tell. Not done here: why (``why``).
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.build import add_project
+
+
+def add_arguments(parser: usage.Parser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
+    add_project(parser)
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the log of each bundle."""
+    from ingot_build_rules.engine.trace_file import read_trace
+    from ingot_build_rules.project.selection import select
+    from ingot_build_rules.workspace.open_workspace import load_project
+    from ingot_build_rules.workspace.state import trace_path
+
+    loaded = load_project(arguments.folder, arguments.config)
+    found: dict[str, list[dict[str, object]]] = {}
+    for name in select(loaded.project, arguments.words).bundles:
+        trace = read_trace(trace_path(loaded.folder, name))
+        found[name] = [
+            {
+                "rule": item.rule, "label": item.label, "how": item.how, "seconds": item.seconds, "key": item.key,
+                "messages": list(item.messages), "ingredients": {part.name: part.digest for part in item.ingredients},
+            }
+            for item in (trace.actions if trace else ())
+        ]  # fmt: skip
+    if arguments.json:
+        console.print_json(found)
+        return 0
+    for name, actions in found.items():
+        print(f"{name}:" if actions else f"{name}: never built here")
+        for item in actions:
+            seconds = console.format_seconds(float(str(item["seconds"])))
+            print(f"  {item['how']:7}{seconds:>10}  {item['rule']} {item['label']}  {str(item['key'])[:12]}".rstrip())
+            for text in item["messages"] if isinstance(item["messages"], list) else ():
+                print(f"    {text}")
+    return 0

@@ -1,0 +1,105 @@
+"""Verb ``query``: the graph of a project as JSON or DOT: sources, bundles, tests, and the actions of their last builds.
+
+In: names, a format. Out: text for other programs. Not done here: drawing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.build import add_project
+
+_VERSION = 1
+
+
+def add_arguments(parser: usage.Parser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)")
+    add_project(parser)
+    parser.add_argument("--format", choices=("json", "dot"), default="json", help="json (default) or dot")
+    parser.add_argument("--actions", action="store_true", help="with the actions of the last builds")
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the graph."""
+    graph = _graph(arguments)
+    if arguments.format == "dot":
+        print(_dot(graph))
+    else:
+        console.print_json(graph)
+    return 0
+
+
+def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
+    from ingot_build_rules.project.compile_requests import compile_requests
+    from ingot_build_rules.project.plain import plain
+    from ingot_build_rules.project.selection import select
+    from ingot_build_rules.rules.options_record import options_record
+    from ingot_build_rules.workspace.open_workspace import load_project
+    from ingot_build_rules.workspace.state import read_workspace
+
+    loaded = load_project(arguments.folder, arguments.config)
+    selection = select(loaded.project, arguments.words)
+    tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
+    names = {*selection.bundles, *(spec.bundle for spec in tests)}
+    state = read_workspace(loaded.folder)
+    bundles = {}
+    for request in compile_requests(loaded.project, names, loaded.path):
+        known = state.bundles.get(request.bundle.name)
+        bundles[request.bundle.name] = {
+            "source": request.source,
+            "output": request.bundle.output,
+            "options": options_record(request.options),
+            "digest": known.root if known else None,
+            "actions": _actions(loaded.folder, request.bundle.name) if arguments.actions else None,
+        }
+    listed = {spec.name: {"bundle": spec.bundle, "inputs": spec.inputs, "outputs": spec.outputs} for spec in tests}
+    return {"version": _VERSION, "project": plain(loaded.project), "bundles": bundles, "tests": listed}
+
+
+def _actions(folder: str, name: str) -> list[dict[str, object]]:
+    from ingot_build_rules.engine.trace_file import read_trace
+    from ingot_build_rules.workspace.state import trace_path
+
+    trace = read_trace(trace_path(folder, name))
+    return [
+        {
+            "rule": item.rule,
+            "label": item.label,
+            "key": item.key,
+            "ingredients": {part.name: part.digest for part in item.ingredients},
+            "needs": [part for entry in item.ingredients for part in entry.parts],
+            "makes": list(item.refs),
+        }
+        for item in (trace.actions if trace else ())
+    ]
+
+
+def _dot(graph: dict[str, Any]) -> str:
+    lines = ["digraph ingot {", "  rankdir=LR;", "  node [shape=box];"]
+    for name, bundle in graph["bundles"].items():
+        lines.append(f"  {_quoted(bundle['source'])} -> {_quoted(bundle['output'])} [label={_quoted(name)}];")
+        lines += _action_edges(name, bundle["actions"] or ())
+    for name, test in graph["tests"].items():
+        lines.append(f"  {_quoted(graph['bundles'][test['bundle']]['output'])} -> {_quoted('test ' + name)};")
+    return "\n".join([*lines, "}"])
+
+
+def _action_edges(name: str, actions: Any) -> list[str]:
+    makers: dict[str, str] = {}
+    lines: list[str] = []
+    for item in actions:
+        node = f"{name}: {item['rule']} {item['label']}".rstrip()
+        for need in dict.fromkeys(makers[part] for part in item["needs"] if part in makers):
+            lines.append(f"  {_quoted(need)} -> {_quoted(node)};")
+        for made in item["makes"]:
+            makers.setdefault(made, node)
+    return lines
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

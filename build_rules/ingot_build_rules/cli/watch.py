@@ -1,0 +1,71 @@
+"""Verb ``watch``: builds, and builds again whenever a file that it looked at changes.
+
+In: the arguments of ``build``. Out: builds, until Ctrl-C. Not done here: a build (``build``). Files are looked at ten times a second: no
+service of the system that could run out is needed, and folders of any kind work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from ingot_build_rules.cli import build, console, usage
+from ingot_build_rules.engine.file_digests import Stamp, stamp_of
+from ingot_compiler.ir.errors import IngotError
+
+_POLL_SECONDS = 0.1
+Stamps = dict[str, Stamp | None]
+
+
+def add_arguments(parser: usage.Parser) -> None:
+    """Declare the verb's arguments: those of ``build``."""
+    build.add_arguments(parser)
+    parser.add_argument("--once", action="store_true", help="end after the first change has been built")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Build for ever."""
+    code = _attempt(arguments)
+    seen = _look(arguments)
+    while True:
+        time.sleep(_POLL_SECONDS)
+        now = _look(arguments)
+        changed = sorted(path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path))
+        if not changed:
+            continue
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        print(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
+        code = _attempt(arguments)
+        sys.stdout.flush()
+        seen = _look(arguments)
+        if arguments.once:
+            return code
+
+
+def _attempt(arguments: argparse.Namespace) -> int:
+    """Build; an error is told, and the next change may mend it."""
+    try:
+        return build.run(arguments)
+    except IngotError as error:
+        console.print_error(error)
+        return error.exit_code
+
+
+def _look(arguments: argparse.Namespace) -> Stamps:
+    """What every file that decides the build looks like: the project's, and what its bundles and tests read."""
+    from ingot_build_rules.project.files import find_project
+    from ingot_build_rules.workspace.open_workspace import load_project
+    from ingot_build_rules.workspace.state import read_workspace
+
+    try:
+        loaded = load_project(arguments.folder, arguments.config)
+    except IngotError:
+        path = find_project(arguments.folder)
+        return {path: stamp_of(path)}
+    paths = {*loaded.watched(), *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models)}
+    paths |= {path for known in read_workspace(loaded.folder).bundles.values() for path, _ in known.sources}
+    for test in loaded.project.tests:
+        paths |= {os.path.join(loaded.folder, test.inputs), os.path.join(loaded.folder, test.outputs)}
+    return {path: stamp_of(path) for path in sorted(paths)}

@@ -1,0 +1,57 @@
+"""Lock files of a project's bundles: written beside them, or with ``--frozen`` held against what is there.
+
+In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: the file's form (``rules.lock_file``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.project.compile_requests import CompileRequest
+from ingot_build_rules.rules.lock_file import CodeRecord, LockFile, lock_path, read_lock, relative_sources, write_lock
+from ingot_build_rules.rules.options_record import options_record
+from ingot_build_rules.workspace.build_project import TargetResult
+from ingot_compiler.ir.errors import VerificationError
+
+FILES_LISTED_MAX = 100
+"""Projects of more bundles list the digest of each rule's code alone: the list of its files is longer than all the rest."""
+
+
+def lock_bundle(folder: str, request: CompileRequest, result: TargetResult, build: Scheduler, code: CodeRecord) -> None:
+    """Write the lock file of a bundle.
+
+    Raises:
+        OutputError: no permission, no space.
+    """
+    write_lock(lock_path(result.path), _lock(folder, request, result, build, code))
+
+
+def check_lock(folder: str, request: CompileRequest, result: TargetResult, build: Scheduler) -> None:
+    """Compare a bundle and its sources with its lock file.
+
+    Raises:
+        VerificationError: the first thing that differs. UserError: no lock file.
+    """
+    path = lock_path(result.path)
+    locked = read_lock(path)
+    found = replace(_lock(folder, request, result, build, locked.code), toolchain=locked.toolchain)
+    if found == locked:
+        return
+    do = "build without --frozen to accept it, which writes the lock file anew"
+    for (name, digest), (locked_name, locked_digest) in zip(found.sources, locked.sources, strict=False):
+        if (name, digest) != (locked_name, locked_digest):
+            why = f"expected {locked_name} {locked_digest[:16]}, got {name} {digest[:16]}"
+            raise VerificationError("a source is not the one that is locked", path, why, do)
+    if found.options != locked.options:
+        raise VerificationError("options are not those that are locked", path, "ingot.toml asks for others", do)
+    why = f"expected {locked.bundle[:16]}, got {found.bundle[:16]}"
+    raise VerificationError(f"bundle {result.name!r} is not the one that is locked", path, why, do)
+
+
+def _lock(
+    folder: str, request: CompileRequest, result: TargetResult, build: Scheduler, code: CodeRecord
+) -> LockFile:
+    sources = [(path, build.files.digest(path)) for path in result.sources]
+    options = options_record(request.options)
+    return LockFile(result.root, relative_sources(folder, sources), options, result.toolchain, code)

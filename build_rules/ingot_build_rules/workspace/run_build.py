@@ -1,0 +1,229 @@
+"""One build of a project, from the project as it is read to a report: what ``ingot build`` and ``ingot.Project.build`` share.
+
+In: a loaded project, what is asked for, an observer of events. Out: ``Report``; bundles, lock files and what the workspace
+remembers. Not done here: arguments and printing (``cli.build``), what is up to date (``build_project``).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from ingot_build_rules.engine.build import Count
+from ingot_build_rules.engine.depfile import depfile_text
+from ingot_build_rules.engine.events import BuildFinished, BuildStarted, Event, Message, Observer, TargetFinished, TargetHow
+from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
+from ingot_build_rules.engine.scheduler import Policy, Scheduler
+from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
+from ingot_build_rules.project.selection import Selection, select
+from ingot_build_rules.rules.lock_file import record_code
+from ingot_build_rules.rules.open_build import BuildSettings, open_build
+from ingot_build_rules.rules.output_file import write_text
+from ingot_build_rules.rules.toolchain import toolchain
+from ingot_build_rules.workspace.action_events import ActionEvents
+from ingot_build_rules.workspace.build_project import TargetResult, Workspace
+from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, check_lock, lock_bundle
+from ingot_build_rules.workspace.open_workspace import LoadedProject
+from ingot_build_rules.workspace.run_test import run_test
+from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
+from ingot_build_rules.workspace.tools import Tools, tools_of
+from ingot_build_rules.workspace.trace_keeper import keep_trace
+from ingot_compiler.ir.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """``words``: bundles, tests or output files, none for all; ``dry_run``: say what would run, and run nothing; ``frozen``: fail
+    where a bundle or its sources are not those of its lock file; ``depfile``: where to write the sources of one bundle."""
+
+    cache_folder: str
+    words: tuple[str, ...] = ()
+    jobs: int = 1
+    dry_run: bool = False
+    keep_going: bool = False
+    expect_cached: bool = False
+    frozen: bool = False
+    rehash: bool = False
+    read_only: bool = False
+    lint: bool = False
+    checked_share: float = 0.0
+    depfile: str | None = None
+    makeflags: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to run and was not allowed to."""
+
+    results: list[TargetResult] = field(default_factory=list[TargetResult])
+    counts: Mapping[str, Count] = field(default_factory=dict[str, Count])
+    seconds: float = 0.0
+    explanations: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    would_run: list[str] = field(default_factory=list[str])
+    tool_paths: tuple[str, ...] = ()
+
+    def named(self, *hows: str) -> list[str]:
+        """Names of the bundles and tests that ended in one of these ways."""
+        return [item.name for item in self.results if item.how in hows]
+
+    def plain(self) -> dict[str, object]:
+        """As plain values, for JSON."""
+        return {
+            "rules": {name: {"ran": count.ran, "hit": count.hit} for name, count in self.counts.items()},
+            "seconds": round(self.seconds, 3),
+            "targets": {
+                item.name: {"how": item.how, "path": item.path or None, "digest": item.root or None}
+                for item in self.results
+            },
+            "built": self.named("built", "unchanged"),
+            "failed": self.named("failed"),
+            "skipped": self.named("skipped"),
+            "would_run": self.would_run,
+            "explanations": {name: list(lines) for name, lines in self.explanations.items()},
+        }
+
+
+def project_history(loaded: LoadedProject) -> dict[str, float]:
+    """Seconds of one action of each rule in past builds."""
+    return medians(read_history(_history_path(loaded)))
+
+
+def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = lambda _: None) -> Report:
+    """Build what is asked for.
+
+    Raises:
+        UserError: words that mean nothing, a depfile for several bundles. Failures of bundles and tests are in the report.
+    """
+    started = time.perf_counter()
+    selection = select(loaded.project, request.words)
+    report = Report()
+    with _opened(loaded, request, selection, observe) as opened:
+        report.results = _build(loaded, request, selection, opened)
+        report.explanations = _explain(loaded, request, opened, report.results)
+        report.counts, report.tool_paths = opened.build.counts, opened.tools.paths
+        report.would_run = [_name(item.rule.name, item.label) for item in opened.build.would_run]
+    report.seconds = time.perf_counter() - started
+    counts = {name: {"ran": count.ran, "hit": count.hit} for name, count in report.counts.items()}
+    built = tuple(report.named("built", "unchanged"))
+    observe(BuildFinished(counts, report.seconds, tuple(report.named("failed")), built))
+    return report
+
+
+@dataclass(slots=True)
+class _Opened:
+    build: Scheduler
+    workspace: Workspace
+    tools: Tools
+
+
+@contextmanager
+def _opened(
+    loaded: LoadedProject, request: BuildRequest, selection: Selection, observe: Observer
+) -> Generator[_Opened]:
+    """Open cache, processes and what the workspace remembers; keep all of it at the end."""
+    samples, events = read_history(_history_path(loaded)), list[Event]()
+
+    def see(event: Event) -> None:
+        events.append(event)
+        observe(event)
+
+    see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
+    with open_build(_settings(request, see)) as build:
+        tools = tools_of(build, os.path.join(request.cache_folder, "v1", "code_digests"))
+        state = read_workspace(loaded.folder)
+        versions = toolchain(build.keys.tool("linker"))
+        told = _teller(see)
+        yield _Opened(build, Workspace(loaded.folder, build, state, tools.digest, versions, request.dry_run, told), tools)
+        if not request.dry_run:
+            write_workspace(loaded.folder, state)
+            write_history(_history_path(loaded), with_events(samples, events))
+
+
+def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
+    return BuildSettings(
+        request.cache_folder,
+        read_only=request.read_only,
+        jobs=1 if request.lint else request.jobs,
+        rehash=request.rehash,
+        policy=Policy(
+            request.keep_going or request.dry_run, request.checked_share, request.dry_run or request.expect_cached
+        ),
+        observers=ActionEvents(see).observers(),
+        waiting=lambda process: see(Message("note", f"waiting for process {process}, which cleans the cache")),
+        makeflags=request.makeflags,
+        warn=lambda text: see(Message("warning", text)),
+    )
+
+
+def _teller(see: Observer) -> Callable[[str, str, str], None]:
+    public: dict[str, TargetHow] = {"built": "built", "unchanged": "unchanged", "failed": "failed"}
+    return lambda name, how, path: see(TargetFinished(name, public.get(how, "skipped"), path))
+
+
+def _history_path(loaded: LoadedProject) -> str:
+    return os.path.join(state_folder(loaded.folder), "history")
+
+
+def _build(
+    loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: _Opened
+) -> list[TargetResult]:
+    tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
+    names = {*selection.bundles, *(spec.bundle for spec in tests)}
+    requests = compile_requests(loaded.project, names, loaded.path)
+    results = opened.workspace.build_bundles(requests)
+    if request.dry_run:
+        return results
+    _lock(loaded, request, opened, requests, results)
+    if request.depfile is not None:
+        _write_depfile(request.depfile, results)
+    return [*results, *(opened.workspace.run_test(spec, run_test) for spec in tests)]
+
+
+def _lock(
+    loaded: LoadedProject,
+    request: BuildRequest,
+    opened: _Opened,
+    requests: Sequence[CompileRequest],
+    results: Sequence[TargetResult],
+) -> None:
+    """Write what each bundle was made from beside it, or with ``frozen`` compare it with what is there."""
+    pairs = list(zip(requests, results, strict=True))
+    if request.frozen:
+        for item, result in pairs:
+            if result.how in ("built", "unchanged"):
+                check_lock(loaded.folder, item, result, opened.build)
+        return
+    built = [(item, result) for item, result in pairs if result.how == "built"]
+    if built:
+        code = record_code(opened.tools.digests)
+        if len(loaded.project.bundles) > FILES_LISTED_MAX:
+            code = replace(code, files=())
+        for item, result in built:
+            lock_bundle(loaded.folder, item, result, opened.build, code)
+
+
+def _write_depfile(path: str, results: Sequence[TargetResult]) -> None:
+    if len(results) != 1:
+        why = f"expected one bundle, got {len(results)}"
+        raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
+    write_text(path, depfile_text(results[0].path, results[0].sources))
+
+
+def _explain(
+    loaded: LoadedProject, request: BuildRequest, opened: _Opened, results: Sequence[TargetResult]
+) -> dict[str, tuple[str, ...]]:
+    """Keep the trace of every bundle that was looked at, and say why what ran did."""
+    lines: dict[str, tuple[str, ...]] = {}
+    for result in results:
+        if result.actions and not request.dry_run:
+            found = keep_trace(loaded.folder, result, opened.build, opened.tools)
+            if found:
+                lines[result.name] = found
+    return lines
+
+
+def _name(rule: str, label: str) -> str:
+    return f"{rule} ({label})" if label else rule
