@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -331,3 +332,11 @@ def test_our_own_rules_load_nothing_outside_of_their_closure(rule: str) -> None:
     digests = CodeDigests({name: str(folder) for name, folder in PACKAGES.items()}, None)
     assert loaded
     assert loaded <= {path for path, _ in digests.files_of(module)}
+
+
+@pytest.mark.parametrize("packed", [b"", b"\xc1", b"\x92\x01", b"\x01\x01", b"\x91" * 5000, b"\xdd\xff\xff\xff\xff"])
+def test_a_state_that_is_no_msgpack_is_not_there(packed: bytes, tmp_path: Path) -> None:
+    """Even where the file's own digest is right."""
+    path = tmp_path / "state"
+    path.write_bytes(b"ingot state file" + hashlib.sha256(b"kind\n" + packed).digest() + packed)
+    assert read_state(str(path), "kind") is None

@@ -13,7 +13,7 @@ import contextlib
 import hashlib
 import os
 
-from ingot_build_rules.engine.message_pack import pack, unpack
+from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
 
 _MAGIC = b"ingot state file"
 SIZE_BYTES_MAX = 64 << 20
