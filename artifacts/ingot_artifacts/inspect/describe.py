@@ -8,11 +8,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from ingot_runtime.errors import DigestError
+from ingot_runtime.errors import BundleError, DigestError
 from ingot_runtime.format import header as head
+from ingot_runtime.format.checks import DAMAGED
 from ingot_runtime.format.debug import unpack_section
 from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
+from ingot_runtime.format.plan import Plan, VariantPlan
 from ingot_runtime.format.source import Source, open_file, read_plan
 
 
@@ -70,19 +72,44 @@ def verify_bundle(path: str | os.PathLike[str], tree_entry: Callable[[memoryview
         BundleError: naming the section, or the MiB of weights.
     """
     with opened(path) as source:
-        read_plan(source)
-        for row in source.sections:
-            if row.kind == head.WEIGHTS:
-                _verify_weights(source, row, tree_entry)
-            else:
-                source.section(row.kind, row.id)
+        verify_source(source, tree_entry)
     return len(source.sections)
 
 
-def _verify_weights(source: Source, row: head.Section, tree_entry: Callable[[memoryview], bytes]) -> None:
+def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> Plan:
+    """The same for an open bundle; return its plan.
+
+    Raises:
+        BundleError: naming the section with its variant, or the MiB of weights with the variants that read it.
+    """
+    plan = read_plan(source)
+    for row in source.sections:
+        if row.kind == head.WEIGHTS:
+            _verify_weights(source, row, plan, tree_entry)
+            continue
+        try:
+            source.section(row.kind, row.id)
+        except BundleError as error:
+            if row.kind in (head.CODE, head.PROGRAM):
+                error.where += f", variant {plan.variants[row.id].target}"
+            raise
+    return plan
+
+
+def _verify_weights(source: Source, row: head.Section, plan: Plan, tree_entry: Callable[[memoryview], bytes]) -> None:
     tree = source.section(head.TREE, row.id)
     for mib in range(row.size_bytes // MIB):
         data = os.pread(source.fd, MIB, row.offset + mib * MIB)
         at = mib * TREE_ENTRY_SIZE_BYTES
         if len(data) != MIB or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]:
-            raise DigestError(f"weights are damaged in MiB {mib}", f"{source.name}, {row.name}")
+            readers = [variant.target for variant in plan.variants if _reads(variant, mib)]
+            raise DigestError(
+                f"weights are damaged in MiB {mib}",
+                f"{row.name}, read by {', '.join(readers) or 'no variant'}",
+                f"its digests are not those of section tree {row.id}",
+                DAMAGED,
+            )
+
+
+def _reads(variant: VariantPlan, mib: int) -> bool:
+    return any(offset < (mib + 1) * MIB and mib * MIB < offset + size_bytes for offset, size_bytes in variant.ranges)

@@ -33,7 +33,7 @@ class PackedConstant:
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
     """``graph``: the model before any pass; ``special``: the placed graph for ``sizes`` of ``--shape``; ``ranges``: what each
-    variant reads of the weights; ``weights``: digests of the model's constants, for the lock; ``toolchain``: (name, version or digest)."""
+    variant reads of the weights; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``: (name, version or digest)."""
 
     names: Artifact[Names]
     interface: Interface
@@ -47,7 +47,7 @@ class BundleInputs:
     ranges: tuple[tuple[tuple[int, int], ...], ...]
     packed: tuple[PackedConstant, ...]
     weights_bytes: int
-    weights: str
+    weights: tuple[str, ...]
     toolchain: tuple[tuple[str, str], ...]
 
 

@@ -12,6 +12,7 @@ from ingot_build_rules.rules.bundle import BundleInputs, PackedConstant
 from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.rules.fusion_report import Way, describe_fusion, describe_memory, describe_refusals, with_fusion
 from ingot_build_rules.rules.interface import NamedTensor
+from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.rules.variant import Variant
 from ingot_build_rules.rules.variant_report import describe_launches, record_programs, variant_image
 from ingot_compiler.ir.digest import graph_digest
@@ -52,17 +53,10 @@ def _content(packed: PackedConstant) -> memoryview:
 
 def _lock(inputs: BundleInputs) -> dict[str, object]:
     """What the bundle was made from, by canonical digests: another machine can make it again, compare, and say who differs."""
-    options = inputs.options
     return {
         "graph": graph_digest(inputs.graph.value()),
-        "weights": inputs.weights,
-        "options": {
-            "targets": [str(target) for target in options.targets],
-            "shapes": {name: list(sizes) for name, sizes in options.shapes},
-            "devices": dict(options.devices),
-            "place": [list(pair) for pair in options.place],
-            "planner": options.planner,
-        },
+        "weights": list(inputs.weights),
+        "options": options_record(inputs.options),
         "toolchain": dict(inputs.toolchain),
         "stages": _stages(inputs),
     }

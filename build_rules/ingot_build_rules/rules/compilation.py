@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
 from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs, PackedConstant
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs, KernelObject
@@ -62,6 +61,12 @@ class Compilation:
     async def imported(self) -> Imported:
         """Stage 2, its names and weights."""
         return await self._once("imported", self._import)
+
+    def source_paths(self) -> tuple[str, ...]:
+        """The model's file and those beside it that import has read; none for a model that came as bytes."""
+        beside = self.build.noted(IMPORT_MODEL) if self._source.path else ()
+        folder = os.path.dirname(self._source.path)
+        return (self._source.path, *(os.path.join(folder, name) for name in beside)) if self._source.path else ()
 
     async def names(self) -> Names:
         """What the user called things."""
@@ -270,7 +275,7 @@ class Compilation:
                 ranges=layout.ranges,
                 packed=cast("tuple[PackedConstant, ...]", packed),
                 weights_bytes=layout.size_bytes,
-                weights=digest(imported.weights),
+                weights=tuple(weight.digest for weight in imported.weights),
                 toolchain=self._toolchain,
             ),
         )

@@ -57,7 +57,7 @@ class Image:
         Raises:
             FormatError: the table breaks a rule of FORMAT.md, "Image". ResourceError: mapping is refused.
         """
-        text_size_bytes, offsets = _export_table(data, kernel_count, where)
+        text_size_bytes, offsets = read_exports(data, kernel_count, where)
         names = offsets[: len(abi.EXPORTS)]
         digest_offsets = dict(zip(abi.EXPORTS, names, strict=True))
         program_at, interface_at = digest_offsets["program_digest"], digest_offsets["interface_digest"]
@@ -75,9 +75,14 @@ class Image:
         system.unmap(self.base, self.mapped_size_bytes)
 
 
-def _export_table(data: bytes, kernel_count: int, where: str) -> tuple[int, tuple[int, ...]]:
-    """Return (text bytes, offsets of exports then kernels), all inside the right part of the image."""
-    page = system.PAGE_SIZE_BYTES
+def read_exports(
+    data: bytes, kernel_count: int, where: str, page: int = system.PAGE_SIZE_BYTES
+) -> tuple[int, tuple[int, ...]]:
+    """Return (text bytes, offsets of exports then kernels), all inside the right part of an image of whole pages.
+
+    Raises:
+        FormatError: the table breaks a rule of FORMAT.md, "Image".
+    """
     head_words = len(abi.IMAGE_HEADER)
     require(
         len(data) >= 4 * head_words and len(data) % page == 0, "image is not whole pages", where, f"{len(data)} bytes"

@@ -97,21 +97,30 @@ def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:
     where = f"section code {index}"
     image = Image(source.section(head.CODE, index), plan.variants[index].kernel_count, where)
     try:
-        expected = interface_digest(
-            tuple((tensor.dtype, tensor.dims) for tensor in plan.inputs),
-            tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
-            len(plan.devices),
-            plan.variants[index].features,
-        )
-        why = "the image was made for other inputs, outputs, devices or CPU features"
-        require(image.interface_digest == expected, "plan and image disagree", where, why)
-        if program:
-            why = "the image's main was made from another program"
-            require(image.program_digest == sha256(program), "program and image disagree", where, why)
+        require_agreement(plan, index, image.interface_digest, image.program_digest, program)
     except BaseException:
         image.unmap()
         raise
     return image
+
+
+def require_agreement(plan: Plan, index: int, interface: bytes, program_digest: bytes, program: bytes) -> None:
+    """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of plan and program.
+
+    `program` is empty where nobody steps it.
+    """
+    where = f"section code {index}"
+    expected = interface_digest(
+        tuple((tensor.dtype, tensor.dims) for tensor in plan.inputs),
+        tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
+        len(plan.devices),
+        plan.variants[index].features,
+    )
+    why = "the image was made for other inputs, outputs, devices or CPU features"
+    require(interface == expected, "plan and image disagree", where, why)
+    if program:
+        why = "the image's main was made from another program"
+        require(program_digest == sha256(program), "program and image disagree", where, why)
 
 
 def _weights(source: Source, plan: Plan, index: int, image: Image, verify: str, threads: int) -> tuple[int, int]:
