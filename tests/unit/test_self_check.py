@@ -258,3 +258,34 @@ def test_verbs_without_arguments_still_parse(capsys: pytest.CaptureFixture[str])
     """The optional file of ``--check`` does not disturb commands without any word."""
     assert main(["identify"]) == 0
     assert "native" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["Loop", "Scan"])
+def test_states_of_rank_0(kind: str, tmp_path: Path) -> None:
+    """Tensors of rank 0, for which numpy gives numbers, are compared like all others."""
+    scalar = helper.make_tensor_value_info("p", TensorProto.FLOAT, [])
+    nodes = [helper.make_node("Add", ["p", "one"], ["q"], "add"), helper.make_node("Identity", ["q"], ["r"], "row")]
+    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, []) for name in ("q", "r")]
+    one = [numpy_helper.from_array(np.float32(1) + np.zeros((), np.float32), "one")]
+    truth = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    if kind == "Loop":
+        count = helper.make_tensor_value_info("i", TensorProto.INT64, [])
+        more = helper.make_tensor_value_info("d", TensorProto.BOOL, [])
+        keep = helper.make_node("Identity", ["c"], ["d"], "keep")
+        body = helper.make_graph([*nodes, keep], "body", [count, truth, scalar], [more, *results], one)
+        node = helper.make_node("Loop", ["n", "", "s"], ["last", "y"], "loop", body=body)
+    else:
+        each = helper.make_tensor_value_info("e", TensorProto.FLOAT, [])
+        total = helper.make_node("Add", ["q", "e"], ["t"], "total")
+        results[0] = helper.make_tensor_value_info("t", TensorProto.FLOAT, [])
+        body = helper.make_graph([*nodes, total], "body", [scalar, each], results, one)
+        node = helper.make_node("Scan", ["s", "x"], ["last", "y"], "scan", body=body, num_scan_inputs=1)
+    start = helper.make_node("ReduceSum", ["x"], ["s"], "start", keepdims=0)
+    model = model_of([start, node], [3], [3], {"n": np.array(3)})
+    model.graph.output.append(helper.make_tensor_value_info("last", TensorProto.FLOAT, []))
+    compiled = compile_model(model, make_options(["native"]))
+    path = str(tmp_path / "m.ingot")
+    compiled.save(path)
+    report = check_bundle(compiled, path, None)
+    report.require_equal()
+    assert report.launches >= 4

@@ -99,7 +99,7 @@ def _errors(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[np.f
     if left.dtype.kind in "iu":
         return np.asarray(np.maximum(left, right) - np.minimum(left, right)).view(np.uint64).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        errors = np.abs(left - right)
+        errors = np.asarray(np.abs(left - right))  # of rank 0, numpy gives a number
     errors[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0
     errors[np.isnan(errors)] = np.inf
     return np.asarray(errors, np.float64)
