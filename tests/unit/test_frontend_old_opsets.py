@@ -36,3 +36,26 @@ def test_what_cannot_be_converted_is_listed() -> None:
     """What the converter does not know (an inner axis) leaves the model as it was: the import says which op is too old."""
     with pytest.raises(UnsupportedError, match="oldest that this build reads"):
         ingot.compile(old_add(6, 3, broadcast=1, axis=1)).to_bytes()
+
+
+@pytest.mark.parametrize("opset", [1, 6])
+@pytest.mark.parametrize("between", [False, True])
+def test_old_slopes_lie_along_the_channels(opset: int, between: bool) -> None:
+    """``PRelu`` before opset 7 has one slope per channel, also of a tensor whose shape is not declared."""
+    nodes = [helper.make_node("PRelu", ["h" if between else "x", "s"], ["y"])]
+    nodes[:0] = [helper.make_node("Identity", ["x"], ["h"])] if between else []
+    slopes = np.array([0.5, -1, 2], np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "old",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4, 5]),
+            helper.make_tensor_value_info("s", TensorProto.FLOAT, [3]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3, 4, 5])],
+        [numpy_helper.from_array(slopes, "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=3)
+    x = np.random.RandomState(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    got = ingot_runtime.load(ingot.compile(model).to_bytes()).run({"x": x})["y"]
+    np.testing.assert_array_equal(got, np.where(x < 0, x * slopes[:, None, None], x))
