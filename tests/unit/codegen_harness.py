@@ -58,6 +58,18 @@ def run_program(
     last: int | None = None,
 ) -> None:
     """Compile, and run over [first, last) (by default everything), in place."""
+    assert run_for_code(program, target, buffers, scalars, first, last) == 0
+
+
+def run_for_code(
+    program: LoopProgram,
+    target: Target,
+    buffers: Sequence[Array],
+    scalars: Mapping[str, int] | None = None,
+    first: int = 0,
+    last: int | None = None,
+) -> int:
+    """``run_program``; what the kernel returns."""
     given = scalars or {}
     _, function = _loaded(program, target)
     pointers = (ctypes.c_void_p * (len(buffers) + 1))(*[array.ctypes.data for array in buffers])
@@ -65,7 +77,7 @@ def run_program(
     scratch = np.zeros(_SCRATCH_BYTES + 64, np.uint8)
     end = evaluate(program.extent, given) if last is None else last
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
-    assert function(pointers, numbers, first, end, address) == 0
+    return int(function(pointers, numbers, first, end, address))
 
 
 def interpret(program: LoopProgram, target: Target, buffers: Sequence[Array], scalars: Mapping[str, int]) -> None:

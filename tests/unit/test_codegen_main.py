@@ -206,6 +206,24 @@ def test_a_failing_kernel_ends_main() -> None:
     assert main((), out, cancel=ctypes.addressof(flag)).code == abi.RC_CANCELLED
 
 
+def test_a_requirement_of_a_launch_has_its_text() -> None:
+    """A kernel's report becomes bad input with the message of its number; any other code stays as it is."""
+    lines = [("input_dim", 0, 0, 0), ("const", 1, 1), ("begin",),
+             ("launch_checked", 0, 0, 0, (), (0,), 1, 1, (2, 0)), ("return",)]  # fmt: skip
+    kernel = """
+define hidden i32 @reports(ptr %buffers, ptr %scalars, i64 %first, i64 %last, ptr %scratch) nounwind {
+  %n = load i64, ptr %scalars
+  %code = trunc i64 %n to i32
+  ret i32 %code
+}
+"""
+    messages = ("second", "not used", "first")
+    main = Main(program(lines, 2, 0, messages), ((F32, (-1,)),), (), kernel, ["reports"])
+    for code, expected in ((0, (0, "")), (256, (1, "first")), (257, (1, "second")), (258, (258, "")), (6, (6, ""))):
+        outcome = main([np.zeros(code, np.float32)])
+        assert (outcome.code, outcome.error) == expected
+
+
 def test_grow_and_copy() -> None:
     """A block of the caller is written by a copy on the host; without a callback the limit is reported."""
     lines = [("const", 0, 16), ("begin",), ("buffer_input", 0, 0), ("buffer_grow", 1, 0, 0), ("copy", 0, 0, 1, 0, 0),

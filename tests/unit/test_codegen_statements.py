@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from typing import Literal as OneOf
 
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_program
+from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_for_code, run_program
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, symbol
 from ingot_compiler.ir.types import FLOATS, DType
@@ -25,10 +26,12 @@ from ingot_compiler.lowering.loops import (
     Local,
     LoopProgram,
     Reduce,
+    Require,
     Statement,
     Store,
 )  # fmt: skip
 from ingot_compiler.targets.target import Target
+from ingot_runtime.format import abi
 
 _J, _N, _I, _M = symbol("j"), symbol("n"), symbol("i"), symbol("m")
 _PAGE = mmap.PAGESIZE
@@ -106,6 +109,29 @@ def test_strided_stores_scatter(dtype: DType, target: Target) -> None:
         expected = np.zeros_like(y)
         expected[1 : 1 + 3 * n : 3] = x
         np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("target", RUNNABLE, ids=str)
+@pytest.mark.parametrize("kind", ["vector", "serial"])
+def test_requirements_are_reported(target: Target, kind: OneOf["vector", "serial"]) -> None:
+    """The kernel returns the number of a requirement that an element breaks, in any lane, and goes on; lanes that do not run
+    break none."""
+    small = Require(0, Apply("less", (Load(0, _J), Constant(100, "i64")), "bool"))
+    uniform = Require(3, Compare("less", _M, 9))
+    body = For("j", _N, kind, (small, uniform, Store(1, _J, Load(0, _J))))
+    program = _program("i64 i64", (body,))
+    for n in (0, 1, 5, 16, 37):
+        x = np.arange(n)
+        for wrong in (None, *range(n)):
+            values = np.where(x == wrong, 100, x)
+            y = np.zeros(n, np.int64)
+            # Behind the last element lies what would break it.
+            code = run_for_code(program, target, (np.append(values, [1 << 40] * 64), y), {"n": n, "m": 0})
+            assert code == (0 if wrong is None else abi.RC_REQUIREMENT)
+            np.testing.assert_array_equal(y, values)
+    assert (
+        run_for_code(program, target, (np.arange(3), np.zeros(3, np.int64)), {"n": 3, "m": 9}) == abi.RC_REQUIREMENT + 3
+    )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)

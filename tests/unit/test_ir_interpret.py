@@ -72,6 +72,20 @@ def test_read_dim_binds_a_size_at_run_time() -> None:
         interpret(graph, [np.array([9, -2], np.int32)], no_constants)
 
 
+def test_requirements_refuse_what_does_not_fulfil_them() -> None:
+    """Of elements and of sizes, each with its own text; what fulfils them passes unchanged."""
+    graph = parse_graph(
+        'graph(%0: i64[s0], %1: bool[]) { require_dim() {difference=min(s0 - 2, 0), what="expected two"} '
+        '%2 = require(%0, %1) {what="expected true"} : i64[s0] return %2 }'
+    )
+    x = np.array([5, 6, 7])
+    np.testing.assert_array_equal(interpret(graph, [x, np.array(True)], no_constants)[0], x)
+    with pytest.raises(ModelError, match="expected true"):
+        interpret(graph, [x, np.array(False)], no_constants)
+    with pytest.raises(ModelError, match="expected two"):
+        interpret(graph, [x[:1], np.array(True)], no_constants)
+
+
 def test_bf16_is_computed_in_float32_and_rounded_to_even() -> None:
     """bf16 tensors are bit patterns outside and float32 inside; results round to nearest even."""
     one, step = 0x3F80, 0x3B80  # 1 and 2^-8: half a unit in the last place of 1

@@ -127,6 +127,8 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("copy", (0, 1, 0, 0, 0)),
     ("read", (0, 0, 0, len(DTYPE_NAMES))),
     ("output_buffer", (1, 0, 0)),
+    ("launch_checked", (0, 0, 0, (), (), 0, 1, (0, 1))),
+    ("launch_checked", (0, 1, 0, (), (), 0, 1, (0,))),
 ]
 
 

@@ -14,7 +14,7 @@ from ingot_build_rules.rules.fusion_report import Way, describe_fusion, describe
 from ingot_build_rules.rules.interface import NamedTensor
 from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.rules.variant import Variant
-from ingot_build_rules.rules.variant_report import describe_launches, record_programs, variant_image
+from ingot_build_rules.rules.variant_report import describe_launches, name_messages, record_programs, variant_image
 from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.graph import Names
@@ -87,6 +87,7 @@ def _debug(inputs: BundleInputs) -> Mapping[str, object]:
         "launches": {str(variant.target): _launches(inputs, variant, names) for variant in inputs.variants},
         "programs": {str(variant.target): record_programs(variant) for variant in inputs.variants},
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
+        "messages": name_messages(inputs.variants, names),
         "memory": {str(variant.target): describe_memory(variant.plan.value()) for variant in inputs.variants},
     }
 

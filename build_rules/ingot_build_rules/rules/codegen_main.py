@@ -41,11 +41,13 @@ class MainInputs:
 
 @dataclass(frozen=True, slots=True)
 class MainObject:
-    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view."""
+    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view;
+    ``messages``: what it may say when it refuses its inputs."""
 
     content: Artifact[memoryview]
     program: Artifact[memoryview]
     listing: Artifact[str]
+    messages: tuple[str, ...]
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
@@ -71,6 +73,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         context.keep_bytes(compile_object(text, inputs.target)),
         context.keep_bytes(encode_program(program)),
         context.keep(_listing(program)),
+        program.messages,
     )
 
 

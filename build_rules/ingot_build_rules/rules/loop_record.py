@@ -18,8 +18,9 @@ from ingot_compiler.lowering.loops import LoopProgram
 _CLASSES = (
     dims.Symbol, dims.Call, dims.Sum,
     loops.Load, loops.Constant, loops.FromIndex, loops.Compare, loops.Local, loops.Apply,
-    loops.Let, loops.LetIndex, loops.Store, loops.For, loops.Reduce, loops.If,
-    loops.Tile, loops.Contraction, loops.Depthwise, loops.Attention, loops.Buffer, loops.LoopProgram,
+    loops.Let, loops.LetIndex, loops.Store, loops.For, loops.Reduce, loops.Require, loops.If,
+    loops.Tile, loops.Contraction, loops.Depthwise, loops.DepthwisePlane, loops.Attention, loops.Transpose, loops.Buffer,
+    loops.LoopProgram,
 )  # fmt: skip
 # Called with fields that a record gives; a wrong count of them is a TypeError.
 _BY_NAME: dict[str, Callable[..., object]] = {item.__name__: item for item in _CLASSES}

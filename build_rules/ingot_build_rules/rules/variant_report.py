@@ -5,9 +5,12 @@ In: a ``Variant``, names. Out: plain values. Not done here: making the stages (`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ingot_artifacts.bundle.contents import VariantImage
 from ingot_build_rules.rules.loop_record import record_program
 from ingot_build_rules.rules.variant import Variant
+from ingot_compiler.frontend.name_nodes import name_text
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.lowering.fused import groups_of
 
@@ -41,6 +44,12 @@ def describe_launches(variant: Variant, names: Names) -> list[object]:
         }
         for group, index in zip(groups, variant.kernel_indices, strict=True)
     ]
+
+
+def name_messages(variants: Sequence[Variant], names: Names) -> dict[str, object]:
+    """Return what the programs may say, each text with the same in the user's names."""
+    texts = sorted({text for variant in variants for text in variant.main.messages})
+    return {text: name_text(text, names) for text in texts if name_text(text, names) != text}
 
 
 def record_programs(variant: Variant) -> dict[str, object]:

@@ -67,8 +67,8 @@ class Context:
     """
 
     __slots__ = (
-        "buffers", "constants", "dtypes", "frames", "guards", "lanes", "locals", "scratch", "special", "symbols", "target",
-        "vector", "writer",
+        "buffers", "constants", "dtypes", "frames", "guards", "lanes", "locals", "report", "scratch", "special", "symbols",
+        "target", "vector", "writer",
     )  # fmt: skip
 
     def __init__(self, writer: Writer, target: Target, buffers: Sequence[Buffer]) -> None:
@@ -78,6 +78,7 @@ class Context:
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
         self.buffers: tuple[Operand, ...] = ()
         self.scratch = Operand("%scratch", "ptr")
+        self.report: Operand | None = None  # i32 slot of what the kernel returns, once a ``Require`` was written
         self.special: Mapping[type, Callable[[Context, Any], None]] = {}
         self.symbols: dict[str, Binding] = {}
         self.constants: dict[str, int] = {}
@@ -124,6 +125,14 @@ class Context:
     def define(self, name: str, operand: Operand, dtype: DType) -> None:
         """Name a value in registers (``Local``)."""
         self.locals[name] = Typed(operand, dtype)
+
+    def reports(self) -> Operand:
+        """The slot of what the kernel returns: 0 at its entry."""
+        if self.report is None:
+            self.report = self.writer.slot("i32", align=4)
+            with self.writer.at(self.writer.entry):
+                self.writer.store(constant(0, "i32"), self.report)
+        return self.report
 
     def tail_mask(self, first: Operand, extent: Operand, lanes: int = 0) -> Operand:
         """The lanes j of ``lanes`` with ``first + j < extent``."""

@@ -28,7 +28,20 @@ from ingot_compiler.codegen.emit_value import emit_value
 from ingot_compiler.codegen.writer import Operand, constant
 from ingot_compiler.ir.dims import Dim, dim_max, substitute
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.loops import Apply, Constant, For, If, Let, LetIndex, Reduce, Statement, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Constant,
+    For,
+    If,
+    Let,
+    LetIndex,
+    Reduce,
+    Require,
+    Statement,
+    Store,
+    Value,
+)
+from ingot_runtime.format import abi
 
 
 def emit_statements(context: Context, body: Sequence[Statement]) -> None:
@@ -53,10 +66,24 @@ def _emit_open(context: Context, body: Sequence[Statement]) -> None:
                 _emit_for(context, statement)
             case Reduce():
                 context.locals[statement.name] = Typed(_emit_reduce(context, statement), statement.dtype)
+            case Require():
+                _emit_require(context, statement)
             case If():
                 _emit_if(context, statement)
             case _:
                 context.special[type(statement)](context, statement)
+
+
+def _emit_require(context: Context, statement: Require) -> None:
+    """Note the number where an active lane's condition does not hold: a branch that is never taken costs next to nothing."""
+    w = context.writer
+    holds = emit_value(context, statement.condition).operand
+    broken = w.binary("xor", holds, constant(1, "i1", holds.lanes))
+    active = context.active()
+    if active is not None:
+        broken = w.binary("and", w.splat(broken, active.lanes), active)
+    report = context.reports()
+    w.if_then(w.any_lane(broken), lambda: w.store(constant(abi.RC_REQUIREMENT + statement.number, "i32"), report))
 
 
 def _emit_if(context: Context, statement: If) -> None:

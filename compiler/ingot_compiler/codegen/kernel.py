@@ -2,7 +2,8 @@
 
 In: a ``LoopProgram`` and a target. Out: ``KernelModule``. Not done here: statements (``emit_statement``), compiling.
 
-``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index in [first, last).
+``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index in [first, last)
+and returns 0, or ``RC_REQUIREMENT`` and the number of a ``Require`` that did not hold.
 """
 
 from __future__ import annotations
@@ -73,7 +74,8 @@ def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
         return ()
 
     writer.loop(Operand("%first", "i64"), Operand("%last", "i64"), 1, (), body)
-    writer.line(f"ret {constant(0, 'i32').typed}")
+    code = constant(0, "i32") if context.report is None else writer.load(context.report, "i32")
+    writer.line(f"ret {code.typed}")
     symbol = kernel_symbol(program)
     header = f"i32 @{symbol}(ptr %buffers, ptr %scalars, i64 %first, i64 %last, ptr %scratch)"
     return KernelModule(symbol, writer.module(header, target.function_attributes))

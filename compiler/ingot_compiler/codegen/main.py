@@ -78,7 +78,9 @@ declare i64 @llvm.fptosi.sat.i64.f64(double)
 
 def _longest_arguments(program: Program) -> tuple[int, int]:
     """Return the longest buffer list and the longest scalar list of any launch."""
-    lists = [operands for opcode, operands in program.instructions if OPCODES[opcode][0] == "launch"]
+    lists = [
+        operands for opcode, operands in program.instructions if OPCODES[opcode][0] in ("launch", "launch_checked")
+    ]
     pairs = [(operands[3], operands[4]) for operands in lists]
     buffers = [len(first) for first, _ in pairs if isinstance(first, tuple)]
     scalars = [len(second) for _, second in pairs if isinstance(second, tuple)]

@@ -27,6 +27,7 @@ def write_checks(frame: Frame, counts: tuple[int, int], weights_bytes: int, targ
             _enter(counts, frame.device_count, weights_bytes, attributes),
             _begin(frame, counts[1], attributes),
             _assert(frame, attributes),
+            _refuse(attributes),
         )
     )
 
@@ -303,6 +304,22 @@ define internal i32 @main.assert(ptr %frame, i64 %register, ptr %text, i64 %leng
   br i1 %holds, label %good, label %bad
 good:
   ret i32 0
+bad:
+  %call = load ptr, ptr %frame, align 8
+  call void @main.fail(ptr %call, ptr %text, i64 %length)
+  ret i32 {abi.RC_BAD_INPUT}
+}}
+"""
+
+
+def _refuse(attributes: str) -> str:
+    """Write ``i32 refuse(frame, i32 rc, i32 code, text, i64 length)``: a kernel's report in words; any other rc as it is."""
+    return f"""
+define internal i32 @main.refuse(ptr %frame, i32 %rc, i32 %code, ptr %text, i64 %length) {attributes} {{
+  %same = icmp eq i32 %rc, %code
+  br i1 %same, label %bad, label %other
+other:
+  ret i32 %rc
 bad:
   %call = load ptr, ptr %frame, align 8
   call void @main.fail(ptr %call, ptr %text, i64 %length)

@@ -145,7 +145,7 @@ class _Translation:
             self._flow(name, [_number(operand) for operand in instruction[1]])
             return False
         step = {
-            "assert": self._assert, "begin": self._begin, "launch": self._launch, "copy": self._copy,
+            "assert": self._assert, "begin": self._begin, "launch": self._launch, "launch_checked": self._launch, "copy": self._copy,
             "buffer_grow": self._grow, "output_buffer": self._output_buffer,
         }.get(name)  # fmt: skip
         if step is None:
@@ -191,8 +191,11 @@ class _Translation:
 
     def _assert(self, operands: tuple[int | tuple[int, ...], ...]) -> None:
         register, message = _number(operands[0]), _number(operands[1])
-        size_bytes = len(self._program.messages[message].encode())
-        self._checked(f"call i32 @main.assert(ptr %frame, i64 {register}, ptr @message.{message}, i64 {size_bytes})")
+        text = f"ptr @message.{message}, i64 {self._message_bytes(message)}"
+        self._checked(f"call i32 @main.assert(ptr %frame, i64 {register}, {text})")
+
+    def _message_bytes(self, message: int) -> int:
+        return len(self._program.messages[message].encode())
 
     def _begin(self, _operands: tuple[int | tuple[int, ...], ...]) -> None:
         # `fail` turns SIZES_DONE into success.
@@ -203,15 +206,22 @@ class _Translation:
         device, kernel, ordinal = (_number(operand) for operand in operands[:3])
         buffers, scalars = _list(operands[3]), _list(operands[4])
         extent, grain = _number(operands[5]), _number(operands[6])
+        messages = _list(operands[7]) if len(operands) > 7 else ()
         words = self._steps.launch_words
         row = f"ptr getelementptr (i32, ptr @table.launches, i64 {len(words)})"
         words += [len(buffers), len(scalars), extent, *buffers, *scalars]
         if self._host_devices[device]:
             symbol = self._kernels[kernel]
-            self._checked(f"call i32 @main.launch(ptr %frame, {row}, ptr @{symbol}, i64 {ordinal}, i64 {grain})")
+            call = f"call i32 @main.launch(ptr %frame, {row}, ptr @{symbol}, i64 {ordinal}, i64 {grain})"
         else:
             values = f"i64 {device}, i64 {kernel}, i64 {ordinal}, i64 {grain}"
-            self._checked(f"call i32 @main.launch_device(ptr %frame, {row}, {values})")
+            call = f"call i32 @main.launch_device(ptr %frame, {row}, {values})"
+        for code, message in enumerate(messages, abi.RC_REQUIREMENT):
+            result = self._name("rc")
+            self._steps.body.append(f"  {result} = {call}")
+            text = f"ptr @message.{message}, i64 {self._message_bytes(message)}"
+            call = f"call i32 @main.refuse(ptr %frame, i32 {result}, i32 {code}, {text})"
+        self._checked(call)
 
     def _copy(self, operands: tuple[int | tuple[int, ...], ...]) -> None:
         *places, register = (_number(operand) for operand in operands)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.contents import lower_bound
-from ingot_compiler.frontend.context import OpContext, Unsupported
-from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_mul
+from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_mul, format_dim
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.types import FLOATS, DType
 
@@ -84,11 +84,12 @@ def slice_axis(context: OpContext, x: int, axis: int, start: Dim, size: Dim, ste
     return context.add("slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
 
 
-def require_vector_length(context: OpContext, indices: int) -> None:
-    """Index vectors fix a rank by their length; Unsupported when it is known at run time only."""
-    shape = context.shape_of(indices)
-    if shape and not isinstance(shape[-1], int):
-        raise Unsupported("index vectors of a length that is known at run time only")
+def require_dim(context: OpContext, difference: Dim, expected: str, got: Dim) -> None:
+    """Refuse the node unless a size expression is 0: now if its value is known, else at run time."""
+    if isinstance(difference, int) and difference:
+        raise OpTypeError(expected, format_dim(got))
+    if difference != 0:
+        context.add("require_dim", difference=difference, what=f"expected {expected}, got {format_dim(got)}")
 
 
 def element(context: OpContext, vector: int, index: int) -> int:

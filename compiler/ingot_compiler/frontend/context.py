@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.frontend.agree import claims
+from ingot_compiler.frontend.agree import Claim, claims
 from ingot_compiler.frontend.contents import Contents, as_contents, is_known, propagate, symbols_appear
 from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import Dim, Sum, symbol
+from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, format_dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Attribute, ConstantSource, Graph
 from ingot_compiler.ir.op import OpTypeError
@@ -28,6 +28,7 @@ from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
 SIZE_BYTES_MAX = 1 << 46  # of one tensor; the bundle format has the same limit for a workspace
+INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
 
 
@@ -47,6 +48,7 @@ class Translation:
     read: ConstantReader
     contents: dict[int, Contents] = field(default_factory=dict[int, Contents])
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
+    stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])  # whose elements are indices
     local: dict[str, memoryview] = field(
         default_factory=dict[str, memoryview]
     )  # constants of function bodies, by a name of their own
@@ -118,8 +120,8 @@ class OpContext:
         raise OpTypeError(f"attribute {name} to be an integer", repr(value))
 
     def float_attribute(self, name: str, default: float) -> float:
-        """A float attribute."""
-        value = self.attributes.get(name, default)
+        """A float attribute; a default is the f32 of the operator schemas, as an attribute of the file is."""
+        value = self.attributes.get(name, rounded_to(default, "f32"))
         if isinstance(value, float):
             return value
         raise OpTypeError(f"attribute {name} to be a float", repr(value))
@@ -197,6 +199,10 @@ class OpContext:
         value = translation.builder.add(op, operands, attributes, self.source, self.mark)
         if contents is not None and any(item is not None for item in contents.flat):
             translation.contents[value] = contents
+        if op == "reshape" or (op == "cast" and results[0].dtype in INDEX_DTYPES):
+            translation.stored.update(
+                {value: translation.stored[operands[0]]} if operands[0] in translation.stored else {}
+            )
         return value
 
     def add_regions(
@@ -208,10 +214,20 @@ class OpContext:
     def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
         """Operands behind the run-time checks that ``agree`` asks for."""
         wanted = claims(op, attributes, [self.shape_of(operand) for operand in operands])
+        for claim, operand in zip(wanted, operands, strict=True):
+            self._require_equal(claim, self.shape_of(operand))
         return tuple(
             operand if claim is None else self.add(claim[0], operand, shape=claim[1])
             for operand, claim in zip(operands, wanted, strict=True)
         )
+
+    def _require_equal(self, claim: Claim | None, shape: tuple[Dim, ...]) -> None:
+        """A reshape compares element counts: where it stands for several sizes, each is compared."""
+        pairs = [pair for pair in zip(shape, claim[1], strict=False) if pair[0] != pair[1]] if claim else []
+        if claim is not None and claim[0] == "reshape" and len(pairs) > 1:
+            for own, wanted in pairs:
+                what = f"expected equal sizes, got {format_dim(own)} and {format_dim(wanted)}"
+                self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=what)
 
     def _check_size(self, type_: TensorType) -> None:
         if type_.rank > RANK_MAX:
@@ -229,7 +245,7 @@ class OpContext:
         if dtype not in FLOATS and value != int(value if isfinite(value) else 0):
             raise OpTypeError("a float element type", dtype)
         item: int | float = (
-            bool(value) if dtype == "bool" else _rounded(float(value), dtype) if dtype in FLOATS else int(value)
+            bool(value) if dtype == "bool" else rounded_to(float(value), dtype) if dtype in FLOATS else int(value)
         )
         attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (item,)}
         result = builder.add("literal", (), attributes, self.source, self.mark)
@@ -288,6 +304,8 @@ class OpContext:
             return self.add("reshape", vector, shape=shape)
         attributes: dict[str, Attribute] = {"weight": source.weight, "dtype": dtype, "shape": shape}
         result = builder.add("constant", (), attributes, self.source, self.mark)
+        if dtype in INDEX_DTYPES:
+            self.translation.stored[result] = source
         if dtype in ("f32", "f64") and count <= 64:
             # Scale factors that sizes are multiplied by.
             values = decode(self.translation.bytes_of(source.weight), dtype)
@@ -339,7 +357,8 @@ class OpContext:
         return table[value, index]
 
 
-def _rounded(value: float, dtype: DType) -> float:
+def rounded_to(value: float, dtype: DType) -> float:
+    """``value`` as f32, unless ``dtype`` is wider."""
     if dtype == "f64":
         return value
     with np.errstate(over="ignore"):

@@ -30,13 +30,14 @@ _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
 def build_region(context: OpContext, inputs: Sequence[TensorType], fill: Fill) -> Graph:
     """The region that ``fill`` makes; what it has learnt is forgotten."""
     translation = context.translation
-    outside, contents, dims_read = translation.builder, translation.contents, translation.dims_read
+    outside, known = translation.builder, (translation.contents, translation.dims_read, translation.stored)
     translation.builder = outside.region(inputs)
-    translation.contents, translation.dims_read = dict(contents), dict(dims_read)
+    translation.contents, translation.dims_read, translation.stored = (dict(known[0]), dict(known[1]), dict(known[2]))
     try:
         return translation.builder.finish(fill(translation.builder.inputs))
     finally:
-        translation.builder, translation.contents, translation.dims_read = outside, contents, dims_read
+        translation.builder = outside
+        translation.contents, translation.dims_read, translation.stored = known
 
 
 def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) -> tuple[int, ...]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, binary_scalar, cast, element, less_scalar, reshape
+from ingot_compiler.frontend.compose import as_vector, binary_scalar, cast, element, reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked, checked_axes
 from ingot_compiler.ir.dims import Dim, dim_product
 
 
@@ -35,13 +36,12 @@ def axis_flags(context: OpContext, axes: int, rank: int) -> int:
 
 
 def _axis_table(context: OpContext, axes: int, rank: int) -> int:
-    """bool[count, rank]: whether entry i of ``axes`` names axis j."""
+    """bool[count, rank]: whether entry i of ``axes`` names axis j; each names one, none twice."""
     count = context.count_of(axes)
-    vector = cast(context, as_vector(context, axes), "i64")
-    wrapped = context.add(
-        "select", less_scalar(context, vector, 0), binary_scalar(context, "add", vector, rank), vector
-    )
-    return context.add("equal", reshape(context, wrapped, (count, 1)), context.integers(range(rank)))
+    vector = checked_axes(context, as_vector(context, axes), rank)
+    table = context.add("equal", reshape(context, vector, (count, 1)), context.integers(range(rank)))
+    named = context.add("reduce", cast(context, table, "i64"), function="sum", axes=(0,), keepdims=True)
+    return checked(context, table, binary_scalar(context, "less", named, 2), "every axis at most once")
 
 
 def per_axis(context: OpContext, axes: int, values: int, default: Sequence[Dim]) -> int:

@@ -45,4 +45,5 @@ def _node(node: Node, values: dict[int, int]) -> Node:
         results=tuple(values[value] for value in node.results),
         source=(),
         mark="",
+        attributes=() if node.op == "require" else node.attributes,  # what it says is said by main
     )

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fused import Group, Operand
-from ingot_compiler.lowering.loops import Buffer, Let, LetIndex, Load, Local, Statement, Value
+from ingot_compiler.lowering.fused import Group, Operand, requirements_of
+from ingot_compiler.lowering.loops import Buffer, Let, LetIndex, Load, Local, Require, Statement, Value
 from ingot_compiler.lowering.ops import ELEMENTS
 from ingot_compiler.lowering.space import Space
 
@@ -48,6 +48,7 @@ class Elements:
     def __init__(self, group: Group, buffers: GroupBuffers, given: Mapping[int, Value] | None = None) -> None:
         self.types: dict[int, TensorType] = dict(group.types)
         self.nodes = {result: node for node in group.nodes for result in node.results}
+        self.requirements = requirements_of(group)
         self.buffers = buffers
         self.given = dict(given or {})
         self.operands = {operand.value: operand for operand in group.operands}
@@ -75,6 +76,10 @@ class Elements:
         name = self.fresh("x")
         self.statements.append(LetIndex(name, value))
         return symbol(name)
+
+    def require(self, node: Node, condition: Value) -> None:
+        """Let the kernel report the requirement of a node where ``condition`` does not hold."""
+        self.statements.append(Require(self.requirements.index(node), condition))
 
     def value(self, value: int, space: Space) -> Value:
         """The element of ``value`` at a point of ``space`` (whose shape it may broadcast to)."""

@@ -13,6 +13,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
+from ingot_compiler.lowering.fusion.bounds import require_bounds
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
@@ -50,6 +51,7 @@ def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
             CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
         elif not _is_folded(fuser, node):
             fuser.require_sizes(node)
+            require_bounds(fuser, node)
             _visit(fuser, index, node)
         index = flat.end(index)
 

@@ -74,7 +74,7 @@ class Group:
 class SymbolRead:
     """``symbol = buffer[index]``: a dimension that is only known after the groups before it have run.
 
-    It must be >= 0, unless it is no size but a condition or a trip count.
+    It must be >= 0, unless it is no size but a condition or a trip count. ``source`` are the ops that read it.
     """
 
     symbol: str
@@ -82,6 +82,7 @@ class SymbolRead:
     index: Dim
     dtype: DType
     is_size: bool = True
+    source: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,11 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
 def groups_of(fused: FusedGraph) -> tuple[Group, ...]:
     """The steps that are kernels, in the order of their numbers."""
     return tuple(step for step in all_steps(fused.steps) if isinstance(step, Group))
+
+
+def requirements_of(group: Group) -> tuple[Node, ...]:
+    """The nodes whose conditions the group's kernel checks; it reports one by its position."""
+    return tuple(node for node in group.nodes if node.op == "require")
 
 
 def symbols_set(steps: Sequence[Step]) -> set[str]:

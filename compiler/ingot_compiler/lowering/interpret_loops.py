@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.dims import Dim, evaluate
+from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bytes
 from ingot_compiler.lowering.interpret_scalars import Number, apply_function, bf16_bits, bf16_number, cast, round_to
 from ingot_compiler.lowering.loops import (
@@ -35,6 +36,7 @@ from ingot_compiler.lowering.loops import (
     Local,
     LoopProgram,
     Reduce,
+    Require,
     Statement,
     Store,
     Transpose,
@@ -56,7 +58,7 @@ def interpret_loops(
     """Run the body for every index in [first, last) (by default the whole extent) on flat ``buffers``, in place.
 
     ``f32_lanes`` is the target's, for which the program's tiles were chosen. An access outside of a buffer is an
-    IndexError.
+    IndexError, a requirement that does not hold a ModelError.
     """
     machine = _Machine(program, buffers, f32_lanes)
     symbols = dict(scalars)
@@ -89,6 +91,11 @@ class _Machine:
                 case If(condition, inner):
                     if self.value(condition, symbols, names):
                         self.run(inner, dict(symbols), dict(names))
+                case Require(number, condition):
+                    if not self.value(condition, symbols, names):
+                        raise ModelError(
+                            "a requirement of the model does not hold", f"requirement {number} of a kernel"
+                        )
                 case Reduce():
                     names[statement.name] = self._reduce(statement, symbols, names)
                 case Contraction():

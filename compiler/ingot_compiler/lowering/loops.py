@@ -132,6 +132,14 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True)
+class Require:
+    """Let the kernel return ``RC_REQUIREMENT + number`` unless ``condition`` (a bool value) holds; it goes on all the same."""
+
+    number: int
+    condition: Value
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """Run ``body`` when ``condition`` (a bool value, the same for all lanes) holds."""
 
@@ -297,7 +305,18 @@ class Transpose:
 
 
 Statement = (
-    Let | LetIndex | Store | For | Reduce | If | Contraction | Depthwise | DepthwisePlane | Attention | Transpose
+    Let
+    | LetIndex
+    | Store
+    | For
+    | Reduce
+    | Require
+    | If
+    | Contraction
+    | Depthwise
+    | DepthwisePlane
+    | Attention
+    | Transpose
 )
 
 # ---- programs -------------------------------------------------------------------------------------------------------

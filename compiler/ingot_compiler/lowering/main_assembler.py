@@ -143,9 +143,13 @@ class Assembler:
 
     def require(self, condition: int, message: str) -> None:
         """Fail with ``message`` unless the register is non-zero."""
-        if message not in self.messages:
-            self.messages.append(message)
-        self.emit("assert", condition, self.messages.index(message))
+        self.emit("assert", condition, self.message(message))
+
+    def message(self, text: str) -> int:
+        """The number of a text."""
+        if text not in self.messages:
+            self.messages.append(text)
+        return self.messages.index(text)
 
 
 def without_symbols(known: Mapping[Dim, int], names: Collection[str]) -> dict[Dim, int]:

@@ -23,6 +23,7 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     all_steps,
+    requirements_of,
     symbols_set,
 )
 from ingot_compiler.lowering.loops import LoopProgram
@@ -363,7 +364,7 @@ def _read_symbol(out: Assembler, step: SymbolRead) -> None:
     register = out.changing(step.symbol)
     out.emit("read", register, step.buffer, index, DTYPE_CODES[step.dtype])
     if step.is_size:
-        what = f"a size that the model computes is negative ({step.symbol})"
+        what = _of_nodes(f"a size that the model computes is negative: {step.symbol}", step.source)
         out.require(out.binary("le", out.dim(0), register), what)
         out.bind(step.symbol, register)
 
@@ -373,11 +374,24 @@ def _is_bound(out: Assembler, step: Requirement) -> bool:
 
 
 def _require(out: Assembler, step: Requirement) -> None:
-    out.require(out.binary("eq", out.dim(step.difference), out.dim(0)), step.what)
+    condition = out.binary("eq", out.dim(step.difference), out.dim(0))
+    out.require(condition, _of_nodes(step.what, step.source))
+
+
+def _of_nodes(what: str, source: Sequence[int]) -> str:
+    """A message and the nodes that it is about, by their ordinals; whoever knows the names puts them there."""
+    return f"{what} ({', '.join(f'node #{ordinal}' for ordinal in source)})" if source else what
 
 
 def _launch(out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
     buffers = tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
     scalars = tuple(out.symbols[name] for name in program.scalars)
     extent = out.dim(program.extent)
-    out.emit("launch", group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
+    operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
+    messages = tuple(
+        out.message(_of_nodes(str(node.attribute("what")), node.source)) for node in requirements_of(group)
+    )
+    if messages:
+        out.emit("launch_checked", *operands, messages)
+    else:
+        out.emit("launch", *operands)

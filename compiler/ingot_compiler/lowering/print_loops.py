@@ -26,6 +26,7 @@ from ingot_compiler.lowering.loops import (
     Local,
     LoopProgram,
     Reduce,
+    Require,
     Statement,
     Store,
     Transpose,
@@ -69,6 +70,8 @@ def _statement(statement: Statement) -> Iterator[str]:
             yield f"b{buffer}[{format_dim(index)}] = {print_value(value)}"
         case For(variable, extent, kind, body):
             yield from _block(f"{kind} {variable} in {format_dim(extent)}", body)
+        case Require(number, condition):
+            yield f"require {number}: {print_value(condition)}"
         case If(condition, body):
             yield from _block(f"if {print_value(condition)}", body)
         case Reduce():

@@ -256,12 +256,13 @@ def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
 
 
 def _live_nodes(graph: Graph) -> list[Node]:
-    """Nodes that the outputs need; ``read_dim`` is needed by those who use the symbol it binds."""
+    """Nodes that the outputs need, and every ``require_dim``; ``read_dim`` is needed by those who use the symbol it binds."""
     needed = set(graph.outputs)
     symbols = {name for value in graph.outputs for name in _type_symbols(graph.types[value])}
     live: list[Node] = []
     for node in reversed(graph.nodes):
-        if not needed.intersection(node.results) and not symbols.intersection(bound_symbols(node)):
+        wanted = needed.intersection(node.results) or symbols.intersection(bound_symbols(node))
+        if not wanted and node.op != "require_dim":
             continue
         live.append(node)
         needed.update(node.operands, captured(node))

@@ -232,7 +232,7 @@ class Frame:
 
     def failure(self, rc: int, loaded: Loaded) -> Exception:
         """Return the error for `main`'s return code."""
-        text = self.error_text()
+        text = _named(self.error_text(), loaded)
         where = f"{loaded.source.name}, main of {loaded.variant.target}"
         if rc == abi.RC_BAD_INPUT:
             shapes = ", ".join(
@@ -245,6 +245,13 @@ class Frame:
             return FormatError("main refuses the call struct", where, text or "another version of the call struct")
         names = {abi.RC_DEVICE: "a device failed", abi.RC_LIMIT: "a size that depends on the data is too large"}
         return RunError(names.get(rc, "main failed"), where, text or f"return code {rc}")
+
+
+def _named(text: str, loaded: Loaded) -> str:
+    """Return what `main` says in the user's names."""
+    from ..format.debug import named_message
+
+    return named_message(loaded.source, text) if text else ""
 
 
 def _store(data: memoryview, at: int, kind: str, value: int) -> None:

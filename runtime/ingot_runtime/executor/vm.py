@@ -212,6 +212,7 @@ class Vm:
         scalars: tuple[int, ...],
         extent_register: int,
         grain: int,
+        messages: tuple[int, ...] = (),
     ) -> None:
         del device  # all devices are the host: `bind_devices` refused others
         extent = self._registers[extent_register]
@@ -220,14 +221,21 @@ class Vm:
         address = self._loaded.image.kernels[kernel]
         scratch, stride = self._field("scratch"), self._field("scratch_stride")
         start = perf_counter()
-        code = self._launch_native(self._loaded.pool.page, address, addresses, values, extent, grain, scratch, stride)
+        code: int = self._launch_native(
+            self._loaded.pool.page, address, addresses, values, extent, grain, scratch, stride
+        )
         seconds = perf_counter() - start
         self._times.append((ordinal, kernel, seconds))
+        if 0 <= code - abi.RC_REQUIREMENT < len(messages):
+            text: str = self._program.messages[messages[code - abi.RC_REQUIREMENT]]
+            raise Stop(abi.RC_BAD_INPUT, text)
         if code:
             raise Stop(code)
         if self.observer:
             views = [self._view(buffer) for buffer in buffers]
             self.observer(ordinal, self._kernel_names()[kernel], seconds, views)
+
+    _launch_checked = _launch
 
     def _view(self, buffer: int) -> memoryview:
         address, size_bytes = self._buffers[buffer]

@@ -73,6 +73,7 @@ RC_DEVICE = 3
 RC_CANCELLED = 4
 RC_THREADS_LOST = 5
 RC_LIMIT = 6
+RC_REQUIREMENT = 256  # of a kernel alone: this and i says that requirement i of its launch does not hold
 
 # The pool page shared by the caller of `launch` and the lent worker threads. Counters that different threads
 # write live on different 64-byte lines (hence the padding to the stated offsets, in bytes).

@@ -3,6 +3,7 @@
 In: a source. Out: kernels' symbols, the section as plain values. Not done here: anything that a run depends on.
 """
 
+from ..errors import BundleError
 from .checks import require
 from .header import DEBUG
 from .source import Source
@@ -39,6 +40,15 @@ def _unpack(data: bytes) -> "Any":
     limits = dict.fromkeys(("max_str_len", "max_bin_len", "max_array_len", "max_map_len"), _LENGTH_MAX)
     unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
     return unpack(data, strict_map_key=True, max_ext_len=0, **limits)  # pyright: ignore[reportUnknownVariableType]
+
+
+def named_message(source: Source, text: str) -> str:
+    """Return a program's message in the user's names; as it is where the section has none, or is damaged."""
+    try:
+        known: Any = unpack_section(source, DEBUG)["debug"]["messages"]
+        return str(known.get(text, text))
+    except (BundleError, LookupError, TypeError, AttributeError, ImportError, OSError):
+        return text
 
 
 def kernel_names(source: Source, target: str, count: int) -> list[str]:

@@ -4,7 +4,7 @@ In: nothing. Out: opcodes with their operand kinds, and the fixed-width encoding
 (``executor/vm.py``), code generation (``ingot_compiler.codegen.main``). Normative text: FORMAT.md, "program".
 
 An instruction is ``(opcode, operands)``, all operands plain integers:
-``r`` register index (i64 registers), ``b`` buffer index, ``i`` immediate, ``*r``/``*b`` counted list, ``l`` label
+``r`` register index (i64 registers), ``b`` buffer index, ``i`` immediate, ``*r``/``*b``/``*i`` counted list, ``l`` label
 (instruction index). A buffer is an address that one of the ``buffer_*`` instructions defines.
 """
 
@@ -41,6 +41,10 @@ OPCODES: tuple[tuple[str, str], ...] = (
     ("copy", "iibbr"),  # source device, destination device; destination b, source b; r bytes
     ("read", "rbri"),  # r = element at index r of b with dtype code i
     ("output_buffer", "ibr"),  # outputs[i].data = b, a grown block of r bytes; at `begin` its unknown sizes are -1
+    (
+        "launch_checked",
+        "iii*b*rri*i",
+    ),  # launch; where the kernel returns RC_REQUIREMENT + n, RC_BAD_INPUT with message i[n]
 )
 CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
 

@@ -36,6 +36,7 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     "copy": ("device", "device"),
     "read": ("dtype",),
     "output_buffer": ("output",),
+    "launch_checked": ("device", "kernel", "size", "positive", "message"),
 }
 _TERMINATORS = ("return", "jump", "branch")
 
@@ -81,7 +82,7 @@ def _check(instruction: Instruction, limits: dict[str, int], plan: Plan, weights
     name = OPCODES[opcode][0]
     meanings = iter(_MEANINGS.get(name, ()))
     for kind, operand in zip(_KINDS[opcode], operands, strict=True):
-        meaning = next(meanings) if kind == "i" else kind[-1]
+        meaning = next(meanings) if kind[-1] == "i" else kind[-1]
         for value in operand if isinstance(operand, tuple) else (operand,):
             if meaning == "positive":
                 require(1 <= value <= _INT64_MAX, f"{name}: grain out of range", where, str(value))

@@ -26,6 +26,7 @@ from ingot_compiler.lowering.loops import (
     LetIndex,
     Load,
     Reduce,
+    Require,
     Statement,
     Store,
     Transpose,
@@ -104,6 +105,8 @@ def statement_weight(statement: Statement) -> int:
     match statement:
         case Let() | LetIndex():
             return _value_weight(statement.value)
+        case Require():
+            return _MEMORY_INSTRUCTIONS + _value_weight(statement.condition)
         case Store():
             return _MEMORY_INSTRUCTIONS + _value_weight(statement.value)
         case If():

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector
+from ingot_compiler.frontend.compose import as_vector, at_most
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import positions_of_true
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, condition = context.operand(0), as_vector(context, context.operand(1))
-    found = positions_of_true(context, condition)
-    if "axis" not in context.attributes:
-        return (context.add("gather", as_vector(context, x), found, axis=0),)
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+    axis = 0
+    if "axis" in context.attributes:
+        axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
+    else:
+        x = as_vector(context, x)
+    size, found = context.shape_of(x)[axis], positions_of_true(context, condition)
+    if not at_most(context.shape_of(condition)[0], size):
+        found = checked_indices(context, found, size)
     return (context.add("gather", x, found, axis=axis),)
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, sizes_from, transpose
+from ingot_compiler.frontend.compose import reshape, sizes_from, transpose
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import chosen_along
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
@@ -37,13 +38,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if known:
         return (_along(context, x, context.axis(known[0], rank)),)
     # An axis that only a run knows: all axes, one of which is chosen.
-    axis = context.add(
-        "mod", cast(context, reshape(context, context.operand(1), ()), "i64"), context.scalar("i64", rank)
-    )
-    result = _along(context, x, 0)
-    for other in range(1, rank):
-        result = context.add("select", binary_scalar(context, "equal", axis, other), _along(context, x, other), result)
-    return (result,)
+    return (chosen_along(context, context.operand(1), [_along(context, x, other) for other in range(rank)], rank),)
 
 
 OP = OnnxOp("CumProd", _translate, 26)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, less_scalar, reshape
+from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import chosen_along
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
@@ -18,15 +19,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if known is not None:
         return (_along(context, x, context.axis(known[0], rank)),)
     # An axis that comes at run time: all sums, and one is chosen.
-    scalar = cast(context, axis, "i64")
-    wrapped = context.add(
-        "select", less_scalar(context, scalar, 0), binary_scalar(context, "add", scalar, rank), scalar
-    )
-    result = _along(context, x, 0)
-    for other in range(1, rank):
-        chosen = binary_scalar(context, "equal", wrapped, other)
-        result = context.add("select", chosen, _along(context, x, other), result)
-    return (result,)
+    return (chosen_along(context, axis, [_along(context, x, other) for other in range(rank)], rank),)
 
 
 def _along(context: OpContext, x: int, axis: int) -> int:

@@ -8,39 +8,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import binary_scalar, cast, read_size, reshape, sizes_from
+from ingot_compiler.frontend.compose import cast, read_size, sizes_from
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.fourier import transform
+from ingot_compiler.frontend.index_checks import chosen_along
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import OpTypeError
 
 
-def _axes(context: OpContext, rank: int) -> tuple[int, ...]:
-    """The axis, or all that it may be at run time."""
+def _axis(context: OpContext, rank: int) -> int | None:
+    """The axis; None when only a run knows it."""
     if context.opset < 20:
-        return (context.axis(context.int_attribute("axis", 1), rank),)
-    operand = context.optional(2)
-    known = (-2,) if operand is None else context.known_ints(operand)
-    if known is not None and len(known) == 1:
-        return (context.axis(known[0], rank),)
-    return tuple(range(rank - 1))
+        given: tuple[int, ...] | None = (context.int_attribute("axis", 1),)
+    else:
+        operand = context.optional(2)
+        given = (-2,) if operand is None else context.known_ints(operand)
+    if given is None or len(given) != 1:
+        return None
+    axis = context.axis(given[0], rank)
+    if axis == rank - 1:
+        raise OpTypeError("an axis before the one of real and imaginary parts", str(given[0]))
+    return axis
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, length = context.operand(0), context.optional(1)
     size: Dim | None = None if length is None else read_size(context, cast(context, length, "i64"))
     inverse, onesided = (bool(context.int_attribute(name, 0)) for name in ("inverse", "onesided"))
-    axes = _axes(context, len(sizes_from(context, x, 2)))
-    results = [transform(context, x, axis, size, inverse=inverse, onesided=onesided) for axis in axes]
+    rank = len(sizes_from(context, x, 2))
+    axis = _axis(context, rank)
+    axes = range(rank - 1) if axis is None else (axis,)
+    results = [transform(context, x, along, size, inverse=inverse, onesided=onesided) for along in axes]
     if len({context.shape_of(result) for result in results}) > 1:
         raise Unsupported("an axis that is computed at run time and decides the shape of the result")
-    chosen = results[0]
-    if len(axes) > 1:
-        rank = context.scalar("i64", context.rank_of(x))
-        axis = context.add("mod", cast(context, reshape(context, context.operand(2), ()), "i64"), rank)
-        for other, result in zip(axes[1:], results[1:], strict=True):
-            chosen = context.add("select", binary_scalar(context, "equal", axis, other), result, chosen)
-    return (chosen,)
+    return (results[0] if axis is not None else chosen_along(context, context.operand(2), results, rank),)
 
 
 OP = OnnxOp("DFT", _translate, 17)

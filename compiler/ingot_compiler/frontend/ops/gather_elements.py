@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, indices = context.operand(0), context.operand(1)
     axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
-    return (context.add("gather_elements", x, indices, axis=axis),)
+    picked = checked_indices(context, indices, context.shape_of(x)[axis])
+    return (context.add("gather_elements", x, picked, axis=axis),)
 
 
 OP = OnnxOp("GatherElements", _translate)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import require_vector_length
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked_vectors
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    require_vector_length(context, context.operand(1))
+    x, indices = context.operand(0), context.operand(1)
     batch_dims = context.int_attribute("batch_dims", 0)
-    return (context.add("gather_nd", context.operand(0), context.operand(1), batch_dims=batch_dims),)
+    picked = checked_vectors(context, indices, context.shape_of(x)[max(batch_dims, 0) :])
+    return (context.add("gather_nd", x, picked, batch_dims=batch_dims),)
 
 
 OP = OnnxOp("GatherND", _translate)

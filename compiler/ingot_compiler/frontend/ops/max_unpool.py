@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import as_vector, full, product, reshape
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.selection import split_index
@@ -30,6 +31,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         for axis, size in enumerate(shape[2:])
     ]
     own = (*shape[:2], *pooled)
+    indices = checked_indices(context, indices, product(own))
     wanted = own if given is None else context.read_dims(given)
     if len(wanted) != len(own):
         raise OpTypeError(f"an output_shape of {len(own)} sizes", str(wanted))

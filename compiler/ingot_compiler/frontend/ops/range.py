@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import binary_scalar, cast, reshape
 from ingot_compiler.frontend.contents import at_least
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import not_zero
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op import OpTypeError
@@ -23,6 +24,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         start, limit, delta = (cast(context, value, "f32") for value in (start, limit, delta))
     length = _known_length(context, start, limit, delta)
     if length is None:
+        delta = not_zero(context, delta, "delta")
         length = _read_length(context, start, limit, delta)
     iota = context.add("iota", dtype="i64", length=length)
     steps = context.add("mul", cast(context, iota, context.dtype_of(start)), delta)

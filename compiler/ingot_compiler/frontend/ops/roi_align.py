@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import binary_scalar, cast, reshape, sizes_of, slice_axis, transpose, unsqueeze
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import clamp_index, dim_value
 from ingot_compiler.ir.dims import Dim
@@ -65,7 +66,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     def wide(value: int, axis: int) -> int:
         return context.add("broadcast_to", unsqueeze(context, value, (2 if axis == 1 else 1,)), shape=shape)
 
-    owner = context.add("broadcast_to", reshape(context, cast(context, batch, "i64"), (count, 1, 1)), shape=shape)
+    batch = cast(context, checked_indices(context, batch, context.shape_of(x)[0]), "i64")
+    owner = context.add("broadcast_to", reshape(context, batch, (count, 1, 1)), shape=shape)
     terms: list[int] = []
     one = context.scalar("f32", 1)
     for upper in (False, True):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape, slice_axis, transpose
+from ingot_compiler.frontend.compose import require_dim, reshape, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext, RegionBody, Unsupported
 from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
 from ingot_compiler.ir.op import OpTypeError
 
 _BATCHED_OPSET = 8
@@ -43,6 +43,9 @@ def _scan(context: OpContext, operands: Sequence[int]) -> Sequence[int]:
     given = context.ints_attribute("scan_input_axes", [0] * scanned) or ()
     axes = [context.axis(axis, context.rank_of(source)) for axis, source in zip(given, sources, strict=True)]
     length = context.shape_of(sources[0])[axes[0]]
+    for source, axis in zip(sources[1:], axes[1:], strict=True):
+        own = context.shape_of(source)[axis]
+        require_dim(context, own - length, f"scan inputs of {format_dim(length)} elements", own)
 
     def step(inputs: Sequence[int]) -> Sequence[int]:
         slices = [

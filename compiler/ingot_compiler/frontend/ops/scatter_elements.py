@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(context.operand(0)))
+    x, indices, updates = (context.operand(position) for position in range(3))
+    axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
     combine = context.string_attribute("reduction", "none", ("none", "add", "mul", "min", "max"))
-    return (context.add("scatter_elements", *context.given(), axis=axis, reduction=combine),)
+    places = checked_indices(context, indices, context.shape_of(x)[axis])
+    return (context.add("scatter_elements", x, places, updates, axis=axis, reduction=combine),)
 
 
 OP = OnnxOp("ScatterElements", _translate)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import require_vector_length
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import checked_vectors
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    require_vector_length(context, context.operand(1))
+    x, indices, updates = (context.operand(position) for position in range(3))
     combine = context.string_attribute("reduction", "none", ("none", "add", "mul", "min", "max"))
-    return (context.add("scatter_nd", *context.given(), reduction=combine),)
+    places = checked_vectors(context, indices, context.shape_of(x))
+    return (context.add("scatter_nd", x, places, updates, reduction=combine),)
 
 
 OP = OnnxOp("ScatterND", _translate)

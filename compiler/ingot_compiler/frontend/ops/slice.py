@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import I64_MAX
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.index_checks import not_zero
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import per_axis, slice_bounds, slice_by_gather
 from ingot_compiler.frontend.slices import axis_bounds
@@ -30,6 +31,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     _check_counts(context, (starts, ends, axes, steps))
     known_axes, known_steps = context.known_ints(axes), context.known_ints(steps)
     if known_axes is None or known_steps is None:
+        steps = not_zero(context, steps, "step")
         bounds = [per_axis(context, axes, values, default) for values, default in (
             (starts, [0] * rank), (ends, [I64_MAX] * rank), (steps, [1] * rank))]  # fmt: skip
         return (slice_by_gather(context, x, bounds[0], bounds[1], bounds[2]),)

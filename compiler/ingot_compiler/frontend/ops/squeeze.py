@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape
+from ingot_compiler.frontend.compose import at_most, require_dim, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min
 from ingot_compiler.ir.op import OpTypeError
 
 
@@ -22,6 +23,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         flags = axis_flags(context, operand, len(shape))
         return (reshape(context, x, kept_sizes(context, flags, shape, context.count_of(operand))),)
     if axes is None:
+        _require_other_sizes(context, shape)
         counted = tuple(axis for axis, size in enumerate(shape) if size == 1)
     else:
         counted = context.axes(axes, len(shape))
@@ -29,6 +31,14 @@ def _translate(context: OpContext) -> Sequence[int]:
     if wrong:
         raise OpTypeError(f"size 1 at axis {wrong[0]}", str(context.type_of(x)))
     return (reshape(context, x, [size for axis, size in enumerate(shape) if axis not in counted]),)
+
+
+def _require_other_sizes(context: OpContext, shape: Sequence[Dim]) -> None:
+    """Without axes, every size of 1 goes: one that is 1 at run time only would leave another rank than the one compiled."""
+    for axis, size in enumerate(shape):
+        if not isinstance(size, int) and not at_most(2, size):
+            is_one = dim_min(size, 1) - dim_min(dim_max(size - 1, 0), 1)
+            require_dim(context, is_one, f"a size other than 1 at axis {axis}, or axes", size)
 
 
 OP = OnnxOp("Squeeze", _translate)

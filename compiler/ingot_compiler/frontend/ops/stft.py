@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import read_size, reshape, sizes_of
+from ingot_compiler.frontend.compose import read_size, require_dim, reshape, sizes_of
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min
 from ingot_compiler.ir.op import OpTypeError
 
 
@@ -20,8 +20,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if len(sizes_of(context, x, 2, 3)) == 2:
         x = reshape(context, x, (*context.shape_of(x), 1))
     step = read_size(context, context.operand(1))
-    if isinstance(step, int) and step < 1:
-        raise OpTypeError("a frame_step above 0", str(step))
+    require_dim(context, 1 - dim_min(step, 1), "a frame_step above 0", step)
     given = context.optional(3)
     if given is None and window is None:
         raise OpTypeError("a window or a frame_length", "none")

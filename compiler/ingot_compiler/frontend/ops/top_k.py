@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, read_size, slice_axis, transpose
+from ingot_compiler.frontend.compose import cast, read_size, require_dim, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import order
-from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, format_dim
 
 
 def _count(context: OpContext) -> Dim:
@@ -26,8 +25,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = context.rank_of(x)
     axis = context.axis(context.int_attribute("axis", -1), rank)
     count, size = _count(context), context.shape_of(x)[axis]
-    if isinstance(count, int) and isinstance(size, int) and not 0 <= count <= size:
-        raise OpTypeError(f"K in [0, {size}]", str(count))
+    require_dim(context, dim_max(count - size, 0) - dim_min(count, 0), f"K in [0, {format_dim(size)}]", count)
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     rows = transpose(context, x, swap)

@@ -21,6 +21,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("dim_values"),
     _load("iota"),
     _load("read_dim"),
+    _load("require_dim"),
     # control flow
     _load("if_"),
     _load("loop"),
@@ -76,6 +77,7 @@ OPS: tuple[CoreOp, ...] = (
     _load("mod"),
     _load("mul"),
     _load("pow"),
+    _load("require"),
     _load("select"),
     _load("shift_left"),
     _load("shift_right"),

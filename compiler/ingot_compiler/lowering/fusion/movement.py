@@ -109,13 +109,24 @@ def read_dim(fuser: Fuser, node: Node) -> None:
         fuser.steps.append(SymbolSet((name,), (fuser.counters[operand],)))
         return
     stored = fuser.dense(operand)
-    fuser.steps.append(SymbolRead(name, stored.buffer, stored.view.offset + index, fuser.types[operand].dtype))
+    fuser.steps.append(
+        SymbolRead(name, stored.buffer, stored.view.offset + index, fuser.types[operand].dtype, source=node.source)
+    )
+
+
+def require_dim(fuser: Fuser, node: Node) -> None:
+    """A check of sizes."""
+    difference, what = node.attribute("difference"), node.attribute("what")
+    assert not isinstance(difference, (str, float, tuple))
+    assert isinstance(what, str)
+    fuser.require_equal(difference, 0, what, node)
 
 
 MOVEMENT: dict[str, MovementRule] = {
     "broadcast_to": broadcast_to,
     "concat": concat,
     "read_dim": read_dim,
+    "require_dim": require_dim,
     "reshape": reshape,
     "slice": slice_,
     "transpose": transpose,

@@ -18,6 +18,7 @@ from ingot_compiler.lowering.ops import (
     isinf,
     literal,
     pad,
+    require,
 )
 from ingot_compiler.lowering.ops.element import ElementRule, apply_rule
 
@@ -41,6 +42,7 @@ ELEMENTS: dict[str, ElementRule] = {
     "isinf": isinf.element,
     "literal": literal.element,
     "pad": pad.element,
+    "require": require.element,
 }
 
 INDEXED_OPERANDS: dict[str, tuple[int, ...]] = {

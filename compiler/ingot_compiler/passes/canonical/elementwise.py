@@ -194,6 +194,11 @@ def _select(state: Rewriter, node: Node) -> int | None:
     return None if known is None else chosen if known else other
 
 
+def _required(state: Rewriter, node: Node) -> int | None:
+    """A condition that is true asks for nothing."""
+    return node.operands[0] if scalar(state, node.operands[1]) is True else None
+
+
 def _same_operands(_state: Rewriter, node: Node) -> int | None:
     return node.operands[0] if node.operands[0] == node.operands[1] else None
 
@@ -214,6 +219,7 @@ RULES: Mapping[str, tuple[ElementwiseRule, ...]] = {
     "abs": (_once("abs"),),
     "ceil": (_once("ceil"),),
     "floor": (_once("floor"),),
+    "require": (_required,),
     "select": (_select,),
     "logical_and": (_neutral(True), _same_operands),
     "logical_or": (_neutral(False), _same_operands),

@@ -1,0 +1,112 @@
+"""Indices and axes that must lie in a range: refused at compile time where they are known, at run time otherwise.
+
+In: a context, an integer tensor, the sizes of the axes it points into. Out: the tensor to use, behind a core ``require`` where only
+a run can tell. Not done here: what is picked (``ops``); kernels clamp, so that no index reads outside of a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ingot_compiler.frontend.compose import binary_scalar, cast, require_dim, reshape
+from ingot_compiler.frontend.contents import as_contents
+from ingot_compiler.frontend.context import OpContext, Unsupported, decode
+from ingot_compiler.ir.dims import Dim, dim_min, format_dim
+from ingot_compiler.ir.op import OpTypeError
+
+
+def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "index") -> int:
+    """``indices`` as i64, each in [-size, size); one size for all, or one for each column of the last axis."""
+    known = _known(context, indices)
+    if known is not None and (known.size == 0 or len(sizes) in (1, _columns(context, indices))):
+        for column, size in zip(known.reshape(-1, len(sizes)).T, sizes, strict=True):
+            _check_known(context, column, size, what)
+        return indices
+    wide = cast(context, indices, "i64")
+    limit = context.integers(sizes)
+    limit = reshape(context, limit, ()) if len(sizes) == 1 else limit
+    inside = context.add("logical_and", context.add("less_equal", context.add("neg", limit), wide),
+                         context.add("less", wide, limit))  # fmt: skip
+    expected = " x ".join(f"[-{format_dim(size)}, {format_dim(size)})" for size in sizes)
+    return checked(context, wide, inside, f"every {what} in {expected}")
+
+
+def checked_vectors(context: OpContext, indices: int, sizes: Sequence[Dim]) -> int:
+    """Index vectors [.., k], element j in [-sizes[j], sizes[j]); Unsupported when k, which fixes a rank, is not known."""
+    shape = context.shape_of(indices)
+    if not shape:
+        return indices
+    if not isinstance(shape[-1], int):
+        raise Unsupported("index vectors of a length that is known at run time only")
+    return checked_indices(context, indices, *sizes[: shape[-1]]) if 1 <= shape[-1] <= len(sizes) else indices
+
+
+def checked_axes(context: OpContext, axes: int, rank: int) -> int:
+    """A tensor of axes, each in [-rank, rank), as i64 counted from the front."""
+    wide = cast(context, checked_indices(context, axes, rank, what="axis"), "i64")
+    negative = binary_scalar(context, "less", wide, 0)
+    return context.add("select", negative, binary_scalar(context, "add", wide, rank), wide)
+
+
+def chosen_along(context: OpContext, axis: int, results: Sequence[int], rank: int) -> int:
+    """The result of the axis that an operand of one element names at run time; ``results``: those of axis 0, 1, .."""
+    counted = checked_axes(context, reshape(context, axis, ()), rank)
+    chosen = results[0]
+    if len(results) == 1:
+        return checked(context, chosen, binary_scalar(context, "equal", counted, 0), "axis 0")
+    if len(results) < rank:
+        below = binary_scalar(context, "less", counted, len(results))
+        counted = checked(context, counted, below, f"an axis below {len(results)}")
+    for other, result in enumerate(results[1:], 1):
+        chosen = context.add("select", binary_scalar(context, "equal", counted, other), result, chosen)
+    return chosen
+
+
+def not_zero(context: OpContext, x: int, what: str) -> int:
+    """A tensor of numbers, none of them 0."""
+    condition = context.add("logical_not", binary_scalar(context, "equal", x, 0))
+    return checked(context, x, condition, f"a {what} other than 0")
+
+
+def checked(context: OpContext, x: int, condition: int, expected: str) -> int:
+    """``x``, refused where the condition is false: now if that is seen, else at run time."""
+    contents = context.contents(condition)
+    seen: Sequence[object] = [None] if contents is None else list(contents.flat)
+    if 0 in seen:
+        raise OpTypeError(expected, "another")
+    return context.add("require", x, condition, what=f"expected {expected}") if None in seen else x
+
+
+def _columns(context: OpContext, indices: int) -> Dim:
+    shape = context.shape_of(indices)
+    return shape[-1] if shape else 1
+
+
+def _known(context: OpContext, indices: int) -> npt.NDArray[np.int64] | None:
+    """All elements that are known at compile time, flat."""
+    ints = context.known_ints(indices)
+    if ints is not None:
+        return np.array(as_contents(ints, (len(ints),)), np.int64)
+    source = context.translation.stored.get(indices)
+    return (
+        None
+        if source is None
+        else decode(context.translation.bytes_of(source.weight), source.type.dtype).astype(np.int64)
+    )
+
+
+def _check_known(context: OpContext, values: npt.NDArray[np.int64], size: Dim, what: str) -> None:
+    if not values.size:
+        return
+    least, greatest = int(values.min()), int(values.max())
+    needed = max(greatest + 1, -least)
+    if isinstance(size, int) and needed > size:
+        wrong = values[(values < -size) | (values >= size)][0]
+        raise OpTypeError(f"every {what} in [-{size}, {size})", str(int(wrong)))
+    if needed > 1:  # that an axis is not empty is seen to where elements are taken from it
+        got = least if needed == -least else greatest
+        expected = f"every {what} in [-{format_dim(size)}, {format_dim(size)})"
+        require_dim(context, dim_min(size - needed, 0), expected, got)

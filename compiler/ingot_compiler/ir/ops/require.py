@@ -1,0 +1,43 @@
+"""``require(x, condition){what}``: x; the run is refused with ``what`` where a condition is false.
+
+In: any tensor and a bool tensor that broadcast together. Out: x's element type, the broadcast shape. Not done here: sizes alone
+(``require_dim``, which no kernel checks), messages with the model's names.
+
+A value that nobody uses is not computed, and then nothing is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    BOOLS,
+    attribute_str,
+    broadcast_shapes,
+    require_attributes,
+    require_dtype,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "what")
+    require_operands(types, 2)
+    attribute_str(attributes, "what")
+    x, condition = types
+    require_dtype(condition, BOOLS)
+    return (TensorType(x.dtype, broadcast_shapes(x.shape, condition.shape)),)
+
+
+def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    x, condition = np.broadcast_arrays(*operands)
+    if not condition.all():
+        raise ValueError(str(attributes["what"]))
+    return (x,)
+
+
+OP = CoreOp("require", _infer, _reference, elementwise=True)

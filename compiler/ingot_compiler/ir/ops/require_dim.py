@@ -1,0 +1,36 @@
+"""``require_dim(){difference, what}``: the run is refused with ``what`` unless the size expression ``difference`` is 0.
+
+In: nothing. Out: no value. Not done here: conditions on the elements of tensors (``require``).
+
+It stands for its own sake: no pass drops it because nobody uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import (
+    attribute_dim,
+    attribute_str,
+    require_attributes,
+    require_operands,
+)
+
+
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    require_attributes(attributes, "difference", "what")
+    require_operands(types, 0)
+    attribute_dim(attributes, "difference")
+    attribute_str(attributes, "what")
+    return ()
+
+
+def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    if attributes["difference"] != 0:
+        raise ValueError(str(attributes["what"]))
+    return ()
+
+
+OP = CoreOp("require_dim", _infer, _reference)
