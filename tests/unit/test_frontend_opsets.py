@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import NodeProto, helper
+from onnx import NodeProto, TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 from tests.hostile.model_builder import INT64, graph_of, model, value
 from tests.unit.frontend_harness import Array, run_model
@@ -166,3 +166,12 @@ def test_spellings_of_one_size_agree() -> None:
         a, b = _x(left), _x(right)
         assert run_model(add, [a, b], [a + b]).kind == "agrees"
     assert run_model(add, [_x(3), _x(4)], [_x(4)]).kind == "fails"
+
+
+def test_float_attributes_are_the_file_s_f32() -> None:
+    """An attribute is an f32, given or by default: a graph in f64 computes with just that number."""
+    x = np.array([-1.0, -3.0, 2.0])
+    for attributes, alpha in (({"alpha": 0.1}, np.float32(0.1)), ({}, np.float32(0.01))):
+        node = helper.make_node("LeakyRelu", ["x"], ["y"], **attributes)
+        source = model([node], [value("x", [3], TensorProto.DOUBLE)], [value("y", None, TensorProto.DOUBLE)], opset=16)
+        assert run_model(source, [x], [np.where(x < 0, x * np.float64(alpha), x)], 0, 0).kind == "agrees"

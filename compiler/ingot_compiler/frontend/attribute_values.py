@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 from onnx import AttributeProto, TensorProto
 
 from ingot_compiler.frontend.imported import ImportedAttribute
@@ -26,18 +25,18 @@ class UnsupportedAttribute(Exception):
 
 
 def attribute_value(attribute: AttributeProto, store: TensorStore) -> ImportedAttribute:
-    """The value of ``attribute``; UnsupportedAttribute for graphs, sparse tensors and types."""
+    """The value of ``attribute``, floats exactly as the file's f32; UnsupportedAttribute for graphs, sparse tensors and types."""
     kind = attribute.type
     if kind == AttributeProto.INT:
         return int(attribute.i)
     if kind == AttributeProto.FLOAT:
-        return short_float(attribute.f)
+        return float(attribute.f)
     if kind == AttributeProto.STRING:
         return attribute.s.decode("utf-8", "replace")
     if kind == AttributeProto.INTS:
         return tuple(int(item) for item in attribute.ints)
     if kind == AttributeProto.FLOATS:
-        return tuple(short_float(item) for item in attribute.floats)
+        return tuple(float(item) for item in attribute.floats)
     if kind == AttributeProto.STRINGS:
         return tuple(item.decode("utf-8", "replace") for item in attribute.strings)
     if kind == AttributeProto.TENSOR:
@@ -45,8 +44,3 @@ def attribute_value(attribute: AttributeProto, store: TensorStore) -> ImportedAt
     name = AttributeProto.AttributeType.Name(kind).lower()
     raise UnsupportedAttribute(f"attribute {attribute.name!r} is of kind {name}")
 
-
-def short_float(value: float) -> float:
-    """The shortest decimal that is the same f32: the file stores f32, and people wrote 0.1 and not 0.10000000149011612."""
-    single = np.float32(value)
-    return float(str(single)) if np.isfinite(single) else float(single)

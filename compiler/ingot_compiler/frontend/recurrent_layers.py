@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import as_vector, cast, concat, full, reshape, sizes_of, slice_axis, transpose
-from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.context import OpContext, rounded_to
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.op import OpTypeError
@@ -123,7 +123,9 @@ def _parameters(
     value = context.attributes.get(attribute)
     given = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     takers = set(_ALPHAS) if attribute == "activation_alpha" else {"Affine", *_BETAS}
-    return tuple(given.pop(0) if name in takers and given else defaults.get(name, 0.0) for name in names)
+    return tuple(
+        given.pop(0) if name in takers and given else rounded_to(defaults.get(name, 0.0), "f32") for name in names
+    )
 
 
 def _run(
