@@ -33,7 +33,7 @@ _MODULES = {
     ),
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
-        "Local LoopProgram Reduce Store Tile Transpose"
+        "Local LoopProgram Reduce Require Store Tile Transpose"
     ),
     "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement",
     "ingot_compiler.placement.placed": "PlacedGraph",

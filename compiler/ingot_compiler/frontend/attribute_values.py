@@ -43,4 +43,3 @@ def attribute_value(attribute: AttributeProto, store: TensorStore) -> ImportedAt
         return store(attribute.t)
     name = AttributeProto.AttributeType.Name(kind).lower()
     raise UnsupportedAttribute(f"attribute {attribute.name!r} is of kind {name}")
-
