@@ -129,6 +129,10 @@ def _stat(cache: Cache, arguments: argparse.Namespace) -> int:
 def _gc(cache: Cache, arguments: argparse.Namespace) -> int:
     from ingot_artifacts.store.collect import gc
 
+    if not arguments.dry_run:
+        for root in cache.roots.roots():  # a bundle that is gone keeps nothing any more
+            if os.path.isabs(root.name) and not os.path.exists(root.name):
+                cache.roots.remove(root.name)
     found = gc(cache, arguments.max, arguments.dry_run, arguments.wait or 0)
     if arguments.json:
         console.print_json(

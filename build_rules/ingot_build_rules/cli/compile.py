@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
-from ingot_build_rules.cli.progress import show_progress
+from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.rules.check_report import CheckReport
+    from ingot_build_rules.engine.events import Observer
     from ingot_build_rules.rules.compile_model import CompiledModel
+    from ingot_build_rules.rules.open_build import BuildSettings
 
 Value = TypeVar("Value")
 
@@ -67,6 +69,7 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="N",
         help="processes at most",
     )
+    parser.add_argument("--depfile", metavar="FILE", help="write the sources of the bundle for make or ninja")
     add_cache(parser)
     parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
@@ -80,14 +83,19 @@ def usable_cpu_count() -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
-    from ingot_build_rules.rules.open_build import BuildSettings, open_build, start_compilation
+    from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.engine.depfile import depfile_text
+    from ingot_build_rules.rules.open_build import open_build, start_compilation
     from ingot_build_rules.rules.options import make_options
-    from ingot_build_rules.rules.output_file import check_output
+    from ingot_build_rules.rules.output_file import check_output, write_text
 
     if arguments.to is None and arguments.output is None:
         raise UserError(
             "no output named", where="command ingot compile", why="expected -o OUT.ingot", do="add -o OUT.ingot"
         )
+    if arguments.depfile is not None and arguments.output is None:
+        why = "a depfile says what the output is made from"
+        raise UserError("a depfile without an output", "command ingot compile", why, "add -o OUT.ingot")
     if arguments.to is not None and arguments.check is not None:
         raise UserError(
             "nothing to check",
@@ -102,13 +110,13 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
-        observers = stack.enter_context(show_progress(os.path.basename(arguments.model), quiet=quiet))
-        folder = cache_folder(arguments.cache)
-        settings = BuildSettings(folder, read_only=arguments.read_only, jobs=arguments.jobs, observers=observers)
-        build = stack.enter_context(open_build(settings))
+        observe = stack.enter_context(build_observer({}, quiet=quiet))
+        build = stack.enter_context(open_build(_settings(arguments, observe)))
         compiled = start_compilation(build, arguments.model, options)
         result, checked = _result(compiled, arguments)
         summary = {} if arguments.to else compiled.summary()
+        if arguments.depfile is not None:
+            write_text(arguments.depfile, depfile_text(arguments.output, build.run(compiled.compilation.source_paths())))
     if checked is not None and checked.differences:
         if arguments.json:
             console.print_json({"output": None, "check": checked.plain()})
@@ -118,6 +126,21 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _report(compiled, summary, arguments, result, checked, time.perf_counter() - started)
     return 0
+
+
+def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings:
+    from ingot_build_rules.engine.events import Message
+    from ingot_build_rules.rules.open_build import BuildSettings
+    from ingot_build_rules.workspace.action_events import ActionEvents
+
+    return BuildSettings(
+        cache_folder(arguments.cache),
+        read_only=arguments.read_only,
+        jobs=arguments.jobs,
+        observers=ActionEvents(observe).observers(),
+        makeflags=makeflags(),
+        warn=lambda text: observe(Message("warning", text)),
+    )
 
 
 def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str, CheckReport | None]:

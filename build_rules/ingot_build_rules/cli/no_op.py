@@ -10,13 +10,20 @@ import time
 
 from ingot_build_rules.engine.unchanged import forget, remember, unchanged
 
+TYPE_CHECKING = False  # `typing` costs milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingot_build_rules.workspace.open_workspace import LoadedProject
+    from ingot_build_rules.workspace.run_build import Report
+
 _LOOKS_CLOSER = ("-n", "--dry-run", "--explain", "--rehash", "--lint", "--frozen", "--help", "-h", "--debug")
 _SAYS_HOW = ("-k", "--keep-going", "-q", "--quiet", "--expect-cached", "--json", "--read-only")
 _HOW_MANY = ("-j", "--jobs")
 _TAKES_VALUE = ("--trace", "--events", "--depfile", "--check-hits")
 
 
-def is_no_op(texts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201  # typing costs milliseconds here
+def is_no_op(texts: "Sequence[str]") -> bool:
     """Print the last summary and return True if ``ingot build`` with these arguments has nothing to do."""
     if any(text in _LOOKS_CLOSER or text.split("=", 1)[0] in _TAKES_VALUE for text in texts):
         return False
@@ -32,7 +39,7 @@ def is_no_op(texts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201  # 
     return True
 
 
-def remember_build(loaded, report):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def remember_build(loaded: "LoadedProject", report: "Report") -> None:
     """Let the next build with the same arguments find that nothing has changed."""
     results = report.results
     sources = [*loaded.watched(), *report.tool_paths, *sorted({path for item in results for path in item.sources})]
@@ -43,12 +50,12 @@ def remember_build(loaded, report):  # type: ignore[no-untyped-def]  # noqa: ANN
     remember(_path(loaded.folder), _key(sys.argv[2:]), _summary(report), sources, outputs, time.time_ns())
 
 
-def forget_build(folder):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def forget_build(folder: str) -> None:
     """Make the next build look closer."""
     forget(_path(folder))
 
 
-def _summary(report):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _summary(report: "Report") -> str:
     import json
 
     plain = report.plain()
@@ -57,8 +64,9 @@ def _summary(report):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return f"{len(report.results)} {json.dumps({**plain, 'seconds': 0.0, 'explanations': {}})}"
 
 
-def _key(texts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    kept, takes_value = [], False
+def _key(texts: "Sequence[str]") -> str:
+    kept: list[str] = []
+    takes_value = False
     for text in texts:
         if not takes_value and text not in _SAYS_HOW and not text.startswith(_HOW_MANY):
             kept.append(text)
@@ -66,7 +74,7 @@ def _key(texts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return repr((kept, sys.version, sys.prefix, os.getcwd()))
 
 
-def _value_of(texts, *names):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN202
+def _value_of(texts: "Sequence[str]", *names: str) -> str:
     for position, text in enumerate(texts):
         if text in names and position + 1 < len(texts):
             return texts[position + 1]
@@ -76,7 +84,7 @@ def _value_of(texts, *names):  # type: ignore[no-untyped-def]  # noqa: ANN001, A
     return ""
 
 
-def _project_folder(start):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _project_folder(start: str) -> str:
     folder = os.path.abspath(start)
     while not os.path.isfile(os.path.join(folder, "ingot.toml")):
         above = os.path.dirname(folder)
@@ -86,5 +94,5 @@ def _project_folder(start):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return folder
 
 
-def _path(folder):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _path(folder: str) -> str:
     return os.path.join(folder, ".ingot", "unchanged")

@@ -1,13 +1,13 @@
 """``ingot.Project``: a project in Python, read from ``ingot.toml``, built by calls, or both.
 
-In: paths, declarations. Out: the same frozen data that the file gives (``model.Project``). Not done here: building.
+In: paths, declarations. Out: the same frozen data that the file gives (``model.Project``). Not done here: building (``workspace.run_build``).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
@@ -17,6 +17,9 @@ from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
 from ingot_compiler.ir.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.workspace.run_build import Report
 
 PathText = str | os.PathLike[str]
 _IN_PYTHON = "ingot.Project"
@@ -116,6 +119,48 @@ class Project:
             UserError: as ``freeze``; a glob that finds nothing.
         """
         return expand(self.freeze(), folder_lister(self.folder), self.path)
+
+    def build(
+        self,
+        words: Sequence[str] = (),
+        *,
+        jobs: int = 1,
+        cache: PathText | None = None,
+        keep_going: bool = False,
+        expect_cached: bool = False,
+        frozen: bool = False,
+        rehash: bool = False,
+    ) -> Report:
+        """Build bundles and run tests as ``ingot build`` does, over the same cache and the same memory of the last build.
+
+        Args:
+            words: names of bundles and tests, or output files; none for all.
+            jobs: processes at most. 1: everything runs in this process.
+            cache: the cache's folder; None for the project's, else the user's.
+            keep_going: after a failure, build all that can be built.
+            expect_cached: let nothing run; what would have to is in the report.
+            frozen: refuse a bundle or a source that is not that of its lock file.
+            rehash: read every source again, whatever its times say.
+
+        Raises:
+            UserError: everything that is wrong with the project. The error of the first bundle or test that failed, unless
+            ``keep_going``: then each result in the report has its own.
+        """
+        from ingot_build_rules.cli.cache_folder import cache_folder
+        from ingot_build_rules.workspace.open_workspace import loaded_project
+        from ingot_build_rules.workspace.run_build import BuildRequest, run_build
+
+        loaded = loaded_project(self)
+        inside = loaded.project.cache and os.path.join(loaded.folder, loaded.project.cache)
+        folder = cache_folder(os.fspath(cache) if cache is not None else inside)
+        request = BuildRequest(
+            folder, tuple(words), jobs, keep_going=keep_going, expect_cached=expect_cached, frozen=frozen, rehash=rehash
+        )
+        report = run_build(loaded, request)
+        errors = [item.error for item in report.results if item.how == "failed" and item.error is not None]
+        if errors and not keep_going:
+            raise errors[0]
+        return report
 
     def _declare(self, kind: str, name: str, values: Tree) -> None:
         tables = self._tree.get(kind, {})

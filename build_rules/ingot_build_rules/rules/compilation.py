@@ -6,6 +6,7 @@ work (one rule each), files.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -62,11 +63,11 @@ class Compilation:
         """Stage 2, its names and weights."""
         return await self._once("imported", self._import)
 
-    def source_paths(self) -> tuple[str, ...]:
-        """The model's file and those beside it that import has read; none for a model that came as bytes."""
-        beside = self.build.noted(IMPORT_MODEL) if self._source.path else ()
-        folder = os.path.dirname(self._source.path)
-        return (self._source.path, *(os.path.join(folder, name) for name in beside)) if self._source.path else ()
+    async def source_paths(self) -> tuple[str, ...]:
+        """The model's file, and those beside it that import has read; none for a model that came as bytes."""
+        path = self._source.path
+        beside = (await self.imported()).external
+        return (path, *(os.path.join(os.path.dirname(path), name) for name in beside)) if path else ()
 
     async def names(self) -> Names:
         """What the user called things."""

@@ -40,12 +40,14 @@ class ImportInputs:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``weights``: bytes of the constants by their number; ``sizes``: symbols that the user gave a size (``--shape``)."""
+    """``weights``: bytes of the constants by their number; ``sizes``: symbols that the user gave a size (``--shape``);
+    ``external``: locations of the files beside the model that were read."""
 
     model: Artifact[ImportedModel]
     names: Artifact[Names]
     weights: tuple[Artifact[memoryview], ...]
     sizes: tuple[tuple[str, int], ...]
+    external: tuple[str, ...] = ()
 
 
 class _Weights:
@@ -70,6 +72,7 @@ class _External:
     def __init__(self, context: Context, path: str) -> None:
         self._context = context
         self._folder = os.path.dirname(path) if path else None
+        self.locations: set[str] = set()
 
     def read(self, location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
         if self._folder is None:
@@ -82,6 +85,7 @@ class _External:
             )
         content = read_external_file(Path(self._folder), location, offset_bytes, size_bytes)
         self._context.note(location)
+        self.locations.add(location)
         return content
 
 
@@ -97,7 +101,7 @@ def _compute(context: Context, inputs: ImportInputs) -> Imported:
             raise
         # The frontend sees bytes; the user gave them a name.
         raise type(error)(error.what, f"model file {inputs.name!r}", error.why, error.do) from error
-    return Imported(context.keep(model), context.keep(names), tuple(weights.artifacts), model.sizes)
+    return Imported(context.keep(model), context.keep(names), tuple(weights.artifacts), model.sizes, tuple(sorted(external.locations)))
 
 
 def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:

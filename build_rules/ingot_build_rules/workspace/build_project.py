@@ -22,7 +22,6 @@ from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.bundle_file import write_bundle_file
 from ingot_build_rules.rules.compilation import Compilation
-from ingot_build_rules.rules.import_model import IMPORT_MODEL, ImportInputs
 from ingot_build_rules.rules.model_source import open_model
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_compiler.ir.errors import IngotError
@@ -67,7 +66,6 @@ class Workspace:
         for request, task in zip(stale, tasks, strict=True):
             result = self.results[request.bundle.name]
             result.actions = traced(task.trace)
-            result.sources = self._sources(request, task.trace)
             if task.error is not None:
                 self._failed(result, task.error)
             elif not self.dry:
@@ -120,7 +118,9 @@ class Workspace:
 
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
-        source = open_model(os.path.join(self.folder, request.source), self.build.files.digest)
+        path = os.path.join(self.folder, request.source)
+        result.sources = (os.path.abspath(path),)
+        source = open_model(path, self.build.files.digest)
         compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
         if self.dry:
             frame = await compilation.frame()
@@ -130,16 +130,8 @@ class Workspace:
             frame = await write_bundle_file(compilation, result.path)
             result.how = "built"
         result.root, result.size_bytes = frame.root, frame.size_bytes
+        result.sources = await compilation.source_paths()
         self.told(result.name, result.how, result.path)
-
-    def _sources(self, request: CompileRequest, trace: object) -> tuple[str, ...]:
-        """The model's file, and those beside it that its import has read."""
-        model = os.path.abspath(os.path.join(self.folder, request.source))
-        beside: list[str] = []
-        for _, action in trace:  # type: ignore[attr-defined]
-            if action.rule is IMPORT_MODEL and isinstance(action.inputs, ImportInputs):
-                beside += [os.path.join(os.path.dirname(model), name) for name, _ in action.reads]
-        return (model, *sorted(set(beside)))
 
     def _remember(self, request: CompileRequest, result: TargetResult) -> None:
         stamp = stamp_of(result.path)

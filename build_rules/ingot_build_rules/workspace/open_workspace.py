@@ -36,7 +36,15 @@ def load_project(folder: str, config: Sequence[str] = ()) -> LoadedProject:
     Raises:
         UserError: none there, or everything that is wrong with it.
     """
-    declared = DeclaredProject.load(folder, split_config(config))
+    return loaded_project(DeclaredProject.load(folder, split_config(config)))
+
+
+def loaded_project(declared: DeclaredProject) -> LoadedProject:
+    """Expand a project that was declared in Python or read from a file.
+
+    Raises:
+        UserError: everything that is wrong with it.
+    """
     expansion = declared.expand()
     root = os.path.abspath(declared.folder or ".")
     return LoadedProject(root, os.path.join(root, os.path.basename(declared.path)), expansion.project, expansion.globs)

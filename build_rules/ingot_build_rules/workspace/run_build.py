@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from ingot_artifacts.store.roots import Roots
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.depfile import depfile_text
 from ingot_build_rules.engine.events import BuildFinished, BuildStarted, Event, Message, Observer, TargetFinished, TargetHow
@@ -177,6 +178,7 @@ def _build(
     if request.dry_run:
         return results
     _lock(loaded, request, opened, requests, results)
+    _root(request, results)
     if request.depfile is not None:
         _write_depfile(request.depfile, results)
     return [*results, *(opened.workspace.run_test(spec, run_test) for spec in tests)]
@@ -203,6 +205,17 @@ def _lock(
             code = replace(code, files=())
         for item, result in built:
             lock_bundle(loaded.folder, item, result, opened.build, code)
+
+
+def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
+    """Keep what the project's bundles are made of from being collected while the bundles are there."""
+    if request.read_only:
+        return
+    roots = Roots(os.path.join(request.cache_folder, "v1"))
+    for result in results:
+        if result.how == "built":
+            keys = [bytes.fromhex(key) for item in result.actions for key in (item.key, item.where) if key]
+            roots.add(result.path, keys)
 
 
 def _write_depfile(path: str, results: Sequence[TargetResult]) -> None:
