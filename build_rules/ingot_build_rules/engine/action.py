@@ -5,7 +5,7 @@ In: a rule, inputs, a key. Out: ``Action``. Not done here: deciding anything (``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -35,9 +35,10 @@ class Task(Awaited):
 
 @dataclass(slots=True, eq=False)
 class Action(Awaited):
-    """``how``: what became of it. ``where``: its record's place. ``lost_count``: how often a blob of its inputs was not there.
+    """``how``: what became of it. ``where``: its record's place. ``started_ns``: by the clock of files.
+    ``lost_count``: how often a blob of its inputs was not there.
 
-    ``expected``: a record that running it again must give. ``then``: called once it has ended, instead of the waiters.
+    ``expected``: a record that running it again must give. ``then``: actions that lacked what this one makes.
     """
 
     number: int = 0
@@ -51,9 +52,10 @@ class Action(Awaited):
     reads: tuple[tuple[str, str], ...] = ()
     messages: tuple[str, ...] = ()
     where: bytes = b""
+    started_ns: int = 0
     lost_count: int = 0
     expected: Record | None = None
-    then: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    then: list[Action] = field(default_factory=list["Action"])
 
 
 class Wait:

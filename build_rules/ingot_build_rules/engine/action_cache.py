@@ -8,19 +8,20 @@ leads to the names that such actions have noted, the key with the present digest
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 from ingot_artifacts.store.blobs import StoreError
 from ingot_build_rules.engine.key import Ingredient, Key, make_key
 from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
 from ingot_build_rules.engine.perform import Outcome
-from ingot_build_rules.engine.record import ReadSets, Record, decode_record, encode_record
+from ingot_build_rules.engine.record import ReadSets, Record, encode_record, read_record
 from ingot_build_rules.engine.values import Blobs
 
 _INLINE_BYTES_MAX = 30 << 10
-_READ_SETS_MAX = 8
+_READ_SETS_MAX = 32
 Resolve = Callable[[str], str]
+Reads = tuple[tuple[str, str], ...]
 
 
 class Index(Protocol):
@@ -38,6 +39,10 @@ class Index(Protocol):
         """Forget a value."""
         ...
 
+    def touch(self, keys: Sequence[bytes]) -> None:
+        """Note that values are of use."""
+        ...
+
 
 class ActionCache:
     """Finds and keeps records."""
@@ -46,35 +51,36 @@ class ActionCache:
         """Use an index of records, and blobs for those that are too long for it."""
         self._index = index
         self._blobs = blobs
+        self._used: list[bytes] = []
 
     def find(self, key: Key, resolve: Resolve | None) -> tuple[bytes, Record] | None:
-        """Return the record of a key and where it is; only one whose blobs all seem to be there."""
+        """Return the record of a key and where it is; only one that says so itself, whose blobs all seem to be there."""
         if resolve is None:
-            return self._whole(key.digest)
+            return self._of(key, (), key.digest)
         sets = self._get(key.digest)
         if not isinstance(sets, ReadSets):
             return None
         for names in sets.sets:
-            found = self._whole(_with_reads(key, [(name, resolve(name)) for name in names]))
+            reads = tuple((name, resolve(name)) for name in names)
+            found = self._of(key, reads, _with_reads(key, reads))
             if found is not None:
+                self._used.append(key.digest)
                 return found
         return None
 
-    def keep(self, key: Key, rule: str, outcome: Outcome, resolve: Resolve | None) -> tuple[bytes, Record]:
-        """Remember an outcome; return where."""
-        reads = [(name, resolve(name)) for name in outcome.reads] if resolve else []
-        record = Record(
-            rule,
-            tuple((item.name, item.digest) for item in key.ingredients),
-            outcome.result,
-            outcome.refs,
-            tuple(reads),
-            outcome.messages,
-            outcome.seconds,
-        )
-        where = key.digest if resolve is None else _with_reads(key, reads)
-        self._put(where, record)
-        if resolve is not None:
+    def keep(
+        self, key: Key, rule: str, outcome: Outcome, reads: Reads | None, *, lasting: bool = True
+    ) -> tuple[bytes, Record]:
+        """Remember an outcome; return where. ``reads``: what was found while running, None for a rule that notes nothing.
+
+        What may have changed since it was read is not ``lasting``: what was noted is kept then, the result is not.
+        """
+        found = reads or ()
+        record = Record(rule, _ingredients(key), outcome.result, outcome.refs, found, outcome.messages, outcome.seconds)
+        where = key.digest if reads is None else _with_reads(key, found)
+        if lasting:
+            self._put(where, record)
+        if reads is not None:
             sets = self._get(key.digest)
             before = sets.sets if isinstance(sets, ReadSets) else ()
             names = tuple(name for name, _ in reads)
@@ -92,6 +98,18 @@ class ActionCache:
         """Remove a record that cannot be used."""
         self._index.delete(where)
 
+    def touch(self) -> None:
+        """Note that what was found since the last time was of use: a collection forgets it later."""
+        used, self._used = self._used, []
+        self._index.touch(used)
+
+    def _of(self, key: Key, reads: Reads, where: bytes) -> tuple[bytes, Record] | None:
+        found = self._whole(where)
+        if found is None or (found[1].ingredients, found[1].reads) != (_ingredients(key), reads):
+            return None
+        self._used.append(where)
+        return found
+
     def _whole(self, where: bytes) -> tuple[bytes, Record] | None:
         record = self._get(where)
         if isinstance(record, Record) and all(map(self._blobs.has, record.refs)):
@@ -103,11 +121,11 @@ class ActionCache:
         if content is None:
             return None
         try:
-            plain = cast("object", unpack(content))
+            plain = unpack(content)
             if isinstance(plain, dict) and "blob" in plain:
-                content = bytes(self._blobs.get(str(cast("dict[str, object]", plain)["blob"])))
-            return decode_record(content)
-        except (ValueError, TypeError, StoreError, UnpackException):
+                plain = unpack(self._blobs.get(str(cast("dict[str, object]", plain)["blob"])))
+            return read_record(cast("object", plain))
+        except (ValueError, StoreError, UnpackException):
             self._index.delete(where)
             return None
 
@@ -118,6 +136,10 @@ class ActionCache:
         self._index.put(where, content)
 
 
-def _with_reads(key: Key, reads: list[tuple[str, str]]) -> bytes:
+def _ingredients(key: Key) -> Reads:
+    return tuple((item.name, item.digest) for item in key.ingredients)
+
+
+def _with_reads(key: Key, reads: Reads) -> bytes:
     found = (Ingredient(f"read {name}", digest) for name, digest in reads)
     return make_key((*key.ingredients, Ingredient("reads", str(len(reads))), *found)).digest

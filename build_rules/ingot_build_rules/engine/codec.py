@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ingot_build_rules.engine.artifact import Artifact, Loader
-from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
+from ingot_build_rules.engine.message_pack import pack, unpack
 
 _TUPLE, _LIST, _MAPPING, _SET, _ARTIFACT, _INTEGER, _FIRST_CLASS = 0, 1, 2, 3, 4, 5, 16
 _ATOMS = frozenset((str, bytes, bool, float, type(None)))
@@ -43,10 +43,19 @@ class Codec:
         Raises:
             ValueError: not made by ``encode``.
         """
+        return self.decode_with_refs(content, loader)[0]
+
+    def decode_with_refs(self, content: bytes | memoryview, loader: Loader) -> tuple[Any, tuple[str, ...]]:
+        """Return the value and what ``encode`` returned with its bytes.
+
+        Raises:
+            ValueError: not made by ``encode``.
+        """
         try:
             names, body = unpack(content)
-            return _Reader([self._class(str(name)) for name in names], loader).build(body)
-        except (TypeError, IndexError, KeyError, RecursionError, UnpackException) as error:
+            reader = _Reader([self._class(str(name)) for name in names], loader)
+            return reader.build(body), tuple(reader.refs)
+        except Exception as error:  # noqa: BLE001  # a constructor may refuse what it gets in any way
             raise ValueError(f"not an encoded value: {error}") from None
 
     def fields(self, kind: type) -> tuple[str, ...]:
@@ -112,6 +121,7 @@ class _Reader:
     def __init__(self, classes: list[Callable[..., object]], loader: Loader) -> None:
         self._classes = classes
         self._loader = loader
+        self.refs: dict[str, None] = {}
 
     def build(self, item: object) -> object:
         if type(item) is not list:
@@ -133,4 +143,5 @@ class _Reader:
         raw, digest = rest
         if head != _ARTIFACT or type(digest) is not bytes or len(digest) != 32:
             raise ValueError("not an encoded value: unknown kind")
+        self.refs[digest.hex()] = None
         return Artifact[object](digest.hex(), self._loader, raw=bool(raw))

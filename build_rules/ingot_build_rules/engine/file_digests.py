@@ -4,21 +4,44 @@ In: paths. Out: sha256 of their contents. Not done here: which files matter (rul
 
 A file is taken for the same while its size, inode and times are; one younger than two seconds is never remembered, since it could
 change again without any sign of it. ``rehash`` trusts nothing.
+
+Who reads a file and then asks for its digest may have read what it was before: ``is_steady`` says whether that cannot be.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
 from typing import cast
 
+from ingot_build_rules.engine.rule import FileDigests
 from ingot_build_rules.engine.state_file import read_state, write_state
 
 _KIND = "file digests 1"
 _SETTLED_NS = 2_000_000_000
+_COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE
 Stamp = tuple[int, int, int, int]
 """mtime_ns, size in bytes, inode, ctime_ns."""
+
+
+class WatchedFiles:
+    """Digests by way of another object, and the ``paths`` that were asked for. Implements ``FileDigests``."""
+
+    def __init__(self, files: FileDigests) -> None:
+        """Ask ``files``."""
+        self._files = files
+        self.paths: dict[str, None] = {}
+
+    def digest(self, path: str) -> str:
+        """Return the digest."""
+        self.paths[path] = None
+        return self._files.digest(path)
+
+    def is_steady(self, path: str, since_ns: int) -> bool:
+        """Whether the file has not changed."""
+        return self._files.is_steady(path, since_ns)
 
 
 def stamp_of(path: str) -> Stamp | None:
@@ -38,11 +61,14 @@ class DiskFiles:
         self._cache_file = cache_file
         self._known = _read(cache_file) if cache_file and not rehash else {}
         self._seen: dict[str, tuple[Stamp, str]] = {}
+        self._first_seen: dict[str, tuple[Stamp | None, int]] = {}
         self._settled_ns = time.time_ns() - _SETTLED_NS
 
     def digest(self, path: str) -> str:
         """Return the digest of a file's content; "" where no file can be read."""
-        stamp = stamp_of(path)
+        now_ns, stamp = file_clock_ns(), stamp_of(path)
+        if path not in self._first_seen or self._first_seen[path][0] != stamp:
+            self._first_seen[path] = stamp, now_ns
         if stamp is None:
             return ""
         seen = self._seen.get(path) or self._known.get(path)
@@ -55,12 +81,27 @@ class DiskFiles:
         self._seen[path] = seen
         return seen[1]
 
+    def is_steady(self, path: str, since_ns: int) -> bool:
+        """Whether the file has certainly not changed since a time (``file_clock_ns``), nor come or gone."""
+        stamp, (seen, seen_ns) = stamp_of(path), self._first_seen.get(path, (None, since_ns + 1))
+        if stamp == seen and seen_ns <= since_ns:
+            return True
+        while stamp is None and path != os.path.dirname(path):
+            path = os.path.dirname(path)  # a folder changes when a file in it goes
+            stamp = stamp_of(path or ".")
+        return stamp is not None and stamp[3] < since_ns
+
     def save(self) -> None:
         """Keep the digests of files that have not changed for a while."""
         settled = {path: seen for path, seen in self._seen.items() if max(seen[0][0], seen[0][3]) < self._settled_ns}
         kept = self._known | settled
         if self._cache_file and kept != self._known:
             write_state(self._cache_file, _KIND, {path: (*stamp, digest) for path, (stamp, digest) in kept.items()})
+
+
+def file_clock_ns() -> int:
+    """The time by the clock that files get their times from: on Linux it stands still for some milliseconds."""
+    return time.clock_gettime_ns(_COARSE_CLOCK) if sys.platform == "linux" else time.time_ns()
 
 
 def _read(cache_file: str) -> dict[str, tuple[Stamp, str]]:

@@ -38,7 +38,7 @@ class Key:
 
 def make_key(ingredients: tuple[Ingredient, ...]) -> Key:
     """Return the key of a list of ingredients."""
-    text = "".join(f"{item.name}\\0{item.digest}\\n" for item in ingredients)
+    text = "".join(f"{len(item.name)} {item.name} {len(item.digest)} {item.digest}\n" for item in ingredients)
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), ingredients)
 
 

@@ -1,16 +1,36 @@
-"""msgpack with types; the package has none.
+"""msgpack with types, which the package has none of, and with every text that Python has.
 
-In: plain values. Out: ``pack``, ``unpack``, the error of the latter. Not done here: values that are not plain (``codec``).
+In: plain values. Out: ``pack``, ``unpack``. Not done here: values that are not plain (``codec``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgpack
 
+_pack: Any = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+_unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
 UnpackException: type[Exception] = msgpack.exceptions.UnpackException
 """Raised for some of what is not msgpack, ``ValueError`` for the rest."""
-pack: Callable[..., bytes] = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType, reportAssignmentType]
-unpack: Callable[..., Any] = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+# A path need not be UTF-8: Python writes its bytes as lone surrogates.
+_ERRORS = "surrogatepass"
+
+
+def pack(value: object) -> bytes:
+    """Return the bytes of plain values.
+
+    Raises:
+        TypeError: a value is not plain.
+    """
+    content: bytes = _pack(value, unicode_errors=_ERRORS)
+    return content
+
+
+def unpack(content: bytes | memoryview, **settings: bool) -> Any:
+    """Return the values, sequences as lists unless ``use_list=False``.
+
+    Raises:
+        ValueError, UnpackException: not made by ``pack``.
+    """
+    return _unpack(content, unicode_errors=_ERRORS, **settings)

@@ -44,13 +44,22 @@ class NaiveBuild:
     async def need_all(
         self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs], labels: Sequence[str] = ()
     ) -> tuple[Output, ...]:
-        """Return results in order."""
+        """Return results in order; the first error, when all have ended."""
         del labels
-        return tuple(self._result(rule, item, len(inputs)) for item in inputs)
+        return await self.gather([self._made(rule, item, len(inputs)) for item in inputs])
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, Value]]) -> tuple[Value, ...]:
-        """Run one after the other."""
-        return tuple([await coroutine for coroutine in coroutines])
+        """Run one after the other; the first error, when all have ended."""
+        results: list[Value] = []
+        errors: list[Exception] = []
+        for coroutine in coroutines:
+            try:
+                results.append(await coroutine)
+            except Exception as error:  # noqa: BLE001
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return tuple(results)
 
     async def value(self, artifact: Artifact[Value]) -> Value:
         """Load an artifact."""
@@ -72,6 +81,9 @@ class NaiveBuild:
             return cast("Value", stop.value)
         coroutine.close()
         raise RuntimeError("a coroutine waits for something that is no action")
+
+    async def _made(self, rule: Rule[Inputs, Output], inputs: Inputs, asked: int) -> Output:
+        return self._result(rule, inputs, asked)
 
     def _result(self, rule: Rule[Inputs, Output], inputs: Inputs, asked: int) -> Output:
         key = self._keys.key(rule, inputs).digest

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.errors import ActionError
@@ -69,15 +70,15 @@ def perform(rule: AnyRule, inputs: Any, values: Values, errors: Sequence[type[Ex
         result, refs = values.codec.encode(rule.compute(context, inputs))
     except (BlobMissing, BlobDamaged) as error:
         return Outcome(lost=error.digest)
-    except Exception as error:  # noqa: BLE001
+    except (Exception, SystemExit) as error:  # noqa: BLE001
         return Outcome(error=_blamed(error, rule, errors), seconds=time.perf_counter() - started)
     seconds = time.perf_counter() - started
     return Outcome(result, refs, tuple(sorted(context.reads)), tuple(context.messages), seconds)
 
 
-def _blamed(error: Exception, rule: AnyRule, errors: Sequence[type[Exception]]) -> Exception:
-    """What rules raise on purpose stays; anything else is our bug, or the machine's."""
-    if isinstance(error, tuple(errors)):
+def _blamed(error: Exception | SystemExit, rule: AnyRule, errors: Sequence[type[Exception]]) -> Exception:
+    """What rules and the cache raise on purpose stays; anything else is our bug, or the machine's."""
+    if isinstance(error, Exception) and isinstance(error, (ArtifactError, *errors)):
         return error
     if isinstance(error, MemoryError):
         do = "free memory, or use fewer processes (-j 1)"

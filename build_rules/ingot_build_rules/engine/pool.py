@@ -4,7 +4,8 @@ In: actions. Out: outcomes, in the order in which they end. Not done here: what 
 
 Workers are plain Python programs that speak over pipes: ``fork`` would copy a process whose other threads may hold locks, and
 ``multiprocessing``'s other ways import the caller's main module again and pickle. They get digests and read the cache
-themselves. A worker that dies fails its action and is replaced.
+themselves. A worker that dies fails its action, takes its children with it, and is replaced. Each has a session of its own: what a
+terminal sends reaches the scheduler alone, which ends its workers.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
-from typing import IO
+from typing import IO, Protocol
 
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.errors import ActionError
@@ -26,9 +26,13 @@ from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.rule import Rulebook
 from ingot_build_rules.engine.wire import read_message, read_outcome, write_message
 
-_BOOT = (
-    "import sys; sys.path[:] = sys.argv[3:]; from ingot_build_rules.engine.worker import serve; serve(*sys.argv[1:3])"
-)
+_BOOT = """
+import sys
+end = 3 + int(sys.argv[2])
+sys.path[:] = sys.argv[end:]
+from ingot_build_rules.engine.worker import serve
+serve(sys.argv[1], sys.argv[3:end])
+"""
 _MADE_COUNT_MAX = 1024
 
 
@@ -57,9 +61,7 @@ class Tokens(Protocol):
 class PoolExecutor:
     """At most ``jobs`` workers, each started when it is first needed."""
 
-    def __init__(
-        self, rulebook: Rulebook, folders: Sequence[str], jobs: int, tokens: Tokens | None = None
-    ) -> None:
+    def __init__(self, rulebook: Rulebook, folders: Sequence[str], jobs: int, tokens: Tokens | None = None) -> None:
         """Workers read and write the blobs in ``folders``, of which the first is written to; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
         self._codec = Codec(rulebook.types)
@@ -68,7 +70,6 @@ class PoolExecutor:
         self._tokens = tokens
         self._has_token = False
         self._workers: list[_Worker] = []
-        self._ended: list[tuple[int, Outcome]] = []
 
     def room(self) -> int:
         """How many more actions can start; where tokens are lent, the one for the next action is taken now."""
@@ -82,45 +83,52 @@ class PoolExecutor:
         """Hand an action to the worker that has its inputs in memory, if it is idle, or to any."""
         content, refs = self._codec.encode(inputs)
         self._has_token = False
+        message = [number, rule, content]
         worker = self._choose(refs)
+        while worker is not None and not _tell(worker, message):  # it died while it had nothing to do
+            self._bury(worker)
+            worker = self._choose(refs)
+        if worker is None:
+            worker = self._start()
+            _tell(worker, message)  # if it dies at once its output ends, and `wait` finds out
         worker.number, worker.rule = number, rule
-        assert worker.process.stdin is not None
-        with suppress(BrokenPipeError):  # it has died; its output ends, and `wait` finds out
-            write_message(worker.process.stdin, [number, rule, content])
 
     def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
         """Return what has ended."""
-        busy = {_output(worker): worker for worker in self._workers if worker.number >= 0}
-        readable, _, _ = select.select(list(busy), (), (), timeout_seconds)
-        return [self._outcome(busy[stream]) for stream in readable]
+        if self._tokens is not None and self._has_token:  # others may need it meanwhile
+            self._tokens.release()
+            self._has_token = False
+        busy = {_output(worker).fileno(): worker for worker in self._workers if worker.number >= 0}
+        poll = select.poll()
+        for descriptor in busy:
+            poll.register(descriptor, select.POLLIN)
+        ready = poll.poll(None if timeout_seconds is None else timeout_seconds * 1000)
+        return [self._outcome(busy[descriptor]) for descriptor, _ in ready]
 
     def close(self, *, kill: bool) -> None:
         """End all workers and wait for them."""
         for worker in self._workers:
             if kill:
-                with suppress(ProcessLookupError):
-                    os.killpg(worker.process.pid, signal.SIGKILL)
-            elif worker.process.stdin is not None:
-                worker.process.stdin.close()
+                _kill(worker)
+            _close(worker.process.stdin)
         for worker in self._workers:
             worker.process.wait()
-            if worker.process.stdout is not None:
-                worker.process.stdout.close()
+            _close(worker.process.stdout)
         self._workers.clear()
 
     def _busy_count(self) -> int:
         return sum(worker.number >= 0 for worker in self._workers)
 
-    def _choose(self, refs: Sequence[str]) -> _Worker:
+    def _choose(self, refs: Sequence[str]) -> _Worker | None:
         idle = [worker for worker in self._workers if worker.number < 0]
-        if not idle:
-            self._workers.append(self._start())
-            return self._workers[-1]
-        return max(idle, key=lambda worker: sum(ref in worker.made for ref in refs))
+        return max(idle, key=lambda worker: sum(ref in worker.made for ref in refs), default=None)
 
     def _start(self) -> _Worker:
-        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, os.pathsep.join(self._folders), *sys.path]
-        return _Worker(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True))
+        folders = [str(len(self._folders)), *self._folders]
+        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, *folders, *sys.path]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        self._workers.append(_Worker(process))
+        return self._workers[-1]
 
     def _outcome(self, worker: _Worker) -> tuple[int, Outcome]:
         message = read_message(_output(worker))
@@ -128,7 +136,10 @@ class PoolExecutor:
         if self._tokens is not None:
             self._tokens.release()
         if message is None:
-            return number, Outcome(error=self._bury(worker, rule))
+            status = self._bury(worker)
+            why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
+            do = "if memory is short, use fewer processes (-j 1); else report it"
+            return number, Outcome(error=ActionError("a worker process died", f"rule {rule}", why, do))
         worker.number = -1
         outcome = read_outcome(message[1], self._rulebook.errors)
         worker.made.update(dict.fromkeys(outcome.refs))
@@ -136,12 +147,37 @@ class PoolExecutor:
             del worker.made[next(iter(worker.made))]
         return number, outcome
 
-    def _bury(self, worker: _Worker, rule: str) -> ActionError:
+    def _bury(self, worker: _Worker) -> int:
+        """Return the status of a worker that has ended; its children end, too."""
         self._workers.remove(worker)
-        status = worker.process.wait()
-        why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
-        do = "if memory is short, use fewer processes (-j 1); else report it"
-        return ActionError("a worker process died", f"rule {rule}", why, do)
+        _close(worker.process.stdin)
+        _close(worker.process.stdout)
+        os.waitid(
+            os.P_PID, worker.process.pid, os.WEXITED | os.WNOWAIT
+        )  # its status is its own, not that of our signal
+        _kill(worker)
+        return worker.process.wait()
+
+
+def _tell(worker: _Worker, message: object) -> bool:
+    assert worker.process.stdin is not None
+    try:
+        write_message(worker.process.stdin, message)
+    except BrokenPipeError:
+        return False
+    return True
+
+
+def _kill(worker: _Worker) -> None:
+    """End a worker and its children; while nobody has waited for it, its number is nobody else's."""
+    with suppress(ProcessLookupError):
+        os.killpg(worker.process.pid, signal.SIGKILL)
+
+
+def _close(stream: IO[bytes] | None) -> None:
+    with suppress(BrokenPipeError):  # what it still had to say, nobody hears
+        if stream is not None:
+            stream.close()
 
 
 def _output(worker: _Worker) -> IO[bytes]:

@@ -1,14 +1,14 @@
 """What the cache remembers of an action: its result, what it was made from, what it found while running.
 
-In: the parts. Out: canonical bytes for the action index, and the record again. Not done here: storage.
+In: the parts. Out: canonical bytes for the action index, and the record again from plain values. Not done here: storage.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from ingot_build_rules.engine.message_pack import UnpackException, pack, unpack
+from ingot_build_rules.engine.message_pack import pack
 
 _VERSION = 1
 _HEX = frozenset("0123456789abcdef")
@@ -52,28 +52,30 @@ def encode_record(record: Record | ReadSets) -> bytes:
     return pack(plain)
 
 
-def decode_record(content: bytes | memoryview) -> Record | ReadSets:
-    """Return the record.
+def read_record(value: object) -> Record | ReadSets:
+    """Return the record that plain values are; whoever wrote them may have been anybody.
 
     Raises:
         ValueError: not a record of this version.
     """
     try:
-        plain: dict[str, Any] = unpack(content)
+        plain = cast("dict[str, Any]", value)
         if plain["v"] != _VERSION:
             raise ValueError("a record of another version")
         if "read_sets" in plain:
             return ReadSets(tuple(tuple(map(str, names)) for names in plain["read_sets"]))
+        if type(plain["result"]) is not bytes:  # `bytes` takes a number for a size
+            raise ValueError("a record without a result")
         return Record(
             rule=str(plain["rule"]),
             ingredients=tuple((str(name), str(item)) for name, item in plain["ingredients"].items()),
-            result=bytes(plain["result"]),
+            result=plain["result"],
             refs=tuple(_digest(item) for item in plain["refs"]),
             reads=tuple((str(name), str(item)) for name, item in plain["reads"]),
             messages=tuple(map(str, plain["messages"])),
             seconds=float(plain["seconds"]),
         )
-    except (TypeError, KeyError, AttributeError, UnpackException) as error:
+    except (TypeError, KeyError, AttributeError, OverflowError) as error:
         raise ValueError(f"not a record: {error}") from None
 
 

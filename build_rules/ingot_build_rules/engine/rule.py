@@ -44,6 +44,10 @@ class FileDigests(Protocol):
         """Return the sha256 of the file's content, 64 hex digits; "" when it is not there."""
         ...
 
+    def is_steady(self, path: str, since_ns: int) -> bool:
+        """Whether the file has certainly not changed since a time (``file_digests.file_clock_ns``)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[Inputs, Output]):
@@ -84,4 +88,6 @@ class Rulebook:
     def __post_init__(self) -> None:
         table = {rule.name: rule for rule in self.rules}
         assert len(table) == len(self.rules), "two rules have one name"
+        named = [name for rule in self.rules for name in rule.ingredients]
+        assert not {"rule", "version", "code"}.intersection(named), "every key has an ingredient of this name"
         object.__setattr__(self, "by_name", table)

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
 from ingot_build_rules.engine.action import Action, Awaited, Task, Wait
@@ -25,6 +25,7 @@ from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.errors import ActionError, BuildStoppedError, HitDiffersError
 from ingot_build_rules.engine.executor import Executor
+from ingot_build_rules.engine.file_digests import WatchedFiles, file_clock_ns
 from ingot_build_rules.engine.key import KeyMaker
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.record import Record
@@ -33,6 +34,7 @@ from ingot_build_rules.engine.values import Values
 
 Value = TypeVar("Value")
 _POLL_SECONDS = 0.02
+_GOALS_AT_ONCE_MAX = 64
 _LOST_COUNT_MAX = 20
 
 
@@ -83,12 +85,15 @@ class Scheduler:
     would_run: list[Action] = field(default_factory=list[Action])
     _actions: dict[bytes, Action] = field(default_factory=dict[bytes, Action])
     _makers: dict[str, Action] = field(default_factory=dict[str, Action])
+    _given: dict[str, bytes | memoryview] = field(default_factory=dict[str, bytes | memoryview])
     _ready: deque[Task] = field(default_factory=deque[Task])
     _queue: list[tuple[int, int, Action]] = field(default_factory=list[tuple[int, int, Action]])
     _blocked: list[Action] = field(default_factory=list[Action])
     _running: dict[int, Action] = field(default_factory=dict[int, Action])
+    _live: dict[Task, None] = field(default_factory=dict[Task, None])
     _task: Task | None = None
     _stopped: bool = False
+    _look_again: float = 0.0
 
     def __post_init__(self) -> None:
         self.counts = {rule.name: Count() for rule in self.rulebook.rules}
@@ -117,6 +122,7 @@ class Scheduler:
         """Run coroutines beside each other."""
         assert self._task is not None
         tasks = [Task(coroutine=coroutine, trace=self._task.trace) for coroutine in coroutines]
+        self._live.update(dict.fromkeys(tasks))
         self._ready.extend(tasks)
         if tasks:
             await Wait(list[Awaited](tasks))
@@ -131,16 +137,18 @@ class Scheduler:
             try:
                 return artifact.value()
             except (BlobMissing, BlobDamaged) as lost:
-                maker = self._maker(lost.digest)
-                self._run_again(maker)
-                await Wait([maker])
-                if maker.error is not None:
-                    raise maker.error from None
+                maker = self._remake(lost.digest)
+                if maker is not None:
+                    await Wait([maker])
+                    if maker.error is not None:
+                        raise maker.error from None
         raise _vanishes(artifact.digest)
 
     def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
-        """Store bytes from outside."""
-        return self.values.keep_bytes(content)
+        """Store bytes from outside; they are kept in memory as well, for the cache may lose them."""
+        artifact = self.values.keep_bytes(content)
+        self._given[artifact.digest] = content
+        return artifact
 
     def run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
         """Run one goal to its end."""
@@ -150,18 +158,30 @@ class Scheduler:
         return cast("Value", task.result)
 
     def run_all(self, goals: Sequence[Coroutine[Any, Any, Any]]) -> list[Task]:
-        """Run goals beside each other; each has a result or an error when this returns."""
+        """Run goals beside each other, not all at once; each has a result or an error when this returns."""
         tasks = [Task(coroutine=goal) for goal in goals]
-        self._ready.extend(tasks)
+        self._live.update(dict.fromkeys(tasks))
+        waiting, active = deque(tasks), list[Task]()
         try:
-            while any(not task.done for task in tasks):
+            while waiting or active:
+                active = [task for task in active if not task.done]
+                while waiting and len(active) < _GOALS_AT_ONCE_MAX:
+                    active.append(waiting.popleft())
+                    self._ready.append(active[-1])
+                if not active:
+                    break
                 if not (self._ready or self._queue or self._running or self._blocked):
                     raise RuntimeError("every coroutine waits for another: a result needs itself")
                 self._advance()
+            self.cache.touch()
         finally:
             for action in self._running.values():
                 self.leases.release(action.key.digest)
             self._running.clear()
+            for task in list(self._live):  # after Ctrl-C: those that will not go on
+                if task.coroutine is not None:
+                    task.coroutine.close()
+            self._live.clear()
         return tasks
 
     # -- tasks -------------------------------------------------------------------------------------------------------
@@ -172,9 +192,9 @@ class Scheduler:
             self._start_actions()
         self._start_actions()
         if self._running:
-            for number, outcome in self.executor.wait(_POLL_SECONDS if self._blocked else None):
+            for number, outcome in self.executor.wait(_POLL_SECONDS if self._blocked or self._queue else None):
                 self._end(self._running.pop(number), outcome)
-        elif self._blocked:
+        elif self._blocked or self._queue:
             time.sleep(_POLL_SECONDS)
         self._look_at_blocked()
 
@@ -199,6 +219,8 @@ class Scheduler:
 
     def _settle(self, awaited: Awaited, result: object, error: BaseException | None) -> None:
         awaited.done, awaited.result, awaited.error = True, result, error
+        if isinstance(awaited, Task):
+            self._live.pop(awaited, None)
         waiters, awaited.waiters = awaited.waiters, []
         for task in waiters:
             task.missing -= 1
@@ -225,9 +247,9 @@ class Scheduler:
         if self._task is not None:
             self._task.trace.append((label, action))
 
-    def _resolver(self, action: Action) -> Resolve | None:
+    def _resolver(self, action: Action, files: FileDigests) -> Resolve | None:
         resolve = action.rule.resolve
-        return None if resolve is None else partial(resolve, self.files, action.inputs)
+        return None if resolve is None else partial(resolve, files, action.inputs)
 
     def _take_hit(self, action: Action) -> bool:
         """End an action by its record, if there is one and it is not to be checked."""
@@ -236,157 +258,191 @@ class Scheduler:
             return False
         where, record = found
         if self._is_checked(action):
-            action.expected = record
+            action.where, action.expected = where, record
             return False
         try:
-            result = self.values.codec.decode(record.result, self.values)
+            result, refs = self.values.codec.decode_with_refs(record.result, self.values)
         except ValueError:
+            result, refs = None, None
+        if refs != record.refs:  # nobody knows what that is
             self.cache.forget(where)
             return False
-        action.how, action.where, action.seconds = "hit", where, record.seconds
+        action.where, action.seconds = where, record.seconds
         action.refs, action.reads, action.messages = record.refs, record.reads, record.messages
-        self._made(action)
-        self.counts[action.rule.name].hit += 1
-        self._settle(action, result, None)
-        self.observers.ended(action)
+        self._finish(action, "hit", result, None)
         return True
 
     def _find(self, action: Action) -> tuple[bytes, Record] | None:
         try:
-            return self.cache.find(action.key, self._resolver(action))
+            return self.cache.find(action.key, self._resolver(action, self.files))
         except (BlobMissing, BlobDamaged):  # what the action noted is resolved by an artifact that is lost
+            return None
+        except (ValueError, LookupError, TypeError):  # no run of this rule has noted such a name
+            self.cache.forget(action.key.digest)
             return None
 
     def _is_checked(self, action: Action) -> bool:
-        """A share of the keys, the same in every build."""
-        return int.from_bytes(action.key.digest[-4:], "big") < self.policy.checked_share * (1 << 32)
+        """A share of the keys, the same in every build; none where nothing may run."""
+        share = 0.0 if self.policy.expect_cached else self.policy.checked_share
+        return int.from_bytes(action.key.digest[-4:], "big") < share * (1 << 32)
 
     def _enqueue(self, action: Action) -> None:
+        if self.policy.expect_cached and not self._stopped:
+            self.would_run.append(action)
         if self._stopped or self.policy.expect_cached:
-            if not self._stopped:
-                self.would_run.append(action)
             self._stop_action(action)
         else:
             heapq.heappush(self._queue, (action.number, id(action), action))
 
     def _stop_action(self, action: Action) -> None:
         why = "the build expects everything in the cache" if self.policy.expect_cached else "another action failed"
-        action.how = "stopped"
-        self._settle(action, None, BuildStoppedError(f"{action.rule.name} was not run", action.label, why))
+        error = BuildStoppedError(f"{action.rule.name} was not run", action.label, why)
+        self._finish(action, "stopped", None, error)
 
     def _start_actions(self) -> None:
         while self._queue and self.executor.room():
-            _, _, action = heapq.heappop(self._queue)
-            if self._stopped:
-                self._stop_action(action)
-            elif self.leases.try_acquire(action.key.digest):
-                self._start(action)
-            else:
-                self._blocked.append(action)
-
-    def _start(self, action: Action) -> None:
-        """Run an action whose lease is ours, unless its last holder has just ended it."""
-        if action.expected is None and not action.done and action.lost_count == 0 and self._take_hit(action):
-            self.leases.release(action.key.digest)
-            return
-        self._running[action.number] = action
-        self.observers.started(action)
-        self.executor.submit(action.number, action.rule.name, action.inputs)
+            self._begin(heapq.heappop(self._queue)[2])
 
     def _look_at_blocked(self) -> None:
-        for action in list(self._blocked):
-            if self._take_hit(action):
-                self._blocked.remove(action)
-            elif self._stopped:
-                self._blocked.remove(action)
-                self._stop_action(action)
-            elif self.executor.room() and self.leases.try_acquire(action.key.digest):
-                self._blocked.remove(action)
-                self._start(action)
+        """Try those again whose lease somebody else had, not more often than it is worth."""
+        now = time.monotonic()
+        if self._blocked and now >= self._look_again:
+            self._look_again = now + _POLL_SECONDS
+            blocked, self._blocked = self._blocked, []
+            for action in blocked:
+                self._begin(action)
+
+    def _begin(self, action: Action) -> None:
+        """Run an action if its lease is to be had, unless its last holder has just ended it."""
+        if self._stopped:
+            self._stop_action(action)
+        elif not self.leases.try_acquire(action.key.digest):
+            self._blocked.append(action)
+        elif self._take_hit(action):
+            self.leases.release(action.key.digest)
+        elif not self.executor.room():
+            self.leases.release(action.key.digest)
+            self._enqueue(action)
+        else:
+            self._running[action.number] = action
+            action.started_ns = file_clock_ns()
+            self.observers.started(action)
+            self.executor.submit(action.number, action.rule.name, action.inputs)
 
     # -- ends --------------------------------------------------------------------------------------------------------
 
     def _end(self, action: Action, outcome: Outcome) -> None:
         """An action has run: keep its result, or make what it lacked, or fail."""
-        if outcome.lost:
-            self.leases.release(action.key.digest)
-            self._make_lost(action, outcome.lost)
-            return
-        error, result = outcome.error, None
-        if error is None:
+        error, result, lost = outcome.error, None, outcome.lost
+        if error is None and not lost:
             try:
                 result = self._keep(action, outcome)
+            except (BlobMissing, BlobDamaged) as failure:
+                lost = failure.digest
             except Exception as failure:  # noqa: BLE001  # a full disk, a hit that differs
                 error = failure
         self.leases.release(action.key.digest)
         action.seconds, action.messages = outcome.seconds, outcome.messages
-        action.how = "failed" if error else "ran"
-        self._count(action)
-        if error is not None and not self.policy.keep_going:
+        if lost:
+            self._make_lost(action, lost)
+        else:
+            self._finish(action, "failed" if error else "ran", result, error)
+
+    def _finish(
+        self, action: Action, how: Literal["hit", "ran", "failed", "stopped"], result: object, error: Exception | None
+    ) -> None:
+        """The one way in which an action ends; one that had ended before is counted once."""
+        count = self.counts[action.rule.name]
+        for ended, step in ((action.how, -1), (how, 1)):
+            count.ran += step * (ended == "ran")
+            count.hit += step * (ended == "hit")
+        count.seconds += action.seconds if how in ("ran", "failed") else 0.0
+        action.how = how
+        for digest in action.refs:
+            self._makers.setdefault(digest, action)
+        if how == "failed" and not self.policy.keep_going:
             self._stopped = True
         then, action.then = action.then, []
         self._settle(action, result, error)
-        self.observers.ended(action)
-        for follow in then:
-            follow()
-
-    def _count(self, action: Action) -> None:
-        count = self.counts[action.rule.name]
-        count.ran += action.how == "ran"
-        count.seconds += action.seconds
+        if how != "stopped":
+            self.observers.ended(action)
+        for follower in then:
+            self._follow(follower, action)
 
     def _keep(self, action: Action, outcome: Outcome) -> object:
         result = self.values.codec.decode(outcome.result, self.values)
         if action.expected is not None and action.expected.result != outcome.result:
+            self.cache.forget(action.where)
             raise HitDiffersError(
-                f"{action.rule.name} gave another result than the cache has",
+                f"{action.rule.name} gave another result than the cache had",
                 action.label,
                 f"key {action.key.digest.hex()[:16]}",
-                "run `ingot cache verify`; a rule that depends on more than its key is a bug: report it",
+                "the cache has forgotten it; if it happens again, a rule depends on more than its key: report it",
             )
-        action.where, record = self.cache.keep(action.key, action.rule.name, outcome, self._resolver(action))
+        files = WatchedFiles(self.files)
+        resolve = self._resolver(action, files)
+        reads = tuple((name, resolve(name)) for name in outcome.reads) if resolve else None
+        # What changed while the action ran is not what it has read: the result may not be found by what it is now.
+        lasting = all(files.is_steady(path, action.started_ns) for path in files.paths)
+        action.where, record = self.cache.keep(action.key, action.rule.name, outcome, reads, lasting=lasting)
         action.refs, action.reads = record.refs, record.reads
-        self._made(action)
         return result
-
-    def _made(self, action: Action) -> None:
-        for digest in action.refs:
-            self._makers.setdefault(digest, action)
 
     # -- what was lost -----------------------------------------------------------------------------------------------
 
-    def _maker(self, digest: str) -> Action:
+    def _remake(self, digest: str) -> Action | None:
+        """Begin to make a lost artifact again; return who makes it, None if it is there already.
+
+        Its maker's record counts for nothing while the artifact is missing, and is right again once anybody has made it.
+
+        Raises:
+            ActionError: nobody can.
+        """
+        if digest in self._given:
+            self.values.keep_bytes(self._given[digest])
+            return None
         maker = self._makers.get(digest)
         if maker is None:
             raise _vanishes(digest)
+        if maker.done:
+            maker.done = False
+            self._enqueue(maker)
         return maker
 
     def _make_lost(self, action: Action, digest: str) -> None:
-        """Run the maker of a lost artifact again, then the action that needed it."""
+        """Make what an action lacked, then run it again."""
         action.lost_count += 1
-        maker = self._makers.get(digest)
-        if maker is None or maker is action or action.lost_count > _LOST_COUNT_MAX:
-            action.how = "failed"
-            self._stopped = not self.policy.keep_going
-            self._settle(action, None, _vanishes(digest))
-            self.observers.ended(action)
+        try:
+            if action.lost_count > _LOST_COUNT_MAX or self._makers.get(digest) is action:
+                raise _vanishes(digest)
+            if self._is_there(digest):
+                self._enqueue(action)
+                return
+            maker = self._remake(digest)
+        except ActionError as error:
+            self._finish(action, "failed", None, error)
             return
-        self._run_again(maker)
-        maker.then.append(partial(self._follow, action, maker))
-
-    def _run_again(self, maker: Action) -> None:
-        if maker.done:
-            self.cache.forget(maker.where)
-            maker.done, maker.lost_count = False, maker.lost_count + 1
-            heapq.heappush(self._queue, (maker.number, id(maker), maker))
-
-    def _follow(self, action: Action, maker: Action) -> None:
-        if maker.error is None:
-            heapq.heappush(self._queue, (action.number, id(action), action))
+        if maker is None or maker.done:
+            self._follow(action, maker)
         else:
-            action.how = "failed"
-            self._settle(action, None, maker.error)
-            self.observers.ended(action)
+            maker.then.append(action)
+
+    def _is_there(self, digest: str) -> bool:
+        """Whether a process has healed meanwhile what another one missed."""
+        try:
+            self.values.blobs.get(digest)
+        except (BlobMissing, BlobDamaged):
+            return False
+        return True
+
+    def _follow(self, action: Action, maker: Action | None) -> None:
+        """Go on with an action that waited for the maker of something that it lacks."""
+        if maker is None or maker.error is None:
+            self._enqueue(action)
+        else:
+            self._finish(
+                action, "stopped" if maker.how == "stopped" else "failed", None, cast("Exception", maker.error)
+            )
 
 
 def _vanishes(digest: str) -> ActionError:

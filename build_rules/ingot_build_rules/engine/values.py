@@ -9,7 +9,7 @@ import hashlib
 from collections import OrderedDict
 from typing import Protocol, TypeVar
 
-from ingot_artifacts.store.blobs import BlobMissing
+from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.codec import Codec
 
@@ -73,7 +73,9 @@ class Values:
 
     def keep(self, value: Value) -> Artifact[Value]:
         """Store a value as an artifact of its own."""
-        content, _ = self.codec.encode(value)
+        content, refs = self.codec.encode(value)
+        if refs:  # nobody would know that they are needed
+            raise TypeError("an artifact inside an artifact: name it in the result")
         digest = self.blobs.put(content)
         self._remember(digest, value)
         return Artifact(digest, self)
@@ -89,7 +91,10 @@ class Values:
         if digest in self._kept:
             self._kept.move_to_end(digest)
             return self._kept[digest]
-        value = self.codec.decode(self.blobs.get(digest), self)
+        try:
+            value = self.codec.decode(self.blobs.get(digest), self)
+        except ValueError:  # right bytes of something else: whoever named them here was wrong
+            raise BlobDamaged(digest) from None
         self._remember(digest, value)
         return value
 

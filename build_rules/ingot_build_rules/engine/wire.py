@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import IO, Any
 
-from ingot_artifacts.errors import ArtifactError
+from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_build_rules.engine.errors import ActionError
 from ingot_build_rules.engine.message_pack import pack, unpack
 from ingot_build_rules.engine.perform import Outcome
@@ -44,13 +44,13 @@ def plain_outcome(outcome: Outcome) -> dict[str, object]:
         "reads": outcome.reads,
         "messages": outcome.messages,
         "seconds": outcome.seconds,
-        "error": None if error is None else [type(error).__qualname__, *parts],
+        "error": None if error is None else [[kind.__qualname__ for kind in type(error).__mro__], *parts],
         "lost": outcome.lost,
     }
 
 
 def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]]) -> Outcome:
-    """Return the outcome; its error is of the class that it had, where that is one of ``errors``."""
+    """Return the outcome; its error is of the nearest class that is known here."""
     return Outcome(
         result=plain["result"],
         refs=tuple(plain["refs"]),
@@ -62,6 +62,8 @@ def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]]) -> Ou
     )
 
 
-def _error(parts: list[str], errors: Sequence[type[Exception]]) -> Exception:
-    kinds: dict[str, type[Exception]] = {kind.__qualname__: kind for kind in (*errors, ActionError, ArtifactError)}
-    return kinds.get(parts[0], ActionError)(*parts[1:])
+def _error(parts: list[Any], errors: Sequence[type[Exception]]) -> Exception:
+    kinds: dict[str, type[Exception]] = {
+        kind.__qualname__: kind for kind in (*errors, ActionError, OutputError, ArtifactError)
+    }
+    return next((kinds[name] for name in parts[0] if name in kinds), ActionError)(*parts[1:])

@@ -11,7 +11,8 @@ import importlib
 import os
 import signal
 import sys
-from typing import cast
+from collections.abc import Sequence
+from typing import IO, cast
 
 from ingot_artifacts.store.blobs import BlobStore
 from ingot_build_rules.engine.codec import Codec
@@ -23,17 +24,13 @@ from ingot_build_rules.engine.wire import plain_outcome, read_message, write_mes
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(where: str, joined: str) -> None:
-    """Run actions of the rulebook at ``where`` ("module:attribute") over blobs in the ``joined`` folders, the first one written to."""
-    # Ctrl-C reaches the whole group: the parent reports it and ends its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def serve(where: str, folders: Sequence[str]) -> None:
+    """Run actions of the rulebook at ``where`` ("module:attribute") over blobs in ``folders``, the first one written to."""
     _die_with(os.getppid())
     module, attribute = where.split(":")
     rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
-    folder, *lower = joined.split(os.pathsep)
-    values = Values(BlobStore(folder, lower), Codec(rulebook.types))
-    source, sink = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print must not get between messages
+    values = Values(BlobStore(folders[0], folders[1:]), Codec(rulebook.types))
+    source, sink = _take_pipes()
     while (message := read_message(source)) is not None:
         number, rule, content = message
         try:
@@ -42,6 +39,16 @@ def serve(where: str, joined: str) -> None:
             raise SystemExit(f"worker: {error}") from None
         outcome: Outcome = perform(rulebook.by_name[rule], inputs, values, rulebook.errors)
         write_message(sink, [number, plain_outcome(outcome)])
+
+
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Keep the pipes for messages: rules and the programs that they call read nothing, and what they print goes to the errors."""
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, sink
 
 
 def _die_with(parent: int) -> None:
