@@ -6,6 +6,7 @@ In: a bundle's name. Out: one line per action: how, seconds, rule, label, key; w
 from __future__ import annotations
 
 import argparse
+from typing import cast
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
@@ -44,6 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
         for item in actions:
             seconds = console.format_seconds(float(str(item["seconds"])))
             print(f"  {item['how']:7}{seconds:>10}  {item['rule']} {item['label']}  {str(item['key'])[:12]}".rstrip())
-            for text in item["messages"] if isinstance(item["messages"], list) else ():
+            for text in cast("list[str]", item["messages"]):
                 print(f"    {text}")
     return 0

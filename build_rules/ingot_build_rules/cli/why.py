@@ -6,6 +6,7 @@ In: a bundle's name. Out: explanations. Not done here: reasons (``engine.explain
 from __future__ import annotations
 
 import argparse
+from typing import cast
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
@@ -59,4 +60,4 @@ def _text(name: str, item: dict[str, object]) -> str:
 
 def _list(value: object) -> list[object]:
     assert isinstance(value, list)
-    return list(value)
+    return cast("list[object]", value)

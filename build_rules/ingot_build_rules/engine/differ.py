@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ingot_build_rules.engine.artifact import Artifact
-
 Path = tuple[str | int, ...]
 
 
@@ -29,7 +27,7 @@ def differences(old: object, new: object, path: Path = ()) -> Iterator[Differenc
     """Yield the leaves that differ, in order; equal values give nothing."""
     if old == new:
         return
-    if type(old) is not type(new) or isinstance(new, Artifact):
+    if type(old) is not type(new):
         yield Difference(path, old, new)
     elif isinstance(new, tuple | list):
         yield from _items(cast("tuple[object, ...]", old), cast("tuple[object, ...]", new), path)

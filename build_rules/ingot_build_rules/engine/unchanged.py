@@ -10,11 +10,15 @@ for the same: it could have changed again without any sign of it.
 import binascii
 import os
 
+TYPE_CHECKING = False  # `typing` costs milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _HEAD = "ingot unchanged 1"
 _SETTLED_NS = 2_000_000_000
 
 
-def unchanged(path, key):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201  # typing costs milliseconds here
+def unchanged(path: str, key: str) -> str | None:
     """Return the text of the last build's summary, if ``path`` has one for ``key`` and every file is as it was."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
@@ -38,7 +42,9 @@ def unchanged(path, key):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN20
     return lines[1]
 
 
-def remember(path, key, summary, sources, outputs, now_ns):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def remember(
+    path: str, key: str, summary: str, sources: "Iterable[str]", outputs: "Iterable[str]", now_ns: int
+) -> None:
     """Write what ``unchanged`` looks at: a line of ``summary``, the paths of files and folders; nothing if one is too young."""
     lines = [key, summary]
     try:
@@ -57,9 +63,9 @@ def remember(path, key, summary, sources, outputs, now_ns):  # type: ignore[no-u
         forget(path)
 
 
-def forget(path):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
+def forget(path: str) -> None:
     """Make the next build look closer."""
-    try:
+    try:  # noqa: SIM105  # importing contextlib costs a millisecond
         os.unlink(path)
     except OSError:
         pass

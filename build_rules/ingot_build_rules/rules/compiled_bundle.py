@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ingot_build_rules.rules.bundle import BundleFrame
     from ingot_build_rules.rules.compile_model import CompiledModel
+    from ingot_build_rules.rules.compile_options import CompileOptions
     from ingot_build_rules.rules.model_source import Model
-    from ingot_build_rules.rules.options import CompileOptions
 
 Check = bool | Mapping[str, "np.ndarray[Any, Any]"]
 

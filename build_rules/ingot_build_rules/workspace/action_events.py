@@ -6,7 +6,7 @@ In: actions that start and end. Out: events to an observer. Not done here: displ
 from __future__ import annotations
 
 from ingot_build_rules.engine.action import Action
-from ingot_build_rules.engine.events import ActionFinished, ActionStarted, Message, Observer
+from ingot_build_rules.engine.events import ActionFinished, ActionHow, ActionStarted, Message, Observer
 from ingot_build_rules.engine.scheduler import Observers
 
 
@@ -35,7 +35,7 @@ class ActionEvents:
         seconds = 0.0 if action.how == "hit" else action.seconds
         key = action.key.digest.hex()
         name, label = action.rule.name, action.label
-        how = "failed" if action.how == "failed" else "ran" if action.how == "ran" else "hit"
+        how: ActionHow = "failed" if action.how == "failed" else "ran" if action.how == "ran" else "hit"
         self._observer(ActionFinished(action.number, name, label, how, seconds, key, error, needs))
         for text in action.messages:
             self._observer(Message("warning", f"{name} ({label}): {text}" if label else f"{name}: {text}"))

@@ -38,7 +38,11 @@ class Explainer:
             return [f"{head}: nothing like it was built here before"]
         if reason.kind == "lost":
             return [f"{head}: the cache had no result for key {item.key[:_DIGITS]}"]
-        return [line for change in reason.changes for line in (self._change(head, change, item), *self._inside(reason, change))]
+        return [
+            line
+            for change in reason.changes
+            for line in (self._change(head, change, item), *self._inside(reason, change))
+        ]
 
     def _change(self, head: str, change: Change, item: TracedAction) -> str:
         old, new = _value(change.old_text, change.old), _value(change.new_text, change.new)
@@ -93,10 +97,8 @@ class Explainer:
 
     def _place(self, item: Difference, value: Any) -> str:
         """A path into a stage, with the user's node in front where one is on the way."""
-        texts: list[str] = []
-        for step in item.path:
-            texts.append(f"[{step}]" if isinstance(step, int) else f".{step}")
-        path = "".join(texts).lstrip(".")
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in item.path)
+        path = "".join(steps).lstrip(".")
         node = self._node(item.path, value)
         return f"{node}, {path}" if node else path
 
