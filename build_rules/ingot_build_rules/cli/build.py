@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, no_op, usage
 from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
 from ingot_build_rules.cli.compile import usable_cpu_count
+from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_compiler.ir.errors import VerificationError
 
 if TYPE_CHECKING:
+    from ingot_build_rules.engine.events import Event, Observer
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import BuildRequest, Report
 
@@ -46,7 +49,9 @@ def add_arguments(parser: usage.Parser) -> None:
     parser.add_argument("--events", metavar="FILE", help="write every event as a line of JSON; - is standard output")
     parser.add_argument("--depfile", metavar="FILE", help="write the sources of one bundle for make or ninja")
     parser.add_argument("--expect-cached", action="store_true", help="fail, and say why, if anything has to run")
-    parser.add_argument("--frozen", action="store_true", help="fail if a bundle or a source is not that of its lock file")
+    parser.add_argument(
+        "--frozen", action="store_true", help="fail if a bundle or a source is not that of its lock file"
+    )
     parser.add_argument("--rehash", action="store_true", help="read every source again, whatever its times say")
     parser.add_argument(
         "--check-hits", type=_share, default=0.0, metavar="RATE", help="run this share of cached actions again, compare"
@@ -78,8 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load_project(arguments.folder, arguments.config)
     no_op.forget_build(loaded.folder)
     quiet = arguments.quiet or arguments.json
-    with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as observe:
-        report = run_build(loaded, _request(loaded, arguments), observe)
+    with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as show:
+        timed = TimedEvents(show)
+        report = run_build(loaded, _request(loaded, arguments), timed.observe)
+    _write_traces(loaded, arguments, timed)
     _tell(report, arguments)
     if arguments.expect_cached and report.would_run:
         raise _not_cached(report)
@@ -87,6 +94,36 @@ def run(arguments: argparse.Namespace) -> int:
     if not code and not arguments.dry_run:
         no_op.remember_build(loaded, report)
     return code
+
+
+class TimedEvents:
+    """Keeps every event with its time, and passes it on."""
+
+    def __init__(self, then: Observer) -> None:
+        """Begin to count seconds."""
+        self._then = then
+        self._started = time.perf_counter()
+        self.events: list[tuple[float, Event]] = []
+
+    def observe(self, event: Event) -> None:
+        """Note an event."""
+        self.events.append((time.perf_counter() - self._started, event))
+        self._then(event)
+
+
+def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: TimedEvents) -> None:
+    """Write the trace that was asked for, and always that of the last build, into the workspace's folder."""
+    from ingot_build_rules.engine.chrome_trace import chrome_trace
+    from ingot_build_rules.rules.output_file import write_text
+    from ingot_build_rules.workspace.state import state_folder
+
+    folder = state_folder(loaded.folder)
+    paths = [os.path.join(folder, "trace.json")] if os.path.isdir(folder) else []
+    paths += [arguments.trace] if arguments.trace is not None else []
+    if paths:
+        text = chrome_trace(timed.events)
+        for path in paths:
+            write_text(path, text)
 
 
 def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildRequest:
@@ -123,7 +160,7 @@ def summary(report: Report) -> str:
 def _tell(report: Report, arguments: argparse.Namespace) -> None:
     for result in report.results:
         if result.how == "failed" and isinstance(result.error, Exception):
-            console.print_error(result.error)
+            console.print_error(in_four_parts(result.error, result.name))
     if arguments.json:
         console.print_json(report.plain())
         return

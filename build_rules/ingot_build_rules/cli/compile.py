@@ -116,7 +116,9 @@ def run(arguments: argparse.Namespace) -> int:
         result, checked = _result(compiled, arguments)
         summary = {} if arguments.to else compiled.summary()
         if arguments.depfile is not None:
-            write_text(arguments.depfile, depfile_text(arguments.output, build.run(compiled.compilation.source_paths())))
+            write_text(
+                arguments.depfile, depfile_text(str(arguments.output), build.run(compiled.compilation.source_paths()))
+            )
     if checked is not None and checked.differences:
         if arguments.json:
             console.print_json({"output": None, "check": checked.plain()})

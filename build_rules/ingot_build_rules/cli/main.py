@@ -18,13 +18,12 @@ from collections.abc import Callable, Generator, Sequence
 from types import FrameType
 from typing import cast
 
-from ingot_artifacts.errors import ArtifactError
 from ingot_build_rules.cli import console
+from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.usage import Parser, add_debug
 from ingot_build_rules.cli.verbs import VERBS
-from ingot_compiler.ir.errors import BuildError, IngotError, InternalError, UserError
+from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
-from ingot_runtime.errors import BundleError
 
 EXIT_INTERRUPTED = 130
 
@@ -142,22 +141,6 @@ def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
 def _fail(error: Exception, verb: str, *, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    if isinstance(error, IngotError | BundleError | ArtifactError):
-        console.print_error(error)
-        return error.exit_code
-    if isinstance(error, MemoryError):
-        report: IngotError = BuildError(
-            "out of memory",
-            where="this machine",
-            why=f"{error}" or "the system refused memory",
-            do="free memory, or use fewer workers (--workers 1)",
-        )
-    else:
-        report = InternalError(
-            "a bug in Ingot stopped the command",
-            where=f"command ingot {verb}",
-            why=f"{type(error).__name__}: {error}".splitlines()[0],
-            do=f"repeat it with --debug and {console.REPORT_AT}",
-        )
-    console.print_error(report)
-    return report.exit_code
+    told = in_four_parts(error, f"command ingot {verb}")
+    console.print_error(told)
+    return told.exit_code

@@ -7,6 +7,7 @@ service of the system that could run out is needed, and folders of any kind work
 from __future__ import annotations
 
 import argparse
+import glob
 import os
 import sys
 import time
@@ -27,7 +28,7 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build for ever."""
-    code = _attempt(arguments)
+    code, exit_code = _code_stamps(), _attempt(arguments)
     seen = _look(arguments)
     while True:
         time.sleep(_POLL_SECONDS)
@@ -35,13 +36,27 @@ def run(arguments: argparse.Namespace) -> int:
         changed = sorted(path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path))
         if not changed:
             continue
+        if code != _code_stamps():
+            print("Ingot itself changed: starting again", file=sys.stderr, flush=True)
+            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         print(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
-        code = _attempt(arguments)
+        exit_code = _attempt(arguments)
         sys.stdout.flush()
         seen = _look(arguments)
         if arguments.once:
-            return code
+            return exit_code
+
+
+def _code_stamps() -> Stamps:
+    """What our own code looks like: this process runs what it was when it started."""
+    from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS
+
+    return {
+        path: stamp_of(path)
+        for folder in sorted(PACKAGE_FOLDERS.values())
+        for path in sorted(glob.glob(os.path.join(folder, "**", "*.py"), recursive=True))
+    }
 
 
 def _attempt(arguments: argparse.Namespace) -> int:

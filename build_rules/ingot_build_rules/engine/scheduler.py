@@ -184,6 +184,11 @@ class Scheduler:
             self._live.clear()
         return tasks
 
+    def used_records(self) -> list[bytes]:
+        """Where the records of this build are, for a cache that forgets what was used longest ago."""
+        places = {place for action in self._actions.values() for place in (action.key.digest, action.where) if place}
+        return sorted(places)
+
     # -- tasks -------------------------------------------------------------------------------------------------------
 
     def _advance(self) -> None:

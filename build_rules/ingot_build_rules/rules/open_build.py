@@ -21,6 +21,7 @@ from ingot_artifacts.store.cache import Cache
 from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.executor import InlineExecutor
 from ingot_build_rules.engine.file_digests import DiskFiles
 from ingot_build_rules.engine.jobserver import JobServer
@@ -87,15 +88,17 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
             code_of(code_digests(os.path.join(cache.folder, "code_digests"))),
             lambda tool: files.digest(tool_path(tool)),
         )
+        build = Scheduler(
+            RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
+            settings.policy, settings.observers,
+        )  # fmt: skip
         try:
-            yield Scheduler(
-                RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
-                settings.policy, settings.observers,
-            )  # fmt: skip
+            yield build
         except BaseException:
             executor.close(kill=True)
             raise
         executor.close(kill=False)
+        cache.index.touch(build.used_records())
         files.save()
 
 
@@ -115,8 +118,9 @@ def tool_path(tool: str) -> str:
 
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
-    """Return the function from a rule to the digest of its code."""
-    return lambda rule: digests.digest(rule.compute.__module__)
+    """Return the function from a rule to the digest of its code, and of the Python that runs it."""
+    python = f"python {sys.version_info[0]}.{sys.version_info[1]}"
+    return lambda rule: digest((digests.digest(rule.compute.__module__), python))
 
 
 @functools.cache

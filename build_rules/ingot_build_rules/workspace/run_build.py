@@ -11,11 +11,20 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ingot_artifacts.store.roots import Roots
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.depfile import depfile_text
-from ingot_build_rules.engine.events import BuildFinished, BuildStarted, Event, Message, Observer, TargetFinished, TargetHow
+from ingot_build_rules.engine.events import (
+    BuildFinished,
+    BuildStarted,
+    Event,
+    Message,
+    Observer,
+    TargetFinished,
+    TargetHow,
+)
 from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
@@ -70,7 +79,7 @@ class Report:
         """Names of the bundles and tests that ended in one of these ways."""
         return [item.name for item in self.results if item.how in hows]
 
-    def plain(self) -> dict[str, object]:
+    def plain(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
             "rules": {name: {"ran": count.ran, "hit": count.hit} for name, count in self.counts.items()},
@@ -137,7 +146,9 @@ def _opened(
         state = read_workspace(loaded.folder)
         versions = toolchain(build.keys.tool("linker"))
         told = _teller(see)
-        yield _Opened(build, Workspace(loaded.folder, build, state, tools.digest, versions, request.dry_run, told), tools)
+        yield _Opened(
+            build, Workspace(loaded.folder, build, state, tools.digest, versions, request.dry_run, told), tools
+        )
         if not request.dry_run:
             write_workspace(loaded.folder, state)
             write_history(_history_path(loaded), with_events(samples, events))
@@ -168,9 +179,7 @@ def _history_path(loaded: LoadedProject) -> str:
     return os.path.join(state_folder(loaded.folder), "history")
 
 
-def _build(
-    loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: _Opened
-) -> list[TargetResult]:
+def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: _Opened) -> list[TargetResult]:
     tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
     names = {*selection.bundles, *(spec.bundle for spec in tests)}
     requests = compile_requests(loaded.project, names, loaded.path)
