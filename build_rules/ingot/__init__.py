@@ -7,7 +7,7 @@ On the device there is ``ingot_runtime`` alone.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ingot_build_rules.api import compile
+    from ingot_build_rules.api import compile  # noqa: A004  # the name that users call
     from ingot_build_rules.project.api import Project
     from ingot_build_rules.rules.compiled_bundle import Bundle
     from ingot_compiler.ir.errors import (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli.cache_folder import cache_folder
 from ingot_build_rules.rules.compiled_bundle import Bundle, Check, compile_bundle
-from ingot_build_rules.rules.options import make_options
 from ingot_build_rules.rules.open_build import BuildSettings
+from ingot_build_rules.rules.options import make_options
 
 if TYPE_CHECKING:
     from ingot_build_rules.rules.model_source import Model

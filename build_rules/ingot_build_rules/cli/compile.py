@@ -19,8 +19,8 @@ from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.rules.check_report import CheckReport
     from ingot_build_rules.engine.events import Observer
+    from ingot_build_rules.rules.check_report import CheckReport
     from ingot_build_rules.rules.compile_model import CompiledModel
     from ingot_build_rules.rules.open_build import BuildSettings
 

@@ -79,7 +79,11 @@ def _value_of(texts: "Sequence[str]", *names: str) -> str:
         if text in names and position + 1 < len(texts):
             return texts[position + 1]
         for name in names:
-            if text.startswith(name) and len(text) > len(name) and (not name.startswith("--") or text[len(name)] == "="):
+            if (
+                text.startswith(name)
+                and len(text) > len(name)
+                and (not name.startswith("--") or text[len(name)] == "=")
+            ):
                 return text[len(name) :].lstrip("=")
     return ""
 

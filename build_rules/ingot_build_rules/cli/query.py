@@ -93,8 +93,8 @@ def _action_edges(name: str, actions: Any) -> list[str]:
     lines: list[str] = []
     for item in actions:
         node = f"{name}: {item['rule']} {item['label']}".rstrip()
-        for need in dict.fromkeys(makers[part] for part in item["needs"] if part in makers):
-            lines.append(f"  {_quoted(need)} -> {_quoted(node)};")
+        needs = dict.fromkeys(makers[part] for part in item["needs"] if part in makers)
+        lines += [f"  {_quoted(need)} -> {_quoted(node)};" for need in needs]
         for made in item["makes"]:
             makers.setdefault(made, node)
     return lines

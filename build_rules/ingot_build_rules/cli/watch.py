@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         if code != _code_stamps():
             print("Ingot itself changed: starting again", file=sys.stderr, flush=True)
-            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])
+            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606  # this very command
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         print(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
         exit_code = _attempt(arguments)

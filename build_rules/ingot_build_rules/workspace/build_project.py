@@ -99,6 +99,9 @@ class Workspace:
     def _path(self, request: CompileRequest) -> str:
         return os.path.normpath(os.path.join(self.folder, request.bundle.output))
 
+    def _model_path(self, request: CompileRequest) -> str:
+        return os.path.normpath(os.path.join(self.folder, request.source))
+
     def _is_current(self, request: CompileRequest) -> bool:
         name, path = request.bundle.name, self._path(request)
         known = self.state.bundles.get(name)
@@ -118,8 +121,8 @@ class Workspace:
 
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
-        path = os.path.join(self.folder, request.source)
-        result.sources = (os.path.abspath(path),)
+        path = self._model_path(request)
+        result.sources = (path,)
         source = open_model(path, self.build.files.digest)
         compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
         if self.dry:

@@ -49,9 +49,7 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult, build
     raise VerificationError(f"bundle {result.name!r} is not the one that is locked", path, why, do)
 
 
-def _lock(
-    folder: str, request: CompileRequest, result: TargetResult, build: Scheduler, code: CodeRecord
-) -> LockFile:
+def _lock(folder: str, request: CompileRequest, result: TargetResult, build: Scheduler, code: CodeRecord) -> LockFile:
     sources = [(path, build.files.digest(path)) for path in result.sources]
     options = options_record(request.options)
     return LockFile(result.root, relative_sources(folder, sources), options, result.toolchain, code)

@@ -67,4 +67,6 @@ def write_workspace(project_folder: str, state: WorkspaceState) -> None:
         name: (item.request, item.code, item.sources, item.output, item.stamp, item.root)
         for name, item in sorted(state.bundles.items())
     }
-    write_state(os.path.join(state_folder(project_folder), "state"), _KIND, (bundles, dict(sorted(state.tests.items()))))
+    write_state(
+        os.path.join(state_folder(project_folder), "state"), _KIND, (bundles, dict(sorted(state.tests.items())))
+    )

@@ -32,4 +32,3 @@ def keep_trace(folder: str, result: TargetResult, build: Scheduler, tools: Tools
     if result.error is None:
         write_trace(path, replace(new, explanation=lines) if lines else new)
     return lines
-
