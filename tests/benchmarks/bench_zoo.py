@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import shutil
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -65,7 +66,9 @@ def measure(name: str, options: argparse.Namespace, work: str) -> Result:
     folder = os.path.join(options.models, name)
     model, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "inputs.npz")
     bundle = os.path.join(work, f"{name}.ingot")
-    compiled = run_measured([sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q"])
+    cache = os.path.join(work, "cache")
+    compiled = run_measured([sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q", "--cache", cache])
+    shutil.rmtree(cache)
     error = relative_error(bundle, folder, options.threads)
     peers = [Peer("ingot", sys.executable, bundle, inputs, options.threads)]
     peers += [Peer(kind, options.peer_python, model, inputs, options.threads) for kind in PEERS]

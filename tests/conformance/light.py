@@ -69,9 +69,14 @@ class Softmax(OpRun):
         return ((powers / powers.sum(axis=1, keepdims=True)).reshape(x.shape),)
 
 
+def shipped_path(name: str) -> str:
+    """Where the package has the model."""
+    return os.path.join(_FOLDER, f"light_{name}.onnx")
+
+
 def make_light(name: str) -> ModelProto:
     """The network with random weights that keep activations moderate; the numbers before a last Softmax are outputs too."""
-    with open(os.path.join(_FOLDER, f"light_{name}.onnx"), "rb") as file:
+    with open(shipped_path(name), "rb") as file:
         model = ModelProto()
         model.ParseFromString(file.read())
     model.ir_version = 8  # initializers need not be inputs
