@@ -64,10 +64,12 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "assembly", "bundle_contents", "bundle_file", "check_inputs", "check_report",
-            "compilation", "compile_model", "compile_options", "deviation", "fusion_report", "interface",
-            "launch_recorder", "loop_record", "model_source", "open_build", "options", "output_file", "self_check",
-            "stage_text", "stages", "toolchain", "variant", "variant_report", "weight_layout",
+            "artifact_types", "assembly", "blame", "bundle_contents", "bundle_difference", "bundle_file",
+            "bundle_record", "changed_code", "check_inputs", "check_report", "compilation", "compile_model",
+            "compile_options", "compiled_bundle", "deviation", "find_blame", "find_model", "fusion_report", "interface",
+            "launch_recorder", "lock_file", "loop_record", "model_source", "open_build", "options", "options_record",
+            "output_file", "plain_values", "reproduce", "self_check", "stage_difference", "stage_origins", "stage_text",
+            "stages", "toolchain", "variant", "variant_report", "verify_bundle", "weight_layout",
         ),
     ),
 )  # fmt: skip

@@ -13,8 +13,8 @@ from ingot_build_rules.rules.stage_text import STAGE_TEXTS
 from ingot_build_rules.rules.stages import STAGES
 
 CLI_HELPERS = {
-    "arrays", "build_progress", "build_tally", "cache_folder", "console", "entry", "live_progress", "main", "progress", "usage",
-    "verbs",
+    "arrays", "build_progress", "build_tally", "cache_folder", "console", "entry", "in_four_parts", "jobserver_flags",
+    "live_progress", "main", "no_op", "usage", "verbs",
 }  # fmt: skip
 
 
