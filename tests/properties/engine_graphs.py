@@ -254,7 +254,11 @@ def lay_out(world: World, folder: Path) -> None:
             file.unlink(missing_ok=True)
         elif not file.exists() or file.read_text() != str(content):
             file.write_text(str(content))
-    # A build that begins in the same tick of the files' clock could not know that they do not change any more.
-    settle = file_clock_ns()
-    while file_clock_ns() == settle:
+    settle()
+
+
+def settle() -> None:
+    """Wait for the next tick of the clock of files: within one it could not be known that they do not change any more."""
+    now_ns = time.time_ns()
+    while file_clock_ns() <= now_ns:
         time.sleep(0.001)

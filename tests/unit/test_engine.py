@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.properties.engine_graphs import settle
 
 from ingot_artifacts.store.cache import Cache
 from ingot_build_rules.engine.action_cache import ActionCache
@@ -160,6 +161,7 @@ def test_what_a_rule_finds_is_part_of_its_key(tmp_path: Path) -> None:
         (folder / name).write_text(text)
 
     def follow() -> tuple[str, bool]:
+        settle()
         with scheduler(tmp_path / "cache") as build:
             return build.run(build.need(FOLLOW, Place("start", str(folder)))), bool(ran(build))
 

@@ -38,7 +38,10 @@ def serve(where: str, folders: Sequence[str]) -> None:
         except ValueError as error:
             raise SystemExit(f"worker: {error}") from None
         outcome: Outcome = perform(rulebook.by_name[rule], inputs, values, rulebook.errors)
-        write_message(sink, [number, plain_outcome(outcome)])
+        try:
+            write_message(sink, [number, plain_outcome(outcome)])
+        except BrokenPipeError:  # the scheduler is gone; at a normal end the rest of the message would be tried again
+            os._exit(1)
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
