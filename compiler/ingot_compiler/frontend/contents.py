@@ -10,6 +10,8 @@ it is not known. Bools are 0 and 1. A float tensor may hold an expression: its v
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from ingot_compiler.ir.types import FLOATS, DType, TensorType
 Element = Dim | float | None
 Contents = npt.NDArray[Any]
 ELEMENT_COUNT_MAX = 1024
+_LATER_DEPTH_MAX = 100  # each is some calls deep in Python
 
 _NUMPY: dict[DType, type[np.generic]] = {
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
@@ -83,6 +86,22 @@ _INDEXED = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Contents of floats, found when somebody asks for them: a graph does not depend on weights that nobody asks for.
+
+    ``depth``: how many such stand behind one another.
+    """
+
+    find: Callable[[], Contents | None]
+    depth: int = 1
+
+
+def settled(contents: Contents | Later | None) -> Contents | None:
+    """Find contents now."""
+    return contents.find() if isinstance(contents, Later) else contents
+
+
 def lower_bound(dim: Dim) -> int | None:
     """An integer that ``dim`` never goes below (every symbol is >= 0), None when this cannot be seen."""
     if isinstance(dim, int):
@@ -121,13 +140,31 @@ def as_contents(values: Sequence[Element], shape: tuple[int, ...]) -> Contents:
 def propagate(
     op: str,
     attributes: Mapping[str, Attribute],
-    operands: Sequence[tuple[TensorType, Contents | None]],
+    operands: Sequence[tuple[TensorType, Contents | Later | None]],
     result: TensorType,
-) -> Contents | None:
-    """Contents of an op's result, None when nothing is known or it is too large."""
+) -> Contents | Later | None:
+    """Contents of an op's result, None when nothing is known or it is too large; of floats, later where an operand's are."""
     count = result.element_count
     if not isinstance(count, int) or count > ELEMENT_COUNT_MAX or not _concrete(attributes):
         return None
+    if op not in _MOVEMENT and any(contents is None for _, contents in operands):
+        return None
+
+    def find() -> Contents | None:
+        return _contents(op, attributes, [(type_, settled(contents)) for type_, contents in operands], result)
+
+    depth = max((contents.depth for _, contents in operands if isinstance(contents, Later)), default=0)
+    if result.dtype not in FLOATS or not 0 < depth < _LATER_DEPTH_MAX:
+        return find()
+    return Later(cache(find), depth + 1)
+
+
+def _contents(
+    op: str,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[tuple[TensorType, Contents | None]],
+    result: TensorType,
+) -> Contents | None:
     if op in _MOVEMENT:
         return _move(op, attributes, operands)
     known = [contents for _, contents in operands if contents is not None]

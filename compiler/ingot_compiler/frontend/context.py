@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import isfinite
 from typing import Any
 
@@ -15,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.frontend.agree import Claim, claims
-from ingot_compiler.frontend.contents import Contents, as_contents, is_known, propagate, symbols_appear
+from ingot_compiler.frontend.contents import (
+    Contents,
+    Later,
+    as_contents,
+    is_known,
+    propagate,
+    settled,
+    symbols_appear,
+)
 from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -46,7 +55,7 @@ class Translation:
 
     builder: GraphBuilder
     read: ConstantReader
-    contents: dict[int, Contents] = field(default_factory=dict[int, Contents])
+    contents: dict[int, Contents | Later] = field(default_factory=dict[int, Contents | Later])
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])  # whose elements are indices
     local: dict[str, memoryview] = field(
@@ -194,10 +203,10 @@ class OpContext:
         self._check_size(results[0])
         pairs = [(type_, translation.contents.get(operand)) for type_, operand in zip(types, operands, strict=True)]
         contents = propagate(op, attributes, pairs, results[0]) if operands else None
-        if contents is not None and results[0].dtype not in FLOATS and is_known(contents):
-            return self.known(results[0].dtype, contents)
+        if results[0].dtype not in FLOATS and (found := settled(contents)) is not None and is_known(found):
+            return self.known(results[0].dtype, found)
         value = translation.builder.add(op, operands, attributes, self.source, self.mark)
-        if contents is not None and any(item is not None for item in contents.flat):
+        if isinstance(contents, Later) or (contents is not None and any(item is not None for item in contents.flat)):
             translation.contents[value] = contents
         if op == "reshape" or (op == "cast" and results[0].dtype in INDEX_DTYPES):
             translation.stored.update(
@@ -308,15 +317,18 @@ class OpContext:
             self.translation.stored[result] = source
         if dtype in ("f32", "f64") and count <= 64:
             # Scale factors that sizes are multiplied by.
-            values = decode(self.translation.bytes_of(source.weight), dtype)
-            self.translation.contents[result] = as_contents([float(item) for item in values.tolist()], shape)
+            def find() -> Contents:
+                values = decode(self.translation.bytes_of(source.weight), dtype)
+                return as_contents([float(item) for item in values.tolist()], shape)
+
+            self.translation.contents[result] = Later(cache(find))
         return result
 
     # -- known contents ----------------------------------------------------------------------------------------------
 
     def contents(self, value: int) -> Contents | None:
         """What is known of a value's elements; elements that are not known are None."""
-        return self.translation.contents.get(value)
+        return settled(self.translation.contents.get(value))
 
     def dims(self, value: int) -> tuple[Dim, ...] | None:
         """All elements, row-major, as integer expressions; None when one is not known."""
