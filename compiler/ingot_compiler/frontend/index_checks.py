@@ -20,6 +20,7 @@ from ingot_compiler.ir.op import OpTypeError
 
 def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "index") -> int:
     """``indices`` as i64, each in [-size, size); one size for all, or one for each column of the last axis."""
+    sizes = sizes[:1] if len(set(sizes)) == 1 else sizes  # one limit for all takes no look at the column
     known = _known(context, indices)
     if known is not None and (known.size == 0 or len(sizes) in (1, _columns(context, indices))):
         for column, size in zip(known.reshape(-1, len(sizes)).T, sizes, strict=True):

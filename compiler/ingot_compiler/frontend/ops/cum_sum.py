@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import reshape
+from ingot_compiler.frontend.compose import reshape, sizes_from
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import chosen_along
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -15,7 +15,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, axis = context.operand(0), reshape(context, context.operand(1), ())
-    rank, known = context.rank_of(x), context.known_ints(axis)
+    rank, known = len(sizes_from(context, x, 1)), context.known_ints(axis)
     if known is not None:
         return (_along(context, x, context.axis(known[0], rank)),)
     # An axis that comes at run time: all sums, and one is chosen.
