@@ -1,6 +1,6 @@
 """``gather_elements``: one index per result element along one axis (ONNX GatherElements-13).
 
-In: a node. Out: its element. Not done here: errors for indices out of range (clamped).
+In: a node. Out: its element. Not done here: errors for indices out of range (clamped; ``require`` reports).
 """
 
 from __future__ import annotations
