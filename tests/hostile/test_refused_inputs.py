@@ -3,6 +3,8 @@ the user's names, natively and stepped, and nothing outside of a tensor is read;
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +20,7 @@ import ingot
 import ingot_runtime
 from ingot_compiler.ir.errors import ModelError
 
+FENCED = Path(__file__).with_name("fenced.py")
 INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
 
 
@@ -347,6 +350,20 @@ def test_refused_by_name_and_the_session_goes_on(name: str, tmp_path: Path) -> N
             assert f"node 'n' ({case.node.op_type})" in caught.value.why
         for got, wanted in zip(session.run(dict(case.good)).values(), expected.values(), strict=True):
             assert_close(wanted, got, 1e-4, 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_read_outside_of_the_inputs(name: str, tmp_path: Path) -> None:
+    """Random sizes and indices, most of them impossible, with inputs that end where no memory is: an answer or a refusal."""
+    case, path = CASES[name], tmp_path / "m.ingot"
+    ingot.compile(model_of(case)).save(path)
+    command = [sys.executable, str(FENCED), str(path), "1", "400"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answered, refused = map(int, done.stdout.split())
+    assert answered > 0
+    assert refused > 0
 
 
 def test_indices_may_be_fewer_beside_the_axis(tmp_path: Path) -> None:
