@@ -19,7 +19,7 @@ from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.engine.events import Observer
+    from ingot_build_rules.engine.events import Event, Observer
     from ingot_build_rules.rules.check_report import CheckReport
     from ingot_build_rules.rules.compile_model import CompiledModel
     from ingot_build_rules.rules.open_build import BuildSettings
@@ -85,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
     from ingot_build_rules.cli.build_progress import build_observer
     from ingot_build_rules.engine.depfile import depfile_text
+    from ingot_build_rules.engine.events import ActionFinished
     from ingot_build_rules.rules.open_build import open_build, start_compilation
     from ingot_build_rules.rules.options import make_options
     from ingot_build_rules.rules.output_file import check_output, write_text
@@ -110,7 +111,13 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
-        observe = stack.enter_context(build_observer({}, quiet=quiet))
+        show = stack.enter_context(build_observer({}, quiet=quiet))
+
+        def observe(event: Event) -> None:
+            """Show all but failures: the one there can be is told as the command's error."""
+            if not (isinstance(event, ActionFinished) and event.how == "failed"):
+                show(event)
+
         build = stack.enter_context(open_build(_settings(arguments, observe)))
         compiled = start_compilation(build, arguments.model, options)
         result, checked = _result(compiled, arguments)

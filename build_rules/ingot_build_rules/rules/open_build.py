@@ -118,9 +118,9 @@ def tool_path(tool: str) -> str:
 
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
-    """Return the function from a rule to the digest of its code, and of the Python that runs it."""
-    python = f"python {sys.version_info[0]}.{sys.version_info[1]}"
-    return lambda rule: digest((digests.digest(rule.compute.__module__), python))
+    """Return the function from a rule to the digest of its code, of the encoding of its results, of the Python that runs it."""
+    always = (digests.digest(Codec.__module__), f"python {sys.version_info[0]}.{sys.version_info[1]}")
+    return lambda rule: digest((digests.digest(rule.compute.__module__), *always))
 
 
 @functools.cache
