@@ -143,7 +143,7 @@ def padding_of(number: int) -> bytes:
 
 
 async def fold(build: Build, numbers: Sequence[int], log: str = "", seconds: float = 0.0) -> int:
-    """Work on numbers, then on pairs of results, until one is left: 2 n - 1 actions."""
+    """Work on numbers, then on pairs of results, until one is left."""
     row = [item[0] for item in await build.need_all(WORK, [Work(number, (), log, seconds) for number in numbers])]
     while len(row) > 1:
         pairs = [Work(0, tuple(row[at : at + 2]), log, seconds) for at in range(0, len(row), 2)]
@@ -157,6 +157,11 @@ def folded(numbers: Sequence[int]) -> int:
     while len(row) > 1:
         row = [value_of(0, row[at : at + 2]) for at in range(0, len(row), 2)]
     return row[0]
+
+
+def action_count(numbers: int) -> int:
+    """How many actions a fold of so many numbers has."""
+    return numbers if numbers == 1 else numbers + action_count((numbers + 1) // 2)
 
 
 async def each(build: Build, numbers: Sequence[int], log: str = "", seconds: float = 0.0) -> int:

@@ -38,7 +38,7 @@ class Action(Awaited):
     """``how``: what became of it. ``where``: its record's place. ``started_ns``: by the clock of files.
     ``lost_count``: how often a blob of its inputs was not there.
 
-    ``expected``: a record that running it again must give. ``then``: actions that lacked what this one makes.
+    ``expected``: a record that running it again must give. ``then``: actions that lacked a blob that this one makes.
     """
 
     number: int = 0
@@ -55,7 +55,7 @@ class Action(Awaited):
     started_ns: int = 0
     lost_count: int = 0
     expected: Record | None = None
-    then: list[Action] = field(default_factory=list["Action"])
+    then: list[tuple[Action, str]] = field(default_factory=list[tuple["Action", str]])
 
 
 class Wait:

@@ -140,8 +140,9 @@ class Scheduler:
                 maker = self._remake(lost.digest)
                 if maker is not None:
                     await Wait([maker])
-                    if maker.error is not None:
-                        raise maker.error from None
+                    error = _failure_of(maker, lost.digest)
+                    if error is not None:
+                        raise error from None
         raise _vanishes(artifact.digest)
 
     def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
@@ -371,8 +372,8 @@ class Scheduler:
         self._settle(action, result, error)
         if how != "stopped":
             self.observers.ended(action)
-        for follower in then:
-            self._follow(follower, action)
+        for follower, digest in then:
+            self._follow(follower, action, digest)
 
     def _keep(self, action: Action, outcome: Outcome) -> object:
         result = self.values.codec.decode(outcome.result, self.values)
@@ -410,6 +411,8 @@ class Scheduler:
         if maker is None:
             raise _vanishes(digest)
         if maker.done:
+            if self._is_there(digest):  # as bytes, but no value: whoever recorded it was wrong
+                self.cache.forget(maker.where)
             maker.done = False
             self._enqueue(maker)
         return maker
@@ -420,34 +423,40 @@ class Scheduler:
         try:
             if action.lost_count > _LOST_COUNT_MAX or self._makers.get(digest) is action:
                 raise _vanishes(digest)
-            if self._is_there(digest):
-                self._enqueue(action)
-                return
-            maker = self._remake(digest)
+            # The first time, a process may have healed what another one missed.
+            maker = None if action.lost_count == 1 and self._is_there(digest) else self._remake(digest)
         except ActionError as error:
             self._finish(action, "failed", None, error)
             return
-        if maker is None or maker.done:
-            self._follow(action, maker)
+        if maker is None:
+            self._enqueue(action)
+        elif maker.done:
+            self._follow(action, maker, digest)
         else:
-            maker.then.append(action)
+            maker.then.append((action, digest))
 
     def _is_there(self, digest: str) -> bool:
-        """Whether a process has healed meanwhile what another one missed."""
+        """Whether the cache has the right bytes of an artifact."""
         try:
             self.values.blobs.get(digest)
         except (BlobMissing, BlobDamaged):
             return False
         return True
 
-    def _follow(self, action: Action, maker: Action | None) -> None:
-        """Go on with an action that waited for the maker of something that it lacks."""
-        if maker is None or maker.error is None:
+    def _follow(self, action: Action, maker: Action, digest: str) -> None:
+        """Go on with an action that waited for the maker of what it lacks."""
+        error = _failure_of(maker, digest)
+        if error is None:
             self._enqueue(action)
         else:
-            self._finish(
-                action, "stopped" if maker.how == "stopped" else "failed", None, cast("Exception", maker.error)
-            )
+            self._finish(action, "stopped" if maker.how == "stopped" else "failed", None, error)
+
+
+def _failure_of(maker: Action, digest: str) -> Exception | None:
+    """Why an artifact that was made again is not there, if so."""
+    if maker.error is None and digest not in maker.refs:
+        return _vanishes(digest)
+    return cast("Exception | None", maker.error)
 
 
 def _vanishes(digest: str) -> ActionError:
