@@ -80,7 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.run_build import project_history, run_build
 
+    started_ns = time.time_ns()
     loaded = load_project(arguments.folder, arguments.config)
+    looked_at = loaded.stamps()
     no_op.forget_build(loaded.folder)
     quiet = arguments.quiet or arguments.json
     with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as show:
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise _not_cached(report)
     code = max((exit_code_of(item.error) for item in report.results if item.how == "failed" and item.error), default=0)
     if not code and not arguments.dry_run:
-        no_op.remember_build(loaded, report)
+        no_op.remember_build(loaded, report, looked_at, started_ns)
     return code
 
 

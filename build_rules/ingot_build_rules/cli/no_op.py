@@ -6,14 +6,15 @@ In: the command's arguments, a workspace's memory. Out: True when all is as the 
 
 import os
 import sys
-import time
+from binascii import crc32
 
-from ingot_build_rules.engine.unchanged import forget, remember, unchanged
+from ingot_build_rules.engine.unchanged import forget, remember, unchanged, write_whole
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from ingot_build_rules.engine.file_digests import Stamp
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import Report
 
@@ -31,23 +32,50 @@ def is_no_op(texts: "Sequence[str]") -> bool:
     summary = folder and unchanged(_path(folder), _key(texts))
     if not summary:
         return False
-    count, _, as_json = summary.partition(" ")
+    count, _, check = summary.partition(" ")
     if "--json" in texts:
-        sys.stdout.write(as_json + "\n")
-    elif "-q" not in texts and "--quiet" not in texts:
+        return _print_json(folder, check)
+    if "-q" not in texts and "--quiet" not in texts:
         sys.stdout.write(f"{count} unchanged\n")
     return True
 
 
-def remember_build(loaded: "LoadedProject", report: "Report") -> None:
-    """Let the next build with the same arguments find that nothing has changed."""
-    results = report.results
-    sources = [*loaded.watched(), *report.tool_paths, *sorted({path for item in results for path in item.sources})]
-    outputs = [item.path for item in results if item.path]
-    if any(item.how not in ("built", "unchanged") for item in results):
-        forget(_path(loaded.folder))
+def _print_json(folder: str, check: str) -> bool:
+    try:
+        with open(_json_path(folder), "rb") as file:
+            content = file.read()
+    except OSError:
+        return False
+    if str(crc32(content)) != check:
+        return False
+    sys.stdout.write(content.decode() + "\n")
+    return True
+
+
+def remember_build(
+    loaded: "LoadedProject", report: "Report", looked_at: "Mapping[str, Stamp]", started_ns: int
+) -> None:
+    """Let the next build with the same arguments find that nothing has changed; ``looked_at``: the project's own files."""
+    from ingot_build_rules.engine.file_digests import stamp_of
+    from ingot_build_rules.rules.lock_file import lock_path
+
+    done = all(item.how in ("built", "unchanged") for item in report.results)
+    if report.looked_at is None or not done:
+        forget_build(loaded.folder)
         return
-    remember(_path(loaded.folder), _key(sys.argv[2:]), _summary(report), sources, outputs, time.time_ns())
+    outputs = {item.path: item.stamp for item in report.results if item.path}
+    outputs |= {lock_path(path): stamp_of(lock_path(path)) for path in outputs}
+    tools = {path: stamp_of(path) for path in report.tool_paths}
+    seen = {path: stamp for path, stamp in (tools | outputs).items() if stamp is not None}
+    content = _json(report)
+    if len(seen) < len(tools) + len(outputs) or not write_whole(_json_path(loaded.folder), content):
+        forget_build(loaded.folder)
+        return
+    sources = {**looked_at, **{path: seen[path] for path in tools}, **report.looked_at}
+    summary = f"{len(report.results)} {crc32(content)}"
+    remember(
+        _path(loaded.folder), _key(sys.argv[2:]), summary, sources, {path: seen[path] for path in outputs}, started_ns
+    )
 
 
 def forget_build(folder: str) -> None:
@@ -55,13 +83,13 @@ def forget_build(folder: str) -> None:
     forget(_path(folder))
 
 
-def _summary(report: "Report") -> str:
+def _json(report: "Report") -> bytes:
     import json
 
     plain = report.plain()
     plain["rules"] = {name: {"ran": 0, "hit": 0} for name in plain["rules"]}
     plain["targets"] = {name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()}
-    return f"{len(report.results)} {json.dumps({**plain, 'seconds': 0.0, 'explanations': {}})}"
+    return json.dumps({**plain, "seconds": 0.0, "explanations": {}}).encode()
 
 
 def _key(texts: "Sequence[str]") -> str:
@@ -71,7 +99,7 @@ def _key(texts: "Sequence[str]") -> str:
         if not takes_value and text not in _SAYS_HOW and not text.startswith(_HOW_MANY):
             kept.append(text)
         takes_value = text in _HOW_MANY and not takes_value
-    return repr((kept, sys.version, sys.prefix, os.getcwd()))
+    return repr((kept, sys.version, sys.prefix, __file__, tuple(os.uname()), os.getcwd()))
 
 
 def _value_of(texts: "Sequence[str]", *names: str) -> str:
@@ -100,3 +128,7 @@ def _project_folder(start: str) -> str:
 
 def _path(folder: str) -> str:
     return os.path.join(folder, ".ingot", "unchanged")
+
+
+def _json_path(folder: str) -> str:
+    return os.path.join(folder, ".ingot", "unchanged.json")

@@ -11,6 +11,7 @@ import glob
 import os
 import sys
 import time
+from contextlib import suppress
 
 from ingot_build_rules.cli import build, console, usage
 from ingot_build_rules.engine.file_digests import Stamp, stamp_of
@@ -28,8 +29,8 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build for ever."""
-    code, exit_code = _code_stamps(), _attempt(arguments)
-    seen = _look(arguments)
+    code = _code_stamps()
+    exit_code, seen = _attempt(arguments)
     while True:
         time.sleep(_POLL_SECONDS)
         now = _look(arguments)
@@ -41,9 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
             os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606  # this very command
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         print(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
-        exit_code = _attempt(arguments)
+        exit_code, seen = _attempt(arguments)
         sys.stdout.flush()
-        seen = _look(arguments)
         if arguments.once:
             return exit_code
 
@@ -59,13 +59,18 @@ def _code_stamps() -> Stamps:
     }
 
 
-def _attempt(arguments: argparse.Namespace) -> int:
-    """Build; an error is told, and the next change may mend it."""
+def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
+    """Build; return the exit code, and what files looked like before: what changes while it runs is built next.
+
+    An error is told, and the next change may mend it.
+    """
+    before = _look(arguments)
     try:
-        return build.run(arguments)
+        code = build.run(arguments)
     except IngotError as error:
         console.print_error(error)
-        return error.exit_code
+        code = error.exit_code
+    return code, _look(arguments) | before
 
 
 def _look(arguments: argparse.Namespace) -> Stamps:
@@ -77,8 +82,10 @@ def _look(arguments: argparse.Namespace) -> Stamps:
     try:
         loaded = load_project(arguments.folder, arguments.config)
     except IngotError:
-        path = find_project(arguments.folder)
-        return {path: stamp_of(path)}
+        with suppress(IngotError):
+            path = find_project(arguments.folder)
+            return {path: stamp_of(path)}
+        return {}
     paths = {*loaded.watched(), *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models)}
     paths |= {path for known in read_workspace(loaded.folder).bundles.values() for path, _ in known.sources}
     for test in loaded.project.tests:

@@ -37,24 +37,30 @@ def differences(old: object, new: object, path: Path = ()) -> Iterator[Differenc
             yield from differences(was.get(key), now.get(key), (*path, str(key)))
     elif dataclasses.is_dataclass(new) and not isinstance(new, type):
         for item in dataclasses.fields(new):
+            if not item.compare:  # what equal values may differ in
+                continue
             yield from differences(getattr(old, item.name), getattr(new, item.name), (*path, item.name))
     else:
         yield Difference(path, old, new)
 
 
 def _items(old: tuple[object, ...], new: tuple[object, ...], path: Path) -> Iterator[Difference]:
-    """Position by position; what was put in or taken out in one place does not count as a change of all behind it."""
+    """Position by position; what was only put in, or only taken out, does not count as a change of all behind it."""
     if len(old) == len(new):
         for index, (was, now) in enumerate(zip(old, new, strict=True)):
             yield from differences(was, now, (*path, index))
         return
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    for index in range(start, max(len(old), len(new)) - end):
-        was = old[index] if index < len(old) - end else None
-        now = new[index] if index < len(new) - end else None
-        yield Difference((*path, index), was, now)
+    shorter = min(len(old), len(new))
+    start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    end = next((index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]), shorter - start)
+    gone, come = old[start : len(old) - end], new[start : len(new) - end]
+    if gone and come:
+        yield Difference(path, _whole(old), _whole(new))
+        return
+    for index, item in enumerate(gone or come, start):
+        yield Difference((*path, index), item if gone else None, item if come else None)
+
+
+def _whole(items: tuple[object, ...]) -> object:
+    """A sequence of plain values as it is, of others how many there are."""
+    return items if all(isinstance(item, str | int | float) for item in items) else f"{len(items)} elements"

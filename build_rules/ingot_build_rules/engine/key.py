@@ -15,7 +15,7 @@ from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
 
-_TEXT_MAX = 160
+_TEXT_MAX = 2000
 
 
 @dataclass(frozen=True, slots=True)

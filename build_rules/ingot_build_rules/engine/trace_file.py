@@ -13,7 +13,7 @@ from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.key import Ingredient
 from ingot_build_rules.engine.state_file import read_state, write_state
 
-_KIND = "target trace 1"
+_KIND = "target trace 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class TracedAction:
 
 @dataclass(frozen=True, slots=True)
 class TargetTrace:
-    """``code``: (file, digest) of the code of each rule; ``explanation``: of the last build in which something ran."""
+    """``code``: digest of all code that it was made by; ``explanation``: of the last build in which something ran."""
 
     actions: tuple[TracedAction, ...]
-    code: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    code: str = ""
     explanation: tuple[str, ...] = ()
 
 
@@ -88,7 +88,7 @@ def read_trace(path: str) -> TargetTrace | None:
     state = read_state(path, _KIND)
     try:
         actions, code, explanation = cast("Any", state)
-        return TargetTrace(tuple(_action(*item) for item in actions), code, explanation)
+        return TargetTrace(tuple(_action(*item) for item in actions), str(code), tuple(map(str, explanation)))
     except (TypeError, ValueError):
         return None
 

@@ -3,8 +3,8 @@
 In: what the last build saw. Out: what it said, or None. Not done here: anything else. Imports nothing that takes time: this runs
 before the command knows its verb.
 
-A file is the same while its size, inode and times are. A source that was younger than two seconds when it was seen is never taken
-for the same: it could have changed again without any sign of it.
+A file is the same while its size, inode and times are. A source that was younger than two seconds when the build began is never
+taken for the same: it could have changed again without any sign of it.
 """
 
 import binascii
@@ -12,55 +12,68 @@ import os
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
 
-_HEAD = "ingot unchanged 1"
+    from ingot_build_rules.engine.file_digests import Stamp
+
+_HEAD = b"ingot unchanged 2 "
 _SETTLED_NS = 2_000_000_000
 
 
 def unchanged(path: str, key: str) -> str | None:
     """Return the text of the last build's summary, if ``path`` has one for ``key`` and every file is as it was."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            head, _, rest = file.read().partition("\n")
+        with open(path, "rb") as file:
+            head, _, rest = file.read().partition(b"\n")
     except OSError:
         return None
-    if head != f"{_HEAD} {binascii.crc32(rest.encode('utf-8', 'surrogateescape'))}":
+    if head != _HEAD + b"%d" % binascii.crc32(rest):
         return None
-    lines = rest.split("\n")
-    if lines[0] != key:
+    lines = rest.split(b"\n")
+    if lines[0] != key.encode("utf-8", "surrogateescape"):
         return None
     stat = os.stat
     try:
         for line in lines[2:]:
-            stamp, name = line.split(" ", 1)
+            stamp, name = line.split(b" ", 1)
             found = stat(name)
-            if stamp != f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}:{found.st_ctime_ns}":
+            if stamp != b"%d:%d:%d:%d" % (found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns):
                 return None
     except (OSError, ValueError):
         return None
-    return lines[1]
+    return lines[1].decode("utf-8", "surrogateescape")
 
 
 def remember(
-    path: str, key: str, summary: str, sources: "Iterable[str]", outputs: "Iterable[str]", now_ns: int
+    path: str, key: str, summary: str, sources: "Mapping[str, Stamp]", outputs: "Mapping[str, Stamp]", started_ns: int
 ) -> None:
-    """Write what ``unchanged`` looks at: a line of ``summary``, the paths of files and folders; nothing if one is too young."""
-    lines = [key, summary]
+    """Write what ``unchanged`` looks at: a line of ``summary``, files and folders with what they looked like.
+
+    Nothing is kept if a source had not been as it is for two seconds when the build began, at ``started_ns``.
+    """
+    if any(max(stamp[0], stamp[3]) > started_ns - _SETTLED_NS for stamp in sources.values()):
+        forget(path)
+        return
+    files = [
+        f"{mtime}:{size}:{inode}:{ctime} {name}" for name, (mtime, size, inode, ctime) in {**sources, **outputs}.items()
+    ]
+    lines = [key, summary, *files]
+    rest = "\n".join(lines).encode("utf-8", "surrogateescape")
+    if any("\n" in line for line in lines) or not write_whole(path, _HEAD + b"%d\n" % binascii.crc32(rest) + rest):
+        forget(path)
+
+
+def write_whole(path: str, content: bytes) -> bool:
+    """Replace a file in one step; return False, with nothing left behind, if the system refuses."""
+    temporary = f"{path}.{os.getpid()}.part"
     try:
-        for name, is_source in [*((name, True) for name in sources), *((name, False) for name in outputs)]:
-            found = os.stat(name)
-            if "\n" in name or (is_source and max(found.st_mtime_ns, found.st_ctime_ns) > now_ns - _SETTLED_NS):
-                forget(path)
-                return
-            lines.append(f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}:{found.st_ctime_ns} {name}")
-        rest = "\n".join(lines)
-        temporary = f"{path}.{os.getpid()}.part"
-        with open(temporary, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            file.write(f"{_HEAD} {binascii.crc32(rest.encode('utf-8', 'surrogateescape'))}\n{rest}")
+        with open(temporary, "wb") as file:
+            file.write(content)
         os.replace(temporary, path)
     except OSError:
-        forget(path)
+        forget(temporary)
+        return False
+    return True
 
 
 def forget(path: str) -> None:

@@ -13,15 +13,18 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.errors import BuildStoppedError
-from ingot_build_rules.engine.file_digests import stamp_of
+from ingot_build_rules.engine.file_digests import Stamp, file_clock_ns, stamp_of
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.engine.trace_file import TracedAction, traced
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.bundle_file import write_bundle_file
 from ingot_build_rules.rules.compilation import Compilation
+from ingot_build_rules.rules.import_model import IMPORT_MODEL
+from ingot_build_rules.rules.lock_file import lock_path
 from ingot_build_rules.rules.model_source import open_model
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_compiler.ir.errors import IngotError
@@ -32,7 +35,8 @@ Told = Callable[[str, str, str], None]
 
 @dataclass(slots=True)
 class TargetResult:
-    """``how``: built, unchanged, failed, skipped, or would-build; ``sources``: all files that it was made from."""
+    """``how``: built, unchanged, failed, skipped, or would-build; ``sources``: (path, digest) of all files that it was made from;
+    ``stamp``: what the bundle looks like."""
 
     name: str
     how: str
@@ -40,7 +44,8 @@ class TargetResult:
     root: str = ""
     size_bytes: int = 0
     error: BaseException | None = None
-    sources: tuple[str, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+    stamp: Stamp | None = None
     actions: tuple[TracedAction, ...] = ()
     compilation: Compilation | None = None
     toolchain: tuple[tuple[str, str], ...] = ()
@@ -62,26 +67,28 @@ class Workspace:
     def build_bundles(self, requests: Sequence[CompileRequest]) -> list[TargetResult]:
         """Bring bundles up to date; each has a result, failures too."""
         stale = [request for request in requests if not self._is_current(request)]
+        started_ns = file_clock_ns()
         tasks = self.build.run_all([self._bundle(request) for request in stale])
         for request, task in zip(stale, tasks, strict=True):
             result = self.results[request.bundle.name]
             result.actions = traced(task.trace)
+            result.sources += _beside(result.sources, [action for _, action in task.trace])
             if task.error is not None:
                 self._failed(result, task.error)
             elif not self.dry:
-                self._remember(request, result)
+                self._remember(request, result, started_ns)
         return [self.results[request.bundle.name] for request in requests]
 
     def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
         """Run a test on its bundle, unless it passed on the same bytes before."""
         bundle = self.results[spec.bundle]
         result = self.results[f"test.{spec.name}"] = TargetResult(f"test.{spec.name}", "skipped", "")
-        paths = tuple(os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs))
-        result.sources = paths
+        paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
+        result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
         if bundle.how not in ("built", "unchanged"):
             self.told(result.name, "skipped", "")
             return result
-        key = digest((spec, bundle.root, [self.build.files.digest(path) for path in paths]))
+        key = digest((spec, bundle.root, [content for _, content in result.sources]))
         if self.state.tests.get(spec.name) == key:
             result.how = "unchanged"
         else:
@@ -109,12 +116,13 @@ class Workspace:
             known is not None
             and (known.request, known.code, known.output) == (request_digest(request), self.code, path)
             and known.stamp == stamp_of(path)
+            and os.path.exists(lock_path(path))
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
         result = self.results[name] = TargetResult(name, "unchanged" if current else "skipped", path)
         result.toolchain = self.toolchain
         if known is not None and current:
-            result.root, result.sources = known.root, tuple(source for source, _ in known.sources)
+            result.root, result.sources, result.stamp = known.root, known.sources, known.stamp
             result.size_bytes = known.stamp[1]
             self.told(name, "unchanged", path)
         return current
@@ -122,8 +130,8 @@ class Workspace:
     async def _bundle(self, request: CompileRequest) -> None:
         result = self.results[request.bundle.name]
         path = self._model_path(request)
-        result.sources = (path,)
         source = open_model(path, self.build.files.digest)
+        result.sources = ((path, source.digest),)
         compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
         if self.dry:
             frame = await compilation.frame()
@@ -133,15 +141,16 @@ class Workspace:
             frame = await write_bundle_file(compilation, result.path)
             result.how = "built"
         result.root, result.size_bytes = frame.root, frame.size_bytes
-        result.sources = await compilation.source_paths()
         self.told(result.name, result.how, result.path)
 
-    def _remember(self, request: CompileRequest, result: TargetResult) -> None:
-        stamp = stamp_of(result.path)
-        if stamp is not None:
-            sources = tuple((path, self.build.files.digest(path)) for path in result.sources)
+    def _remember(self, request: CompileRequest, result: TargetResult, started_ns: int) -> None:
+        """Note what a bundle was made from; of a source that may have changed since it was read, that it is none of today's."""
+        steady = all(self.build.files.is_steady(path, started_ns) for path, _ in result.sources)
+        sources = tuple((path, content if steady else "") for path, content in result.sources)
+        result.stamp = stamp_of(result.path)
+        if result.stamp is not None:
             self.state.bundles[result.name] = BundleState(
-                request_digest(request), self.code, sources, result.path, stamp, result.root
+                request_digest(request), self.code, sources, result.path, result.stamp, result.root
             )
 
     def _failed(self, result: TargetResult, error: BaseException) -> None:
@@ -150,6 +159,12 @@ class Workspace:
         if self.dry and result.how == "skipped":
             result.how = "would-build"
         self.told(result.name, result.how, result.path)
+
+
+def _beside(sources: tuple[tuple[str, str], ...], actions: Sequence[Action]) -> tuple[tuple[str, str], ...]:
+    """The files beside the model that import has read, as it found them."""
+    reads = {pair for action in actions if action.rule is IMPORT_MODEL for pair in action.reads}
+    return tuple(sorted((os.path.join(os.path.dirname(sources[0][0]), name), content) for name, content in reads))
 
 
 def request_digest(request: CompileRequest) -> str:

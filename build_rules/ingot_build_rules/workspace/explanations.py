@@ -1,114 +1,138 @@
 """Why things ran, in the user's words: files, tensors, nodes and attributes instead of digests alone.
 
 In: reasons, the artifacts of both builds as far as the cache still has them. Out: lines of text. Not done here: finding reasons
-(``engine.explain``).
+(``engine.explain``), what an import made of a model (``import_differences``).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from ingot_build_rules.engine.differ import Difference, differences
-from ingot_build_rules.engine.explain import Change, Reason
+from ingot_build_rules.engine.differ import differences
+from ingot_build_rules.engine.explain import Change, Reason, name_of
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.engine.trace_file import TracedAction
-from ingot_build_rules.rules.import_model import Imported
+from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported
+from ingot_build_rules.rules.infer_types import INFER_TYPES
+from ingot_build_rules.workspace.difference_text import difference_text, short, short_texts
+from ingot_build_rules.workspace.import_differences import import_differences
 from ingot_compiler.ir.graph import Names
 
 _SHOWN_MAX = 4
-_DIGITS = 12
+_IMPORT_SHOWN_MAX = 8
+_MADE_BY = {
+    ("codegen_main", "symbols"): "codegen",
+    ("codegen_main", "kernel_indices"): "codegen",
+    ("codegen_main", "constant_offsets"): "fuse",
+    ("codegen_main", "weights_bytes"): "fuse",
+    ("codegen_main", "inputs"): "fuse",
+    ("codegen_main", "outputs"): "fuse",
+    ("names", "inputs"): "fuse",
+    ("names", "outputs"): "fuse",
+    ("bundle", "interface"): "names",
+    ("bundle", "ranges"): "fuse",
+    ("bundle", "weights_bytes"): "fuse",
+    ("bundle", "weights"): "import_model",
+    ("bundle", "sizes"): "import_model",
+    ("fuse", "sizes"): "import_model",
+    ("optimize", "sizes"): "import_model",
+}
+"""(rule, ingredient) -> the rule that made it, for those that are no artifacts."""
+_ASKED_FOR = frozenset(("target", "planner", "options", "shapes", "place", "devices", "device_count"))
+"""Ingredients that ``ingot.toml`` and the command line decide."""
 
 
 class Explainer:
     """Explains over the cache of an open build; what the cache has no more is told by digests alone."""
 
-    def __init__(self, build: Scheduler, names: Names | None, sources: tuple[str, ...]) -> None:
-        """``names`` are those of the model as it is now; ``sources`` its files."""
+    def __init__(self, build: Scheduler, names: Names | None, model: str) -> None:
+        """``names`` are those of the model as it is now; ``model`` its file."""
         self._build = build
         self._names = names
-        self._sources = sources
+        self._model = model
+        self._told: set[tuple[str, str]] = set()
 
     def lines(self, reason: Reason) -> list[str]:
-        """Return one line that says why an action ran, and behind it what is different."""
-        item = reason.action
-        head = f"{item.rule} ({item.label})" if item.label else item.rule
-        if reason.kind == "new":
-            return [f"{head}: nothing like it was built here before"]
+        """Return lines that say why an action ran, each with what is different behind it."""
+        head = name_of(reason.action)
         if reason.kind == "lost":
-            return [f"{head}: the cache had no result for key {item.key[:_DIGITS]}"]
+            return [f"{head}: the cache had no result for key {short(reason.action.key)}"]
+        head = f"{head} is new" if reason.kind == "new" else head
         return [
             line
             for change in reason.changes
-            for line in (self._change(head, change, item), *self._inside(reason, change))
+            for line in (f"{head}: {self._change(reason.action, change)}", *self._inside(reason, change))
         ]
 
-    def _change(self, head: str, change: Change, item: TracedAction) -> str:
-        old, new = _value(change.old_text, change.old), _value(change.new_text, change.new)
-        text = f"{head}: {change.name} changed {old} -> {new}"
-        if change.name == "source" and item.rule == "import_model" and self._sources:
-            return f"{text}, file {self._sources[0]}"
-        return f"{text}, made by {change.maker}" if change.maker else text
+    def _change(self, item: TracedAction, change: Change) -> str:
+        """One ingredient: its name, what it was, what it is, where that comes from."""
+        old, new = short_texts(change.old_text, change.new_text) or (short(change.old), short(change.new))
+        maker = change.maker or _MADE_BY.get((item.rule, change.name), "")
+        name = change.name
+        if name.startswith("read "):
+            name, maker = self._read(item, name.removeprefix("read "))
+        text = f"{name} {'changed ' if change.old else ''}{old} -> {new}"
+        if maker:
+            return f"{text}, made by {maker}"
+        if change.name == "source":
+            return f"{text}, file {self._model}"
+        return f"{text}, asked for by the project" if change.name in _ASKED_FOR else text
+
+    def _read(self, item: TracedAction, name: str) -> tuple[str, str]:
+        """What an action found while running: a file beside the model, or a constant by its number."""
+        if item.rule == IMPORT_MODEL.name:
+            return f"file {os.path.join(os.path.dirname(self._model), name)}", ""
+        if item.rule == INFER_TYPES.name and self._names and name.isdecimal() and int(name) < len(self._names.weights):
+            return f"tensor {self._names.weights[int(name)]!r}", IMPORT_MODEL.name
+        return name, ""
 
     def _inside(self, reason: Reason, change: Change) -> Iterator[str]:
         for name, old, new in change.files:
-            yield f"  file {name} {_short(old)} -> {_short(new)}"
-        if change.name == "source" or change.name.startswith("read "):
+            yield f"  file {name} {short(old)} -> {short(new)}"
+        if reason.action.rule == IMPORT_MODEL.name and (change.name == "source" or change.name.startswith("read ")):
             yield from self._import(reason)
         elif change.old_parts and len(change.old_parts) == len(change.new_parts):
             for old, new in islice(zip(change.old_parts, change.new_parts, strict=True), _SHOWN_MAX):
                 yield from self._parts(old, new)
 
     def _parts(self, old: str, new: str) -> Iterator[str]:
+        """What is different inside an artifact, once for all that were made from it."""
+        if (old, new) in self._told:
+            return
+        self._told.add((old, new))
         was, now = self._load(old), self._load(new)
         if was is None or now is None:
             return
         for item in islice(differences(was, now), _SHOWN_MAX):
-            yield f"  {self._place(item, now)}: {_text(item.old)} -> {_text(item.new)}"
+            node = self._node(item.path, now)
+            yield f"  {f'{node}, ' if node else ''}{difference_text(item, now)}"
 
     def _import(self, reason: Reason) -> Iterator[str]:
         """What an import made of the old file and makes of the new one."""
         was, now = self._result(reason.before), self._result(reason.action)
-        if not isinstance(was, Imported) or not isinstance(now, Imported):
+        if not isinstance(was, Imported) or not isinstance(now, Imported) or ("", reason.action.key) in self._told:
             return
-        found = list(self._imported(was, now))
-        yield from found[:_SHOWN_MAX]
-        if len(found) > _SHOWN_MAX:
-            yield f"  and {len(found) - _SHOWN_MAX} more"
+        self._told.add(("", reason.action.key))
+        stages = [self._load(item.digest) for item in (was.names, now.names, was.model, now.model)]
+        if None in stages:
+            return
+        found = list(import_differences(was, now, *stages))
+        yield from (f"  {line}" for line in found[:_IMPORT_SHOWN_MAX])
+        if len(found) > _IMPORT_SHOWN_MAX:
+            yield f"  and {len(found) - _IMPORT_SHOWN_MAX} more"
         if not found:
             yield "  nothing in it that decides a result (doc strings, metadata)"
 
-    def _imported(self, was: Imported, now: Imported) -> Iterator[str]:
-        old_names, new_names = self._load(was.names.digest), self._load(now.names.digest)
-        old_model, new_model = self._load(was.model.digest), self._load(now.model.digest)
-        if not isinstance(old_names, Names) or not isinstance(new_names, Names):
-            return
-        old = dict(zip(old_names.weights, was.weights, strict=False))
-        new = dict(zip(new_names.weights, now.weights, strict=False))
-        for name in sorted(old.keys() | new.keys()):
-            before, after = old.get(name), new.get(name)
-            if before != after:
-                yield f"  tensor {name!r} {_digest_of(before)} -> {_digest_of(after)}"
-        for item in differences(old_model, new_model):
-            yield f"  {self._place(item, new_model)}: {_text(item.old)} -> {_text(item.new)}"
-        for item in differences(old_names, new_names):
-            yield f"  name {'.'.join(map(str, item.path))}: {_text(item.old)} -> {_text(item.new)}"
-
-    def _place(self, item: Difference, value: Any) -> str:
-        """A path into a stage, with the user's node in front where one is on the way."""
-        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in item.path)
-        path = "".join(steps).lstrip(".")
-        node = self._node(item.path, value)
-        return f"{node}, {path}" if node else path
-
     def _node(self, path: tuple[str | int, ...], value: Any) -> str:
+        """The user's name of the node that a path leads through."""
         if self._names is None or len(path) < 2 or path[0] not in ("nodes", "graph"):
             return ""
         if path[0] == "graph":
             return self._node(path[1:], getattr(value, "graph", None))
-        index = path[1]
-        nodes = getattr(value, "nodes", ())
+        index, nodes = path[1], getattr(value, "nodes", ())
         if not isinstance(index, int) or index >= len(nodes):
             return ""
         source = getattr(nodes[index], "source", (index,))
@@ -129,21 +153,3 @@ class Explainer:
             return self._build.values.codec.decode(record.result, self._build.values) if record else None
         except ValueError:
             return None
-
-
-def _value(text: str, digest: str) -> str:
-    """A short value as people write it, or the beginning of its digest; a value that is a digest, as that."""
-    return _short(text or digest) if not text or len(text) == 64 else text
-
-
-def _short(digest: str) -> str:
-    return digest[:_DIGITS] or "nothing"
-
-
-def _digest_of(artifact: object) -> str:
-    return _short(str(getattr(artifact, "digest", "")))
-
-
-def _text(value: object) -> str:
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.rules.lock_file import CodeRecord, LockFile, lock_path, read_lock, relative_sources, write_lock
 from ingot_build_rules.rules.options_record import options_record
@@ -18,16 +17,16 @@ FILES_LISTED_MAX = 100
 """Projects of more bundles list the digest of each rule's code alone: the list of its files is longer than all the rest."""
 
 
-def lock_bundle(folder: str, request: CompileRequest, result: TargetResult, build: Scheduler, code: CodeRecord) -> None:
+def lock_bundle(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> None:
     """Write the lock file of a bundle.
 
     Raises:
         OutputError: no permission, no space.
     """
-    write_lock(lock_path(result.path), _lock(folder, request, result, build, code))
+    write_lock(lock_path(result.path), _lock(folder, request, result, code))
 
 
-def check_lock(folder: str, request: CompileRequest, result: TargetResult, build: Scheduler) -> None:
+def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> None:
     """Compare a bundle and its sources with its lock file.
 
     Raises:
@@ -35,7 +34,7 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult, build
     """
     path = lock_path(result.path)
     locked = read_lock(path)
-    found = replace(_lock(folder, request, result, build, locked.code), toolchain=locked.toolchain)
+    found = replace(_lock(folder, request, result, locked.code), toolchain=locked.toolchain)
     if found == locked:
         return
     do = "build without --frozen to accept it, which writes the lock file anew"
@@ -49,7 +48,6 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult, build
     raise VerificationError(f"bundle {result.name!r} is not the one that is locked", path, why, do)
 
 
-def _lock(folder: str, request: CompileRequest, result: TargetResult, build: Scheduler, code: CodeRecord) -> LockFile:
-    sources = [(path, build.files.digest(path)) for path in result.sources]
+def _lock(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> LockFile:
     options = options_record(request.options)
-    return LockFile(result.root, relative_sources(folder, sources), options, result.toolchain, code)
+    return LockFile(result.root, relative_sources(folder, result.sources), options, result.toolchain, code)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ingot_build_rules.engine.file_digests import Stamp, stamp_of
 from ingot_build_rules.project.api import Project as DeclaredProject
 from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.model import Project
@@ -23,6 +24,11 @@ class LoadedProject:
     path: str
     project: Project
     globs: tuple[Glob, ...]
+
+    def stamps(self) -> dict[str, Stamp]:
+        """What they look like; a file that has gone meanwhile is left out, for it is looked at again anyway."""
+        found = {path: stamp_of(path) for path in self.watched()}
+        return {path: stamp for path, stamp in found.items() if stamp is not None}
 
     def watched(self) -> list[str]:
         """The file and the folders that decide what the project is."""

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 
+from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.file_digests import DiskFiles, stamp_of
 from ingot_build_rules.engine.trace_file import TargetTrace
 from ingot_build_rules.project.compile_requests import compile_requests
-from ingot_build_rules.rules.open_build import code_digests
-from ingot_build_rules.rules.registry import RULES
 from ingot_build_rules.workspace.build_project import request_digest
+from ingot_build_rules.workspace.code_tables import read_code
+from ingot_build_rules.workspace.difference_text import short
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.state import WorkspaceState
-
-_DIGITS = 12
+from ingot_build_rules.workspace.tools import tools_of
 
 
 def pending_changes(loaded: LoadedProject, state: WorkspaceState, name: str, trace: TargetTrace | None) -> list[str]:
@@ -30,20 +30,29 @@ def pending_changes(loaded: LoadedProject, state: WorkspaceState, name: str, tra
     for path, digest in known.sources:
         now = files.digest(path)
         if now != digest:
-            lines.append(f"file {os.path.relpath(path)} changed {digest[:_DIGITS]} -> {now[:_DIGITS] or 'gone'}")
+            lines.append(f"file {os.path.relpath(path)} changed {short(digest)} -> {short(now)}")
     if known.request != request_digest(request):
         lines.append(f"{os.path.relpath(loaded.path)} asks for other options")
     if known.stamp != stamp_of(known.output):
         lines.append(f"file {os.path.relpath(known.output)} is not as the last build left it")
-    return [*lines, *_code_changes(trace)]
+    if known.output != os.path.normpath(os.path.join(loaded.folder, request.bundle.output)):
+        lines.append(f"{os.path.relpath(loaded.path)} asks for another output")
+    tools = tools_of(files, None)
+    if known.code != tools.digest:
+        lines += _code_changes(read_code(loaded.folder, trace.code), tools.code)
+    return lines
 
 
-def _code_changes(trace: TargetTrace) -> list[str]:
-    before = {path: digest for _, files in trace.code for path, digest in files}
-    digests = code_digests(None)
-    now = {path: digest for rule in RULES for path, digest in digests.files_of(rule.compute.__module__)}
-    return [
-        f"file {path} changed {before.get(path, 'new')[:_DIGITS]} -> {now.get(path, 'gone')[:_DIGITS]}"
+def _code_changes(old: Code, new: Code) -> list[str]:
+    """Name files and packages; of Python and the linker it is only known that one of them must be another one."""
+    before, now = _files(old), _files(new)
+    lines = [
+        f"{path} changed {short(before.get(path, ''))} -> {short(now.get(path, ''))}"
         for path in sorted(before | now)
         if before.get(path) != now.get(path)
     ]
+    return (lines if old else []) or ["Ingot, Python or the linker is another one"]
+
+
+def _files(code: Code) -> dict[str, str]:
+    return {path: digest for _, files in code for path, digest in files}

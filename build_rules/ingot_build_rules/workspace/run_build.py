@@ -25,6 +25,7 @@ from ingot_build_rules.engine.events import (
     TargetFinished,
     TargetHow,
 )
+from ingot_build_rules.engine.file_digests import Stamp, stamp_of
 from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
@@ -35,12 +36,13 @@ from ingot_build_rules.rules.output_file import write_text
 from ingot_build_rules.rules.toolchain import toolchain
 from ingot_build_rules.workspace.action_events import ActionEvents
 from ingot_build_rules.workspace.build_project import TargetResult, Workspace
+from ingot_build_rules.workspace.code_tables import drop_code
 from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, check_lock, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.run_test import run_test
 from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
 from ingot_build_rules.workspace.tools import Tools, tools_of
-from ingot_build_rules.workspace.trace_keeper import keep_trace
+from ingot_build_rules.workspace.trace_keeper import TraceKeeper
 from ingot_compiler.ir.errors import UserError
 
 
@@ -66,7 +68,8 @@ class BuildRequest:
 
 @dataclass(slots=True)
 class Report:
-    """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to run and was not allowed to."""
+    """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to run and was not allowed to;
+    ``looked_at``: what every source looked like when it had the content that was built, None where one has changed since."""
 
     results: list[TargetResult] = field(default_factory=list[TargetResult])
     counts: Mapping[str, Count] = field(default_factory=dict[str, Count])
@@ -74,6 +77,7 @@ class Report:
     explanations: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     would_run: list[str] = field(default_factory=list[str])
     tool_paths: tuple[str, ...] = ()
+    looked_at: Mapping[str, Stamp] | None = None
 
     def named(self, *hows: str) -> list[str]:
         """Names of the bundles and tests that ended in one of these ways."""
@@ -114,6 +118,7 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
         report.results = _build(loaded, request, selection, opened)
         report.explanations = _explain(loaded, request, opened, report.results)
         report.counts, report.tool_paths = opened.build.counts, opened.tools.paths
+        report.looked_at = _stamps(opened.build, report.results)
         report.would_run = [_name(item.rule.name, item.label) for item in opened.build.would_run]
     report.seconds = time.perf_counter() - started
     counts = {name: {"ran": count.ran, "hit": count.hit} for name, count in report.counts.items()}
@@ -142,7 +147,7 @@ def _opened(
 
     see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
     with open_build(_settings(request, see)) as build:
-        tools = tools_of(build, os.path.join(request.cache_folder, "v1", "code_digests"))
+        tools = tools_of(build.files, os.path.join(request.cache_folder, "v1", "code_digests"))
         state = read_workspace(loaded.folder)
         versions = toolchain(build.keys.tool("linker"))
         told = _teller(see)
@@ -205,7 +210,7 @@ def _lock(
     if request.frozen:
         for item, result in pairs:
             if result.how in ("built", "unchanged"):
-                check_lock(loaded.folder, item, result, opened.build)
+                check_lock(loaded.folder, item, result)
         return
     built = [(item, result) for item, result in pairs if result.how == "built"]
     if built:
@@ -213,7 +218,7 @@ def _lock(
         if len(loaded.project.bundles) > FILES_LISTED_MAX:
             code = replace(code, files=())
         for item, result in built:
-            lock_bundle(loaded.folder, item, result, opened.build, code)
+            lock_bundle(loaded.folder, item, result, code)
 
 
 def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
@@ -231,20 +236,31 @@ def _write_depfile(path: str, results: Sequence[TargetResult]) -> None:
     if len(results) != 1:
         why = f"expected one bundle, got {len(results)}"
         raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
-    write_text(path, depfile_text(results[0].path, results[0].sources))
+    write_text(path, depfile_text(results[0].path, [path for path, _ in results[0].sources]))
 
 
 def _explain(
     loaded: LoadedProject, request: BuildRequest, opened: _Opened, results: Sequence[TargetResult]
 ) -> dict[str, tuple[str, ...]]:
     """Keep the trace of every bundle that was looked at, and say why what ran did."""
-    lines: dict[str, tuple[str, ...]] = {}
-    for result in results:
-        if result.actions and not request.dry_run:
-            found = keep_trace(loaded.folder, result, opened.build, opened.tools)
-            if found:
-                lines[result.name] = found
-    return lines
+    looked_at = [result for result in results if result.actions and not request.dry_run]
+    if not looked_at:
+        return {}
+    keeper = TraceKeeper(loaded.folder, opened.build, opened.tools)
+    lines = {result.name: keeper.keep(result) for result in looked_at}
+    drop_code(loaded.folder, {opened.tools.digest, *(item.code for item in opened.workspace.state.bundles.values())})
+    return {name: found for name, found in lines.items() if found}
+
+
+def _stamps(build: Scheduler, results: Sequence[TargetResult]) -> dict[str, Stamp] | None:
+    """What the sources look like; None where one has not the content any more that was built."""
+    stamps: dict[str, Stamp] = {}
+    for path, content in dict.fromkeys(pair for result in results for pair in result.sources):
+        stamp = stamp_of(path)
+        if stamp is None or build.files.digest(path) != content:
+            return None
+        stamps[path] = stamp
+    return stamps
 
 
 def _name(rule: str, label: str) -> str:

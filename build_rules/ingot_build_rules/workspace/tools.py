@@ -12,17 +12,15 @@ from dataclasses import dataclass
 
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.content import digest
-from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.engine.explain import Code
+from ingot_build_rules.engine.rule import FileDigests
 from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_digests, tool_path
 from ingot_build_rules.rules.registry import RULES
-
-Code = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-"""Rule -> (file, digest) of its code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """``code``: files of each rule; ``digest`` of everything; ``paths``: what changes when one of them does."""
+    """``code``: files and packages of each rule; ``digest`` of everything; ``paths``: what changes when one of them does."""
 
     digests: CodeDigests
     code: Code
@@ -30,18 +28,22 @@ class Tools:
     paths: tuple[str, ...]
 
 
-def tools_of(build: Scheduler, cache_file: str) -> Tools:
-    """Return the tools of an open build; ``cache_file``: where digests of code are kept."""
-    digests = code_digests(cache_file)
+def tools_of(files: FileDigests, cache_file: str | None) -> Tools:
+    """Return the tools of today; ``cache_file``: where digests of code are kept."""
+    digests, linker = code_digests(cache_file), tool_path("linker")
     modules = {rule.name: rule.compute.__module__ for rule in RULES}
-    code = tuple((name, digests.files_of(module)) for name, module in modules.items())
-    packages = sorted({item for module in modules.values() for item in digests.distributions_of(module)})
-    linker = tool_path("linker")
-    files = {name for _, parts in code for name, _ in parts}
-    paths = [os.path.join(os.path.dirname(PACKAGE_FOLDERS[name.split("/")[0]]), name) for name in sorted(files)]
-    records = [_record_of(name.split()[0]) for name, _ in packages]
-    everything = (code, packages, build.files.digest(linker), sys.version)
-    return Tools(digests, code, digest(everything), (*paths, *filter(None, records), linker, sys.executable))
+    code = tuple(
+        (name, (*digests.files_of(module), *digests.distributions_of(module))) for name, module in modules.items()
+    )
+    names = sorted({name for _, parts in code for name, _ in parts})
+    everything = (code, files.digest(linker), sys.version)
+    return Tools(digests, code, digest(everything), (*filter(None, map(_path_of, names)), linker, sys.executable))
+
+
+def _path_of(name: str) -> str:
+    """The file of a name in a table of code."""
+    package, _, inside = name.partition("/")
+    return os.path.join(PACKAGE_FOLDERS[package], inside) if inside else _record_of(name.split(maxsplit=1)[0])
 
 
 def _record_of(package: str) -> str:

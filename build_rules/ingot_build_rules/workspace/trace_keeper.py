@@ -1,6 +1,6 @@
-"""Keeps what a bundle's last build was made from, and says why what ran did.
+"""Keeps what each bundle's last build was made from, and says why what ran did.
 
-In: the result of a build. Out: lines of explanation; the trace in the workspace's folder. Not done here: reasons (``engine.explain``),
+In: results of a build. Out: lines of explanation; traces in the workspace's folder. Not done here: reasons (``engine.explain``),
 words (``explanations``).
 """
 
@@ -8,27 +8,47 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_build_rules.engine.explain import explain
+from ingot_build_rules.engine.explain import Files, changed_files, explain
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.engine.trace_file import TargetTrace, read_trace, write_trace
 from ingot_build_rules.workspace.build_project import TargetResult
+from ingot_build_rules.workspace.code_tables import keep_code, read_code
 from ingot_build_rules.workspace.explanations import Explainer
 from ingot_build_rules.workspace.state import trace_path
 from ingot_build_rules.workspace.tools import Tools
 
 
-def keep_trace(folder: str, result: TargetResult, build: Scheduler, tools: Tools) -> tuple[str, ...]:
-    """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran keeps the last explanation."""
-    path = trace_path(folder, result.name)
-    old = read_trace(path)
-    new = TargetTrace(result.actions, tools.code, old.explanation if old else ())
-    names = build.run(result.compilation.names()) if result.compilation and result.error is None else None
-    explainer = Explainer(build, names, result.sources)
-    reasons = explain(old, new)
-    if old is None and reasons:
-        lines: tuple[str, ...] = (f"first build here: {len(reasons)} actions had no result in the cache",)
-    else:
-        lines = tuple(line for reason in reasons for line in explainer.lines(reason))
-    if result.error is None:
-        write_trace(path, replace(new, explanation=lines) if lines else new)
-    return lines
+class TraceKeeper:
+    """The traces of one workspace in one build."""
+
+    def __init__(self, folder: str, build: Scheduler, tools: Tools) -> None:
+        """Keep the table of today's code."""
+        self._folder, self._build, self._tools = folder, build, tools
+        self._changed: dict[str, dict[str, Files]] = {}
+        keep_code(folder, tools.digest, tools.code)
+
+    def keep(self, result: TargetResult) -> tuple[str, ...]:
+        """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran keeps the last explanation."""
+        path = trace_path(self._folder, result.name)
+        old = read_trace(path)
+        new = TargetTrace(result.actions, self._tools.digest, old.explanation if old else ())
+        lines = self._explain(result, old, new)
+        if result.error is None:
+            write_trace(path, replace(new, explanation=lines) if lines else new)
+        return lines
+
+    def _explain(self, result: TargetResult, old: TargetTrace | None, new: TargetTrace) -> tuple[str, ...]:
+        reasons = explain(old, new, self._changed_files(old) if old else {})
+        if old is None and reasons:
+            return (f"first build here: {len(reasons)} actions had no result in the cache",)
+        if not reasons:
+            return ()
+        names = self._build.run(result.compilation.names()) if result.compilation and result.error is None else None
+        explainer = Explainer(self._build, names, result.sources[0][0])
+        return tuple(line for reason in reasons for line in explainer.lines(reason))
+
+    def _changed_files(self, old: TargetTrace) -> dict[str, Files]:
+        if old.code not in self._changed:
+            before = read_code(self._folder, old.code) if old.code != self._tools.digest else self._tools.code
+            self._changed[old.code] = changed_files(before, self._tools.code) if before else {}
+        return self._changed[old.code]
