@@ -51,8 +51,12 @@ def verify_whole_bundle(path: str) -> VerifiedBundle:
     try:
         with opened(path) as source:
             plan = verify_source(source, _tree_entry())
-            for index in range(len(plan.variants)):
-                _verify_variant(source, plan, index)
+            for index, variant in enumerate(plan.variants):
+                try:
+                    _verify_variant(source, plan, index)
+                except BundleError as error:
+                    error.where += f", variant {variant.target}"
+                    raise
             unpack_section(source, head.LOCK)
             unpack_section(source, head.DEBUG)
             source.require_unchanged()

@@ -1,0 +1,184 @@
+"""Verb ``reproduce``: a bundle made again from its source, compared, and what differs and why.
+
+In: a bundle, its source. Out: a sentence, or the error that names the blame; an exit code. Not done here: the work
+(``rules.reproduce``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
+from ingot_build_rules.cli.compile import usable_cpu_count
+from ingot_compiler.ir.errors import UserError, VerificationError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.engine.scheduler import Scheduler
+    from ingot_build_rules.rules.find_blame import Load
+    from ingot_build_rules.rules.reproduce import Asked, Reproduction
+
+_DO = {
+    "option": "build with the recorded option, or accept the other bundle",
+    "model": "check out the source that the bundle was made from",
+    "weight": "check out the source that the bundle was made from",
+    "names": "check out the source that the bundle was made from",
+    "toolchain": "install what is recorded",
+    "code": "use the Ingot that made the bundle; if it is this one, report it",
+}
+"""Kind of blame -> advice."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument("bundle", metavar="BUNDLE")
+    parser.add_argument(
+        "--source", required=True, metavar="DIR", help="the project's folder, with the model in it or below"
+    )
+    parser.add_argument(
+        "--lock", metavar="FILE", help="the lock file (default: NAME.lock.json beside the bundle, if it is there)"
+    )
+    parser.add_argument(
+        "--cached", action="store_true", help="take results from the cache and leave them there; this proves less"
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=usage.positive, default=usable_cpu_count(), metavar="N", help="processes at most"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    add_cache(parser)
+    usage.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the bundle again, compare, report."""
+    from ingot_build_rules.rules.lock_file import lock_path, read_lock
+    from ingot_build_rules.rules.reproduce import Request, reproduce
+
+    started = time.perf_counter()
+    named = arguments.lock or lock_path(arguments.bundle)
+    lock = read_lock(named) if arguments.lock or os.path.exists(named) else None
+    asked, notes = _asked(arguments.source, arguments.bundle)
+    folder = cache_folder(arguments.cache)
+    with _old_values(folder) as old_value:
+        request = Request(
+            arguments.bundle, arguments.source, lock, os.path.basename(named) if lock else "", asked, old_value
+        )
+        found = reproduce(request, lambda: _build(arguments, folder))
+    _report(found, (*notes, *found.notes), arguments, time.perf_counter() - started)
+    return 0
+
+
+def _asked(folder: str, bundle: str) -> tuple[Asked | None, tuple[str, ...]]:
+    """What the project asks for today; that it cannot be read is no reason not to make the bundle again."""
+    from ingot_build_rules.workspace.asked_options import asked_options
+
+    try:
+        return asked_options(folder, bundle), ()
+    except UserError as error:
+        return None, (f"ingot.toml was left out: {error.what}",)
+
+
+@contextmanager
+def _old_values(folder: str) -> Generator[Load]:
+    """Values of the build that made the bundle, if its cache is this one."""
+    from ingot_artifacts.errors import ArtifactError
+    from ingot_artifacts.store.cache import Cache
+    from ingot_build_rules.engine.codec import Codec
+    from ingot_build_rules.engine.values import Values
+    from ingot_build_rules.rules.registry import RULEBOOK
+
+    cache = Cache(folder, read_only=True)
+    values = Values(cache.blobs, Codec(RULEBOOK.types))
+
+    def load(digest: str) -> object:
+        try:
+            return values.load(digest, raw=False)
+        except (ArtifactError, ValueError):
+            return None
+
+    try:
+        yield load
+    finally:
+        cache.close()
+
+
+@contextmanager
+def _build(arguments: argparse.Namespace, folder: str) -> Generator[Scheduler]:
+    """A build in a cache of its own, which is empty, unless the user's may be used."""
+    from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.engine.scheduler import Policy
+    from ingot_build_rules.rules.open_build import BuildSettings, open_build
+    from ingot_build_rules.workspace.action_events import ActionEvents
+
+    with ExitStack() as stack:
+        if not arguments.cached:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-"))
+        observe = stack.enter_context(build_observer({}, quiet=arguments.quiet or arguments.json))
+        settings = BuildSettings(
+            folder,
+            jobs=arguments.jobs,
+            policy=Policy(keep_going=True),
+            observers=ActionEvents(observe).observers(),
+        )
+        yield stack.enter_context(open_build(settings))
+
+
+def _report(found: Reproduction, notes: tuple[str, ...], arguments: argparse.Namespace, seconds: float) -> None:
+    """Print the result; another bundle is an error."""
+    if arguments.json:
+        console.print_json(_plain(found, notes) | {"seconds": round(seconds, 3)})
+    elif found.difference is None:
+        print(f"reproduced: {found.digest}")
+        print(f"  from {found.model} in {console.format_seconds(seconds)}")
+        for note in notes:
+            print(f"  note: {note}")
+    if found.difference is not None:
+        raise VerificationError(
+            "the bundle that was made again is another one",
+            f"{arguments.bundle}, {found.difference}",
+            "; ".join(map(str, (*found.blames, *notes))),
+            _DO[found.blames[0].kind],
+        )
+
+
+def _plain(found: Reproduction, notes: tuple[str, ...]) -> dict[str, object]:
+    plain: dict[str, object] = {
+        "equal": found.difference is None,
+        "digest": found.digest,
+        "model": found.model,
+        "notes": list(notes),
+    }
+    if found.difference is None:
+        return plain
+    kernel = found.difference.kernel
+    return plain | {
+        "present_digest": found.present,
+        "section": found.difference.section,
+        "sections": list(found.difference.sections),
+        "target": found.difference.target,
+        "kernel": None
+        if kernel is None
+        else {
+            "target": kernel.target,
+            "launch": kernel.launch,
+            "recorded": kernel.old,
+            "present": kernel.new,
+            "nodes": list(kernel.nodes),
+        },
+        "blame": [
+            {
+                "kind": item.kind,
+                "name": item.name,
+                "recorded": item.recorded,
+                "present": item.present,
+                "detail": item.detail,
+            }
+            for item in found.blames
+        ],
+    }

@@ -1,0 +1,105 @@
+"""What a bundle records of its making, read back: digests of graph and weights, options, toolchain, the result of every stage.
+
+In: a described bundle, which anybody may have written. Out: ``BundleRecord``. Not done here: writing it (``bundle_contents``),
+comparing two (``blame``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.plain_values import as_list, as_table, as_text, as_texts
+from ingot_build_rules.rules.recorded_options import recorded_options
+from ingot_compiler.ir.errors import IngotError, VerificationError
+
+_ONCE = ("infer_types", "optimize", "place")
+_PER_TARGET = ("plan_memory", "codegen_main", "link")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One of the results for a target: digests of its ``loops`` and of its ``code``."""
+
+    symbol: str
+    loops: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The result of one rule, for one target or for all (""): an artifact's ``digest``, or ``kernels``."""
+
+    rule: str
+    target: str
+    digest: str = ""
+    kernels: tuple[Kernel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRecord:
+    """``weights``: digests of the model's constants by number. ``stages``: in the order in which they need each other.
+
+    ``options_text``: the options as they are written.
+    """
+
+    graph: str
+    weights: tuple[str, ...]
+    options: CompileOptions
+    options_text: Mapping[str, object]
+    toolchain: Mapping[str, str]
+    stages: tuple[Stage, ...]
+
+
+def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
+    """Read the lock of a bundle that ``describe_bundle`` has described.
+
+    Raises:
+        VerificationError: it does not say what it was made from, or not in words that this version knows.
+    """
+    try:
+        return _record(as_table(described["lock"]), as_table(described["debug"].get("programs", {})))
+    except (KeyError, TypeError, ValueError, IngotError) as error:
+        why = f"no key {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
+        raise VerificationError(
+            "the bundle does not say what it was made from",
+            f"{path}, section lock 0",
+            why,
+            "use the version of Ingot that made it",
+        ) from None
+
+
+def _record(lock: Mapping[str, object], programs: Mapping[str, object]) -> BundleRecord:
+    return BundleRecord(
+        graph=as_text(lock["graph"]),
+        weights=tuple(map(as_text, as_list(lock["weights"]))),
+        options=recorded_options(lock["options"]),
+        options_text=as_table(lock["options"]),
+        toolchain=as_texts(lock["toolchain"]),
+        stages=_stages(as_table(lock["stages"]), programs),
+    )
+
+
+def _stages(recorded: Mapping[str, object], programs: Mapping[str, object]) -> tuple[Stage, ...]:
+    """Put the stages in the order in which they need each other."""
+    found = [Stage(rule, "", as_text(recorded[rule])) for rule in _ONCE]
+    for target, plain in sorted(as_table(recorded["targets"]).items()):
+        stages = as_table(plain)
+        loops = as_table(programs.get(target, {}))
+        kernels = tuple(
+            Kernel(symbol, _digest(loops[symbol]) if symbol in loops else symbol, code)
+            for symbol, code in as_texts(stages["kernels"]).items()
+        )
+        found.append(Stage("fuse", target, as_text(stages["fuse"])))
+        found += [Stage(rule, target, kernels=kernels) for rule in ("lower", "codegen")]
+        found += [Stage(rule, target, as_text(stages[rule])) for rule in _PER_TARGET]
+    return tuple(found)
+
+
+def _digest(program: object) -> str:
+    """Name loops by their content: a kernel's symbol may change without them."""
+    return hashlib.sha256(json.dumps(program).encode()).hexdigest()

@@ -1,0 +1,177 @@
+"""Why a bundle that was made again is another one: the ingredient that differs, or the first rule that gave another result.
+
+In: both bundles, described; the lock file; results of the old build as far as a cache has them. Out: ``Blame``s, the first one first.
+Not done here: making the bundle again (``reproduce``), which bytes differ (``bundle_difference``).
+
+A rule is to blame when its result differs though nothing that it was made from does, and no tool that it uses has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingot_build_rules.rules.blame import Blame, option_blames, tool_blames, weight_blames
+from ingot_build_rules.rules.bundle_difference import BundleDifference
+from ingot_build_rules.rules.bundle_record import BundleRecord
+from ingot_build_rules.rules.changed_code import ChangedCode
+from ingot_build_rules.rules.lock_file import LockFile
+from ingot_build_rules.rules.stage_difference import TEXTS, program_difference, stage_difference
+from ingot_build_rules.rules.stage_origins import MADE_FROM, RULES_OF, Origin, find_origins, unexplained
+from ingot_compiler.ir.graph import Names
+
+Load = Callable[[str], object]
+"""Digest of an artifact -> its value, None where it is not to be had."""
+_WITHOUT_LOOPS = ("plan_memory", "codegen_main", "link")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two bundles: described, what it records, where values of its stages come from."""
+
+    described: Mapping[str, Any]
+    record: BundleRecord
+    load: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that blame is found from. ``same_source``: every file that the lock file names has its recorded bytes.
+
+    ``planner_of``: digests of memory plans by target -> the planner that makes them, "" if none does.
+    """
+
+    old: Side
+    new: Side
+    difference: BundleDifference
+    model: str
+    names: Names
+    planner_of: Callable[[Mapping[str, str]], str]
+    same_source: bool = False
+    lock: LockFile | None = None
+    lock_name: str = ""
+    code: ChangedCode = field(default_factory=ChangedCode)
+
+
+def find_blames(evidence: Evidence) -> list[Blame]:
+    """Return everything that is not what it was; at least one thing."""
+    origins = find_origins(evidence.old.record, evidence.new.record)
+    options = _options(evidence) or _planner(evidence, origins)
+    if options:
+        return options
+    ingredients = _model(evidence, origins) + _tools(evidence)
+    if any(item.kind in ("model", "code") for item in ingredients):
+        return ingredients  # what comes after another graph is of no interest
+    tools = [item.name for item in ingredients if item.kind == "toolchain"]
+    return ingredients + _rules(evidence, unexplained(origins, tools)) or [_rest(evidence)]
+
+
+def _options(evidence: Evidence) -> list[Blame]:
+    """Options that the lock file or the bundle's own variants contradict."""
+    record, lock = evidence.old.record, evidence.lock
+    if lock is not None:
+        found = option_blames(
+            lock.options, record.options_text, f"{evidence.lock_name} has the one, the bundle the other"
+        )
+        if found:
+            return found
+    targets = sorted(str(variant["target"]) for variant in evidence.old.described["variants"])
+    recorded = sorted(map(str, record.options.targets))
+    detail = "the bundle's variants are the latter"
+    return [] if targets == recorded else [Blame("option", "option targets", str(recorded), str(targets), detail)]
+
+
+def _planner(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
+    """Another planner makes the bundle's memory plan: then the recorded one is not the one that was used."""
+    if not any(origin.rule == "plan_memory" for origin in origins):
+        return []
+    record = evidence.old.record
+    planner = evidence.planner_of({item.target: item.digest for item in record.stages if item.rule == "plan_memory"})
+    detail = "the latter makes the bundle's memory plan"
+    return [Blame("option", "option planner", record.options.planner, planner, detail)] if planner else []
+
+
+def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
+    """Graph and weights, unless their files are known to be what they were: then our code reads them differently."""
+    old, new = evidence.old.record, evidence.new.record
+    graphs = [origin for origin in origins if origin.rule == "infer_types"]
+    blames: list[Blame] = []
+    if graphs:
+        digests = (old.graph, new.graph) if old.graph != new.graph else (graphs[0].recorded, graphs[0].present)
+        blames.append(Blame("model", f"graph of {evidence.model}", *digests, _detail(evidence, graphs[0])))
+    blames += weight_blames(old.weights, new.weights, evidence.names.weights)
+    if not blames or not evidence.same_source:
+        return blames
+    rules = RULES_OF["infer_types"]
+    name = f"{' or '.join(rules)} gives another result from the same model"
+    detail = _joined(str(blames[0]), evidence.code.text(rules))
+    return [Blame("code", name, blames[0].recorded, blames[0].present, detail)]
+
+
+def _tools(evidence: Evidence) -> list[Blame]:
+    blames = tool_blames(evidence.old.record.toolchain, evidence.new.record.toolchain)
+    known = {item.name for item in blames}
+    return blames + [item for item in evidence.code.packages() if item.name not in known]
+
+
+def _rules(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
+    """One blame per rule, whatever the count of its targets."""
+    blames: list[Blame] = []
+    for rule in dict.fromkeys(origin.rule for origin in origins):
+        found = [origin for origin in origins if origin.rule == rule]
+        first, targets = found[0], [origin.target for origin in found if origin.target]
+        rules = RULES_OF.get(rule, (rule,))
+        name = f"{' or '.join(rules)} gives another result from the same {MADE_FROM[rule]}"
+        name += f" for {', '.join(targets)}" if targets else ""
+        detail = _joined(_detail(evidence, first), evidence.code.text(rules), _doubt(evidence, rule))
+        blames.append(Blame("code", name, first.recorded, first.present, detail))
+    return blames
+
+
+def _doubt(evidence: Evidence, rule: str) -> str:
+    """Without a lock file nothing confirms an option that the rule depends on."""
+    is_asked = rule == "fuse" and evidence.old.record.options.shapes and evidence.lock is None
+    return "or the recorded option shapes is not the one that the bundle was made with" if is_asked else ""
+
+
+def _rest(evidence: Evidence) -> Blame:
+    """Nothing that is recorded differs: names, or a rule whose result is not recorded."""
+    old, new = evidence.old.described, evidence.new.described
+    for left, right in zip(_names(old), _names(new), strict=False):
+        if left != right and not evidence.same_source:
+            return Blame("names", f"a name in {evidence.model}", left, right)
+    is_weights = evidence.difference.section.startswith("weights")
+    rule, inputs = ("pack_constant", "weights") if is_weights else ("bundle", "parts")
+    name = f"{rule} gives another result from the same {inputs}"
+    return Blame("code", name, old["root_digest"], new["root_digest"], evidence.code.text((rule, "names")))
+
+
+def _detail(evidence: Evidence, origin: Origin) -> str:
+    """The first line that differs, if a cache still has the old result; or the loops of the first kernel that does."""
+    old, new = evidence.old, evidence.new
+    if origin.rule in TEXTS:
+        values = old.load(origin.recorded), new.load(origin.present)
+        if None not in values:
+            return stage_difference(origin.rule, *values, evidence.names)
+    if origin.kernel:
+        return f"kernel {origin.kernel}"
+    kernel = evidence.difference.kernel
+    if kernel is None or origin.rule in _WITHOUT_LOOPS:
+        return ""
+    left, right = (side.described["debug"].get("programs", {}).get(kernel.target, {}) for side in (old, new))
+    found = program_difference(left.get(kernel.old), right.get(kernel.new))
+    return f"in the kernel's loops: {found}" if found else ""
+
+
+def _names(described: Mapping[str, Any]) -> list[str]:
+    """Every name of the user's that a bundle has, in order."""
+    names = [described["model"], *described["symbols"]]
+    names += [tensor["name"] for side in ("inputs", "outputs") for tensor in described[side]]
+    for launches in described["debug"].get("launches", {}).values():
+        names += [name for launch in launches for name, _ in launch["nodes"]]
+    return names
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
