@@ -42,6 +42,9 @@ _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
 PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
 _DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""
+_ENCODING = ("ingot_build_rules/engine/codec.py", "ingot_build_rules/engine/message_pack.py")
+Code = tuple[tuple[str, str], ...]
+"""(file, package or program, digest)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +121,19 @@ def tool_path(tool: str) -> str:
 
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
-    """Return the function from a rule to the digest of its code, of the encoding of its results, of the Python that runs it."""
-    always = (digests.digest(Codec.__module__), f"python {sys.version_info[0]}.{sys.version_info[1]}")
-    return lambda rule: digest((digests.digest(rule.compute.__module__), *always))
+    """Return the function from a rule to the digest of its code."""
+    return lambda rule: digest(code_parts(digests, rule.compute.__module__))
+
+
+def code_parts(digests: CodeDigests, module: str) -> Code:
+    """What decides results besides inputs: the code that ``module`` can run, the encoding of results, the Python that runs it.
+
+    The codec's own files alone: it can import every class of an artifact, and imports those that the rule's own code names.
+    """
+    encoding = [pair for pair in digests.files_of(Codec.__module__) if pair[0] in _ENCODING]
+    assert len(encoding) == len(_ENCODING), "the codec has moved"
+    python = (f"python {sys.version_info[0]}.{sys.version_info[1]}", "")
+    return (*sorted({*digests.files_of(module), *encoding}), *digests.distributions_of(module), python)
 
 
 @functools.cache

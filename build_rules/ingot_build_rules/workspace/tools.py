@@ -8,13 +8,14 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.rule import FileDigests
-from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_digests, tool_path
+from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_digests, code_parts, tool_path
 from ingot_build_rules.rules.registry import RULES
 
 
@@ -32,9 +33,7 @@ def tools_of(files: FileDigests, cache_file: str | None) -> Tools:
     """Return the tools of today; ``cache_file``: where digests of code are kept."""
     digests, linker = code_digests(cache_file), tool_path("linker")
     modules = {rule.name: rule.compute.__module__ for rule in RULES}
-    code = tuple(
-        (name, (*digests.files_of(module), *digests.distributions_of(module))) for name, module in modules.items()
-    )
+    code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
     everything = (code, files.digest(linker), sys.version)
     return Tools(digests, code, digest(everything), (*filter(None, map(_path_of, names)), linker, sys.executable))
@@ -47,8 +46,9 @@ def _path_of(name: str) -> str:
 
 
 def _record_of(package: str) -> str:
-    """The list of a package's files, which changes when it is installed again."""
-    for file in importlib.metadata.files(package) or ():
-        if file.name == "RECORD":
-            return str(file.locate())
+    """The list of a package's files, which changes when it is installed again; none of what is no package."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        for file in importlib.metadata.files(package) or ():
+            if file.name == "RECORD":
+                return str(file.locate())
     return ""
