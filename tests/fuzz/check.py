@@ -19,7 +19,7 @@ from tests.conformance.run_case import compile_quickly, one_line, refusal
 from tests.fuzz.generate import other_call
 from tests.fuzz.program import Array, Program, prefix_of, to_model
 from tests.fuzz.reference import Value, evaluate
-from tests.fuzz.rules import difference
+from tests.fuzz.rules import difference, is_refused_for_sizes
 
 import ingot_runtime
 from ingot_build_rules.rules.compile_model import CompiledModel
@@ -92,6 +92,7 @@ class _Runner:
         self.sessions = {"aot": ingot_runtime.load(path)}
         if vm:
             self.sessions["vm"] = ingot_runtime.load(path, executor="vm")
+        self._sizes_refused = False
         self.last: dict[int, dict[str, dict[str, Array]]] = {}
 
     def check(self, position: int, seed: int) -> Verdict:
@@ -99,7 +100,7 @@ class _Runner:
         program = self.programs[position]
         detail = self._call(position, program.inputs, evaluate(program, program.inputs))
         if detail:
-            return Verdict("differs", detail)
+            return self._verdict(detail)
         inputs = other_call(program, seed)
         try:
             expected = evaluate(program, inputs)
@@ -108,12 +109,17 @@ class _Runner:
         if any(value.bound is not None and value.array.dtype.kind != "f" for value in expected.values()):
             return Verdict("agrees", calls=1)  # rounding decides about an integer
         detail = self._call(position, inputs, expected)
-        return Verdict("differs", f"other sizes: {detail}") if detail else Verdict("agrees", calls=2)
+        return self._verdict(f"other sizes: {detail}") if detail else Verdict("agrees", calls=2)
+
+    def _verdict(self, detail: str) -> Verdict:
+        """A difference, or what a rule calls a refusal."""
+        return Verdict("refused" if self._sizes_refused else "differs", detail)
 
     def _call(self, position: int, inputs: Mapping[str, Array], expected: Mapping[str, Value]) -> str:
         feeds = self._feeds(position, inputs)
         answers = {name: _or_error(session.run, feeds) for name, session in self.sessions.items()}
         answers["interpreter"] = _or_error(self._interpret, feeds)
+        self._sizes_refused = is_refused_for_sizes(list(answers.values()))
         prefix = prefix_of(position, len(self.programs))
         details: list[str] = []
         for name, answer in answers.items():

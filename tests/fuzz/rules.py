@@ -9,16 +9,31 @@ In: results, values with bounds. Out: the first difference as text. Not done her
 4. *Overflow by rounding.* Where rounding decides whether a number is finite, any value is right.
 5. *Subnormal numbers* may be off by 32 units of the smallest one (in rule 1's bound).
 6. *f64 by f32.* The reference computes Erf, Gelu and HardSwish of f64 with constants or results of f32 (in rule 1's bound).
+7. *Sizes that meet by luck* (docs/decisions/0006). Two sizes that are different expressions of the inputs' sizes and are 1 or 0
+   in one place only: every way of running refuses the call by name, where the reference broadcasts. Counted as refused.
 Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from tests.fuzz.program import Array
 from tests.fuzz.reference import Value
 
 FACTOR = 32.0
+_SIZES_DIFFER = ("does not broadcast to", "cannot reshape")
+
+
+def is_refused_for_sizes(answers: Sequence[object]) -> bool:
+    """Whether rule 7 holds: all ways refuse the call, and the loader says that two sizes do not fit."""
+    texts = [answer for answer in answers if isinstance(answer, str)]
+    return (
+        len(texts) == len(answers)
+        and texts[0].startswith("InputError")
+        and any(word in texts[0] for word in _SIZES_DIFFER)
+    )
 
 
 def difference(got: Array, want: Value) -> str:

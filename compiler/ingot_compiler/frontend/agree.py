@@ -4,14 +4,15 @@ In: a core op, its attributes and operand shapes. Out: what operands go through 
 claims another size. These two carry the run-time check (equal element counts; equal or 1). Not done here: sizes that
 contradict in numbers (the type rules refuse them).
 
-Two different expressions over a common symbol are taken to be equal; over different symbols, either may be 1 at run time.
+Two different expressions over a common symbol are taken to be equal, unless some size of it makes one of them 1 and the other not;
+over different symbols, either may be 1 at run time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, format_dim, symbols_of
+from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, evaluate, format_dim, symbols_of
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.ops import OPS_BY_NAME
 
@@ -64,10 +65,29 @@ def _target(dims: Sequence[Dim]) -> tuple[Dim, bool]:
 
 
 def _must_be_equal(left: Dim, right: Dim) -> bool:
-    """Whether one symbol is behind both; a maximum of one with another size came from broadcasting, and may go on so."""
+    """Whether one symbol is behind both, and no size of it makes one of them 1 and the other not.
+
+    A maximum of one with another size came from broadcasting, and may go on so. Of the sizes that are tried, those above 1
+    decide: a size of 1 makes most sizes 1, and exporters do not write for it.
+    """
+    names = sorted({*symbols_of(left), *symbols_of(right)})
     if set(symbols_of(left)).isdisjoint(symbols_of(right)):
         return False
-    return not any("max(" in format_dim(size) and dim_max(left, right) == size for size in (left, right))
+    if any("max(" in format_dim(size) and dim_max(left, right) == size for size in (left, right)):
+        return False
+    tried = [(evaluate(left, sizes), evaluate(right, sizes)) for sizes in _sizes_above_1(names)]
+    fitting = [pair for pair in tried if pair[0] == pair[1] or 1 in pair]
+    if not fitting:
+        small = dict.fromkeys(names, 1)
+        fitting = [(evaluate(left, small), evaluate(right, small))]
+    return all(first == second for first, second in fitting)
+
+
+def _sizes_above_1(names: Sequence[str]) -> Iterator[dict[str, int]]:
+    """A few sizes of each symbol: all the same, and each its own."""
+    for step in range(2, 14):
+        yield dict.fromkeys(names, step)
+        yield {name: 2 + (step * 7 + position * 5) % 23 for position, name in enumerate(names)}
 
 
 def _broadcast_claim(head: Shape, targets: Sequence[tuple[Dim, bool]], tail: Shape) -> Claim | None:

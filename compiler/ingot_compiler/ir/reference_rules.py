@@ -144,8 +144,10 @@ def greatest(dtype: np.dtype[Any]) -> Any:
 
 
 def arg_extreme(function: Callable[..., Array], x: Array, attributes: Attributes) -> Array:
-    """Reference of ``argmax`` and ``argmin``; ``function`` is numpy's, which prefers the first of equals."""
+    """Reference of ``argmax`` and ``argmin``; ``function`` is numpy's, which prefers the first of equals; 0 for an empty axis."""
     axis, keepdims = integer(attributes["axis"]), bool(attributes["keepdims"])
+    if x.shape[axis] == 0:
+        return np.asarray(np.sum(x, axis, np.int64, keepdims=keepdims))
     if attributes["select_last"]:
         flipped = function(np.flip(x, axis), axis, keepdims=keepdims)
         return np.asarray(x.shape[axis] - 1 - flipped)
