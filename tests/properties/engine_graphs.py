@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.file_digests import file_clock_ns
+from ingot_build_rules.engine.file_digests import moment
 from ingot_build_rules.engine.rule import AnyRule, Context, FileDigests, Rule, Rulebook
 
 FILE_COUNT = 5
@@ -260,5 +260,5 @@ def lay_out(world: World, folder: Path) -> None:
 def settle() -> None:
     """Wait for the next tick of the clock of files: within one it could not be known that they do not change any more."""
     now_ns = time.time_ns()
-    while file_clock_ns() <= now_ns:
+    while moment()[0] <= now_ns:
         time.sleep(0.001)

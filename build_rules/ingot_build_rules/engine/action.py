@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from ingot_build_rules.engine.key import Key
 from ingot_build_rules.engine.record import Record
-from ingot_build_rules.engine.rule import AnyRule
+from ingot_build_rules.engine.rule import AnyRule, Moment
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +35,7 @@ class Task(Awaited):
 
 @dataclass(slots=True, eq=False)
 class Action(Awaited):
-    """``how``: what became of it. ``where``: its record's place. ``started_ns``: by the clock of files.
+    """``how``: what became of it. ``where``: its record's place. ``started``: when it began to run.
     ``lost_count``: how often a blob of its inputs was not there.
 
     ``expected``: a record that running it again must give. ``then``: actions that lacked a blob that this one makes.
@@ -52,7 +52,7 @@ class Action(Awaited):
     reads: tuple[tuple[str, str], ...] = ()
     messages: tuple[str, ...] = ()
     where: bytes = b""
-    started_ns: int = 0
+    started: Moment = (0, 0)
     lost_count: int = 0
     expected: Record | None = None
     then: list[tuple[Action, str]] = field(default_factory=list[tuple["Action", str]])

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import time
 from typing import cast
 
-from ingot_build_rules.engine.rule import FileDigests
+from ingot_build_rules.engine.rule import FileDigests, Moment
 from ingot_build_rules.engine.state_file import read_state, write_state
 
 _KIND = "file digests 1"
@@ -39,16 +40,18 @@ class WatchedFiles:
         self.paths[path] = None
         return self._files.digest(path)
 
-    def is_steady(self, path: str, since_ns: int) -> bool:
+    def is_steady(self, path: str, since: Moment) -> bool:
         """Whether the file has not changed."""
-        return self._files.is_steady(path, since_ns)
+        return self._files.is_steady(path, since)
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What a file looks like; None where none is."""
+    """What a file or folder looks like; None where neither is: a pipe would not give the same bytes twice."""
     try:
         found = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
 
@@ -65,8 +68,8 @@ class DiskFiles:
         self._settled_ns = time.time_ns() - _SETTLED_NS
 
     def digest(self, path: str) -> str:
-        """Return the digest of a file's content; "" where no file can be read."""
-        now_ns, stamp = file_clock_ns(), stamp_of(path)
+        """Return the digest of a regular file's content; "" where none can be read."""
+        (_, now_ns), stamp = moment(), stamp_of(path)
         if path not in self._first_seen or self._first_seen[path][0] != stamp:
             self._first_seen[path] = stamp, now_ns
         if stamp is None:
@@ -81,15 +84,15 @@ class DiskFiles:
         self._seen[path] = seen
         return seen[1]
 
-    def is_steady(self, path: str, since_ns: int) -> bool:
-        """Whether the file has certainly not changed since a time (``file_clock_ns``), nor come or gone."""
-        stamp, (seen, seen_ns) = stamp_of(path), self._first_seen.get(path, (None, since_ns + 1))
-        if stamp == seen and seen_ns <= since_ns:
+    def is_steady(self, path: str, since: Moment) -> bool:
+        """Whether the file has certainly not changed since a moment, nor come or gone."""
+        stamp, (seen, seen_ns) = stamp_of(path), self._first_seen.get(path, (None, since[1]))
+        if stamp == seen and seen_ns < since[1]:
             return True
         while stamp is None and path != os.path.dirname(path):
             path = os.path.dirname(path)  # a folder changes when a file in it goes
             stamp = stamp_of(path or ".")
-        return stamp is not None and stamp[3] < since_ns
+        return stamp is not None and stamp[3] < since[0]
 
     def save(self) -> None:
         """Keep the digests of files that have not changed for a while."""
@@ -99,9 +102,10 @@ class DiskFiles:
             write_state(self._cache_file, _KIND, {path: (*stamp, digest) for path, (stamp, digest) in kept.items()})
 
 
-def file_clock_ns() -> int:
-    """The time by the clock that files get their times from: on Linux it stands still for some milliseconds."""
-    return time.clock_gettime_ns(_COARSE_CLOCK) if sys.platform == "linux" else time.time_ns()
+def moment() -> Moment:
+    """Now; no file that changes from now on gets a time before it."""
+    file_ns = time.clock_gettime_ns(_COARSE_CLOCK) if sys.platform == "linux" else time.time_ns()
+    return file_ns, time.monotonic_ns()
 
 
 def _read(cache_file: str) -> dict[str, tuple[Stamp, str]]:

@@ -37,6 +37,10 @@ class Context(Protocol):
         ...
 
 
+Moment = tuple[int, int]
+"""Nanoseconds by the clock that files get their times from, which may stand still for some milliseconds, and by one that does not."""
+
+
 class FileDigests(Protocol):
     """Digests of files outside of the cache."""
 
@@ -44,8 +48,8 @@ class FileDigests(Protocol):
         """Return the sha256 of the file's content, 64 hex digits; "" when it is not there."""
         ...
 
-    def is_steady(self, path: str, since_ns: int) -> bool:
-        """Whether the file has certainly not changed since a time (``file_digests.file_clock_ns``)."""
+    def is_steady(self, path: str, since: Moment) -> bool:
+        """Whether the file has certainly not changed since a moment."""
         ...
 
 

@@ -25,7 +25,7 @@ from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.errors import ActionError, BuildStoppedError, HitDiffersError
 from ingot_build_rules.engine.executor import Executor
-from ingot_build_rules.engine.file_digests import WatchedFiles, file_clock_ns
+from ingot_build_rules.engine.file_digests import WatchedFiles, moment
 from ingot_build_rules.engine.key import KeyMaker
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.record import Record
@@ -331,7 +331,7 @@ class Scheduler:
             self._enqueue(action)
         else:
             self._running[action.number] = action
-            action.started_ns = file_clock_ns()
+            action.started = moment()
             self.observers.started(action)
             self.executor.submit(action.number, action.rule.name, action.inputs)
 
@@ -389,7 +389,7 @@ class Scheduler:
         resolve = self._resolver(action, files)
         reads = tuple((name, resolve(name)) for name in outcome.reads) if resolve else None
         # What changed while the action ran is not what it has read: the result may not be found by what it is now.
-        lasting = all(files.is_steady(path, action.started_ns) for path in files.paths)
+        lasting = all(files.is_steady(path, action.started) for path in files.paths)
         action.where, record = self.cache.keep(action.key, action.rule.name, outcome, reads, lasting=lasting)
         action.refs, action.reads = record.refs, record.reads
         return result

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,10 +97,21 @@ def _message_bytes(model: object) -> bytes:
     return model.SerializeToString()
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
 @contextmanager
 def _readable(path: str) -> Generator[BinaryIO]:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UserError(
+                    "the model is not a file",
+                    where=path,
+                    why="expected an .onnx file that can be read twice, got a pipe or a device",
+                    do="write it to a file, or pass its bytes to ingot.compile",
+                )
             yield file
     except FileNotFoundError:
         raise UserError(

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.errors import BuildStoppedError
-from ingot_build_rules.engine.file_digests import Stamp, file_clock_ns, stamp_of
+from ingot_build_rules.engine.file_digests import Stamp, moment, stamp_of
+from ingot_build_rules.engine.rule import Moment
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.engine.trace_file import TracedAction, traced
 from ingot_build_rules.project.compile_requests import CompileRequest
@@ -67,7 +68,7 @@ class Workspace:
     def build_bundles(self, requests: Sequence[CompileRequest]) -> list[TargetResult]:
         """Bring bundles up to date; each has a result, failures too."""
         stale = [request for request in requests if not self._is_current(request)]
-        started_ns = file_clock_ns()
+        started = moment()
         tasks = self.build.run_all([self._bundle(request) for request in stale])
         for request, task in zip(stale, tasks, strict=True):
             result = self.results[request.bundle.name]
@@ -76,7 +77,7 @@ class Workspace:
             if task.error is not None:
                 self._failed(result, task.error)
             elif not self.dry:
-                self._remember(request, result, started_ns)
+                self._remember(request, result, started)
         return [self.results[request.bundle.name] for request in requests]
 
     def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
@@ -143,9 +144,9 @@ class Workspace:
         result.root, result.size_bytes = frame.root, frame.size_bytes
         self.told(result.name, result.how, result.path)
 
-    def _remember(self, request: CompileRequest, result: TargetResult, started_ns: int) -> None:
+    def _remember(self, request: CompileRequest, result: TargetResult, started: Moment) -> None:
         """Note what a bundle was made from; of a source that may have changed since it was read, that it is none of today's."""
-        steady = all(self.build.files.is_steady(path, started_ns) for path, _ in result.sources)
+        steady = all(self.build.files.is_steady(path, started) for path, _ in result.sources)
         sources = tuple((path, content if steady else "") for path, content in result.sources)
         result.stamp = stamp_of(result.path)
         if result.stamp is not None:
