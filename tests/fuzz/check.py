@@ -121,13 +121,14 @@ class _Runner:
         answers["interpreter"] = _or_error(self._interpret, feeds)
         self._sizes_refused = is_refused_for_sizes(list(answers.values()))
         prefix = prefix_of(position, len(self.programs))
+        reshaped = any(node.op_type == "Reshape" for node in self.programs[position].nodes)
         details: list[str] = []
         for name, answer in answers.items():
             if isinstance(answer, str):
                 details.append(f"{name}: {answer}")
                 continue
             differences = {
-                output: difference(answer[prefix + output], expected[output])
+                output: difference(answer[prefix + output], expected[output], reshaped=reshaped)
                 for output in self.programs[position].outputs
             }
             details += [f"{name}: {output}: {text}" for output, text in differences.items() if text]
