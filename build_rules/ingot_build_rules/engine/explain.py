@@ -93,7 +93,7 @@ def _counterparts(old: Sequence[TracedAction], new: Sequence[TracedAction]) -> d
 
 
 def _most_alike(label: str, others: Sequence[str]) -> int | None:
-    if len(others) > _ALIKE_COUNT_MAX:  # comparing texts is slow; labels come in the order of the model
+    if len(others) > _ALIKE_COUNT_MAX:  # comparing texts is slow; labels come in the order of the build
         return 0
     close = difflib.get_close_matches(label, others, 1, _ALIKE)
     return others.index(close[0]) if close else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.rules.kernel_object import KernelObject
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.loops import LoopProgram
@@ -22,15 +23,6 @@ class CodegenInputs:
 
     program: Artifact[LoopProgram]
     target: Target
-
-
-@dataclass(frozen=True, slots=True)
-class KernelObject:
-    """``content``: a relocatable object of ``size_bytes`` that defines ``symbol``."""
-
-    symbol: str
-    content: Artifact[memoryview]
-    size_bytes: int
 
 
 def _compute(context: Context, inputs: CodegenInputs) -> KernelObject:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.rules.main_object import MainObject
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
@@ -37,17 +38,6 @@ class MainInputs:
     outputs: tuple[Signature, ...]
     device_count: int
     target: Target
-
-
-@dataclass(frozen=True, slots=True)
-class MainObject:
-    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view;
-    ``messages``: what it may say when it refuses its inputs."""
-
-    content: Artifact[memoryview]
-    program: Artifact[memoryview]
-    listing: Artifact[str]
-    messages: tuple[str, ...]
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:

@@ -14,16 +14,18 @@ from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Build
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
 from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs, PackedConstant
-from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs, KernelObject
-from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs, MainObject
+from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
+from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
 from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
 from ingot_build_rules.rules.interface import Interface, signatures_of
+from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.link import LINK, LinkInputs
 from ingot_build_rules.rules.lower import LOWER, LowerInputs
+from ingot_build_rules.rules.main_object import MainObject
 from ingot_build_rules.rules.model_source import ModelSource
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs

@@ -13,10 +13,10 @@ from functools import cached_property
 from ingot_build_rules.engine.naive import NaiveBuild, Observer
 from ingot_build_rules.rules import stage_text
 from ingot_build_rules.rules.bundle_file import write_bundle_file
-from ingot_build_rules.rules.codegen import KernelObject
 from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
+from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.model_source import Model, open_model
 from ingot_build_rules.rules.output_file import check_output
 from ingot_build_rules.rules.registry import RULEBOOK

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.rules.codegen import KernelObject
-from ingot_build_rules.rules.codegen_main import MainObject
+from ingot_build_rules.rules.kernel_object import KernelObject
+from ingot_build_rules.rules.main_object import MainObject
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph

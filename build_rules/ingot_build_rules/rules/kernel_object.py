@@ -1,0 +1,19 @@
+"""One kernel's machine code, named by its content.
+
+In: nothing. Out: ``KernelObject``. Not done here: making it (``codegen``): a change of that leaves those alone who read this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.artifact import Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class KernelObject:
+    """``content``: a relocatable object of ``size_bytes`` that defines ``symbol``."""
+
+    symbol: str
+    content: Artifact[memoryview]
+    size_bytes: int

@@ -1,0 +1,21 @@
+"""The native ``main`` of one variant, and the instruction list that it was made from.
+
+In: nothing. Out: ``MainObject``. Not done here: making it (``codegen_main``): a change of that leaves those alone who read this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.artifact import Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class MainObject:
+    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view;
+    ``messages``: what it may say when it refuses its inputs."""
+
+    content: Artifact[memoryview]
+    program: Artifact[memoryview]
+    listing: Artifact[str]
+    messages: tuple[str, ...]
