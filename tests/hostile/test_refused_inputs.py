@@ -237,6 +237,14 @@ INDICES = {
         [({"x": floats(2, 3), "i": ints(3, 4)}, "expected every length in [0, b]")],
     ),
 }
+INDICES["GRU"] = Case(
+    node("GRU", "x w r - i", hidden_size=2),
+    [tensor("x", ["t", 2, 2]), tensor("i", [2], TensorProto.INT32)],
+    {"x": floats(3, 2, 2), "i": np.full(2, 3, np.int32)},
+    [({"x": floats(3, 2, 2), "i": np.array([3, 4], np.int32)}, "expected every length in [0, t]")],
+    1,
+    {"w": floats(1, 6, 2) / 16, "r": floats(1, 6, 2) / 16},
+)
 STEPS_AND_AXES = {
     "Slice steps": Case(
         node("Slice", "x s e - i"),
@@ -425,6 +433,26 @@ def test_several_requirements_of_one_kernel(tmp_path: Path) -> None:
         for name, feed in (("first", {"i": wrong, "j": zeros}), ("second", {"i": zeros, "j": wrong})):
             with pytest.raises(ingot_runtime.InputError, match=f"node '{name}'"):
                 session.run({"x": x, **feed})
+
+
+def test_indices_are_integers() -> None:
+    """A float is no index: refused by the type, not rounded."""
+    model = make_model([node("Gather", "x i")], [X, tensor("i", ["k"])], [tensor("y0", None)])
+    with pytest.raises(ModelError, match="an element type out of"):
+        ingot.compile(model)
+
+
+def test_a_long_message_keeps_its_names(tmp_path: Path) -> None:
+    """What is longer than the place for it is cut off by `main`, and shown whole."""
+    gathers = [helper.make_node("Gather", ["x", "i"], [f"y{at}"], f"picks_number_{at}") for at in range(90)]
+    total = helper.make_node("Sum", [each.output[0] for each in gathers], ["y"])
+    model = make_model([*gathers, total], [X, VECTOR], [tensor("y", None)])
+    ingot.compile(model).save(tmp_path / "m.ingot")
+    with pytest.raises(ingot_runtime.InputError) as caught:
+        ingot_runtime.load(tmp_path / "m.ingot").run({"x": floats(2, 3), "i": ints(2)})
+    assert "every index in [-a, a)" in caught.value.why
+    assert "'picks_number_0' (Gather)" in caught.value.why
+    assert "'picks_number_89' (Gather)" in caught.value.why
 
 
 @pytest.mark.parametrize("count", [3, 5000])

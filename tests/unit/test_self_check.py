@@ -213,7 +213,7 @@ def test_facade_raises(inject: Callable[[str], list[bool]]) -> None:
         ingot.compile(steps_model(), check=True)
 
 
-def test_a_wrong_pass_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_pass_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Kernels that agree with a wrongly optimized graph do not hide it: the outputs are compared with the import."""
     optimize = pipeline.optimize
 
@@ -223,6 +223,7 @@ def test_a_wrong_pass_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(found, graph=replace(found.graph, nodes=nodes))
 
     monkeypatch.setattr(pipeline, "optimize", wrong)
+    monkeypatch.setenv("INGOT_CACHE", str(tmp_path))  # no key knows of it
     with pytest.raises(VerificationError, match=r"output 'y'.*optimized graph"):
         ingot.compile(steps_model(), check=True)
 

@@ -16,6 +16,7 @@ from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported, decode
 from ingot_compiler.ir.dims import Dim, dim_min, format_dim
 from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.typing_rules import INTEGERS
 
 
 def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "index") -> int:
@@ -26,6 +27,8 @@ def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "
         for column, size in zip(known.reshape(-1, len(sizes)).T, sizes, strict=True):
             _check_known(context, column, size, what)
         return indices
+    if context.dtype_of(indices) not in INTEGERS:
+        return indices  # the type rule of what they pick says so
     wide = cast(context, indices, "i64")
     limit = context.integers(sizes)
     limit = reshape(context, limit, ()) if len(sizes) == 1 else limit
@@ -50,6 +53,13 @@ def checked_axes(context: OpContext, axes: int, rank: int) -> int:
     wide = cast(context, checked_indices(context, axes, rank, what="axis"), "i64")
     negative = binary_scalar(context, "less", wide, 0)
     return context.add("select", negative, binary_scalar(context, "add", wide, rank), wide)
+
+
+def checked_lengths(context: OpContext, lengths: int, most: Dim) -> int:
+    """Lengths of sequences as i64, each in [0, most]."""
+    wide, size = cast(context, lengths, "i64"), reshape(context, context.integers([most]), ())
+    below, above = context.add("less_equal", context.scalar("i64", 0), wide), context.add("less_equal", wide, size)
+    return checked(context, wide, context.add("logical_and", below, above), f"every length in [0, {format_dim(most)}]")
 
 
 def chosen_along(context: OpContext, axis: int, results: Sequence[int], rank: int) -> int:

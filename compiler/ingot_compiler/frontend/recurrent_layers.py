@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.frontend.compose import as_vector, cast, concat, full, reshape, sizes_of, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext, rounded_to
+from ingot_compiler.frontend.index_checks import checked_lengths
 from ingot_compiler.ir.dims import Dim, dim_mul
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.op import OpTypeError
@@ -94,7 +95,7 @@ def _layer(context: OpContext, cell: str) -> _Layer:
         return transpose(context, value, (1, 0, 2)) if batch_first else value
 
     lengths = context.optional(4)
-    lengths = None if lengths is None else cast(context, lengths, "i64")
+    lengths = None if lengths is None else checked_lengths(context, lengths, context.shape_of(x)[0])
     is_lstm = cell == "lstm"
     c, peepholes = (initial(6), wide(7)) if is_lstm else (None, None)
     return _Layer(cell, x, w, r, wide(3), lengths, initial(5), c, peepholes)

@@ -43,10 +43,11 @@ def _unpack(data: bytes) -> "Any":
 
 
 def named_message(source: Source, text: str) -> str:
-    """Return a program's message in the user's names; as it is where the section has none, or is damaged."""
+    """Return a program's message, or one that was cut off, in the user's names; as it is where the section has none, or is damaged."""
     try:
         known: Any = unpack_section(source, DEBUG)["debug"]["messages"]
-        return str(known.get(text, text))
+        cut_off = (named for raw, named in sorted(known.items()) if raw.startswith(text))
+        return str(known[text] if text in known else next(cut_off, text))
     except (BundleError, LookupError, TypeError, AttributeError, ImportError, OSError):
         return text
 

@@ -7,27 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_to, cast, range_mask, reshape
+from ingot_compiler.frontend.compose import broadcast_to, range_mask, reshape
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.frontend.index_checks import checked
+from ingot_compiler.frontend.index_checks import checked_lengths
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.dims import Dim, format_dim
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, lengths = context.operand(0), cast(context, context.operand(1), "i64")
+    x, lengths = context.operand(0), context.operand(1)
     shape = context.shape_of(x)
     batch, time = context.int_attribute("batch_axis", 1), context.int_attribute("time_axis", 0)
     if {batch, time} != {0, 1} or len(shape) < 2:
         raise OpTypeError("batch_axis and time_axis 0 and 1, in any order", f"{batch} and {time}")
     ones: list[Dim] = [1] * len(shape)
     ones[batch] = shape[batch]
-    size = reshape(context, context.integers([shape[time]]), ())
-    fits = context.add("logical_and", context.add("less_equal", context.scalar("i64", 0), lengths),
-                       context.add("less_equal", lengths, size))  # fmt: skip
-    lengths = checked(context, lengths, fits, f"every length in [0, {format_dim(shape[time])}]")
-    length = reshape(context, lengths, ones)
+    length = reshape(context, checked_lengths(context, lengths, shape[time]), ones)
     step = range_mask(context, shape, time)
     last = context.add("sub", length, context.scalar("i64", 1))
     mirrored = context.add("select", context.add("less", step, length), context.add("sub", last, step), step)
