@@ -8,7 +8,7 @@ leads to the names that such actions have noted, the key with the present digest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from ingot_artifacts.store.blobs import StoreError
@@ -39,10 +39,6 @@ class Index(Protocol):
         """Forget a value."""
         ...
 
-    def touch(self, keys: Sequence[bytes]) -> None:
-        """Note that values are of use."""
-        ...
-
 
 class ActionCache:
     """Finds and keeps records."""
@@ -51,7 +47,6 @@ class ActionCache:
         """Use an index of records, and blobs for those that are too long for it."""
         self._index = index
         self._blobs = blobs
-        self._used: list[bytes] = []
 
     def find(self, key: Key, resolve: Resolve | None) -> tuple[bytes, Record] | None:
         """Return the record of a key and where it is; only one that says so itself, whose blobs all seem to be there."""
@@ -64,7 +59,6 @@ class ActionCache:
             reads = tuple((name, resolve(name)) for name in names)
             found = self._of(key, reads, _with_reads(key, reads))
             if found is not None:
-                self._used.append(key.digest)
                 return found
         return None
 
@@ -98,16 +92,10 @@ class ActionCache:
         """Remove a record that cannot be used."""
         self._index.delete(where)
 
-    def touch(self) -> None:
-        """Note that what was found since the last time was of use: a collection forgets it later."""
-        used, self._used = self._used, []
-        self._index.touch(used)
-
     def _of(self, key: Key, reads: Reads, where: bytes) -> tuple[bytes, Record] | None:
         found = self._whole(where)
         if found is None or (found[1].ingredients, found[1].reads) != (_ingredients(key), reads):
             return None
-        self._used.append(where)
         return found
 
     def _whole(self, where: bytes) -> tuple[bytes, Record] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ingot_build_rules.engine.perform import Outcome, perform
-from ingot_build_rules.engine.rule import Rulebook
+from ingot_build_rules.engine.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.values import Values
 
 
@@ -47,8 +47,11 @@ class InlineExecutor:
 
     def submit(self, number: int, rule: str, inputs: object) -> None:
         """Run an action now."""
-        outcome = perform(self._rulebook.by_name[rule], inputs, self._values, self._rulebook.errors)
-        self._ended.append((number, outcome))
+        self._ended.append((number, self.run(self._rulebook.by_name[rule], inputs)))
+
+    def run(self, rule: AnyRule, inputs: object) -> Outcome:
+        """Run an action."""
+        return perform(rule, inputs, self._values, self._rulebook.errors)
 
     def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
         """Return the outcome."""

@@ -174,7 +174,6 @@ class Scheduler:
                 if not (self._ready or self._queue or self._running or self._blocked):
                     raise RuntimeError("every coroutine waits for another: a result needs itself")
                 self._advance()
-            self.cache.touch()
         finally:
             for action in self._running.values():
                 self.leases.release(action.key.digest)

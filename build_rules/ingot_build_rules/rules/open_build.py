@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import ingot_artifacts
 import ingot_build_rules
@@ -22,10 +22,11 @@ from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.content import digest
-from ingot_build_rules.engine.executor import InlineExecutor
+from ingot_build_rules.engine.executor import Executor, InlineExecutor
 from ingot_build_rules.engine.file_digests import DiskFiles
 from ingot_build_rules.engine.jobserver import JobServer
 from ingot_build_rules.engine.key import KeyMaker
+from ingot_build_rules.engine.lint import LintExecutor
 from ingot_build_rules.engine.pool import PoolExecutor
 from ingot_build_rules.engine.rule import Rule
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
@@ -51,7 +52,8 @@ Code = tuple[tuple[str, str], ...]
 class BuildSettings:
     """``cache_folder`` is written to, ``lower`` ones are only read; with ``read_only`` the first one is, too. ``jobs``: processes at
     most, 1 runs everything in this one. ``rehash``: look into every file.
-    ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had."""
+    ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had. ``lint``: run
+    everything again, in this process, and fail what reads a file that its key does not know of."""
 
     cache_folder: str
     lower: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ class BuildSettings:
     waiting: Callable[[int], None] | None = None
     makeflags: str = ""
     warn: Callable[[str], None] = lambda _: None
+    lint: bool = False
 
 
 @contextmanager
@@ -82,18 +85,14 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         stack.enter_context(cache.building(settings.waiting))
         files = DiskFiles(os.path.join(cache.folder, "file_digests"), rehash=settings.rehash)
         values = Values(cache.blobs, Codec(RULEBOOK.types))
-        executor = (
-            InlineExecutor(RULEBOOK, values)
-            if settings.jobs == 1
-            else PoolExecutor(RULEBOOK, [cache.folder, *cache.lower], settings.jobs, _tokens(settings, stack))
-        )
+        executor = _executor(settings, cache, values, stack)
         keys = KeyMaker(
             code_of(code_digests(os.path.join(cache.folder, "code_digests"))),
             lambda tool: files.digest(tool_path(tool)),
         )
         build = Scheduler(
             RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
-            settings.policy, settings.observers,
+            replace(settings.policy, checked_share=1.0) if settings.lint else settings.policy, settings.observers,
         )  # fmt: skip
         try:
             yield build
@@ -103,6 +102,15 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         executor.close(kill=False)
         cache.index.touch(build.used_records())
         files.save()
+
+
+def _executor(settings: BuildSettings, cache: Cache, values: Values, stack: ExitStack) -> Executor:
+    folders = [cache.folder, *cache.lower]
+    if settings.lint:
+        return LintExecutor(RULEBOOK, values, [*PACKAGE_FOLDERS.values(), *folders])
+    if settings.jobs == 1:
+        return InlineExecutor(RULEBOOK, values)
+    return PoolExecutor(RULEBOOK, folders, settings.jobs, _tokens(settings, stack))
 
 
 def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:
