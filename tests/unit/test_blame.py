@@ -24,7 +24,7 @@ def record(changed: str = "") -> BundleRecord:
         target = "" if rule in ORDER[:3] else "x86-64-v3"
         is_kernels = rule in ("lower", "codegen")
         stages.append(Stage(rule, target, kernels=kernels) if is_kernels else Stage(rule, target, f"{rule} {is_new}"))
-    return BundleRecord("g", (), CompileOptions(()), {}, {}, tuple(stages))
+    return BundleRecord("g", (), CompileOptions(()), {}, {}, tuple(stages), {}, {})
 
 
 def test_the_first_stage_that_differs_is_the_origin() -> None:

@@ -237,6 +237,7 @@ def test_code_of_other_rules(built: Built, tmp_path: Path, file: str, old: str, 
     assert f"ingot_compiler/{file}" in found["blame"][0]["detail"].split("changed since: ")[1]
 
 
+@pytest.mark.slow
 def test_the_linker(built: Built, tmp_path: Path) -> None:
     """One byte of the linker that changes nothing that it does: its digest is what differs, not the code."""
     copy_of_linker(tmp_path / "tools")
@@ -252,16 +253,16 @@ def test_what_cannot_be_reproduced(built: Built, tmp_path: Path, capsys: Output)
     """No folder, no model, a damaged bundle, one that does not tell its options, wrong lock files: four parts each."""
     copy = built.copy(tmp_path / "x")
     (tmp_path / "empty").mkdir()
-    bundle, source = str(copy.bundle), str(copy.folder)
+    bundle, source, cache = str(copy.bundle), str(copy.folder), ["--cached", "--cache", str(copy.cache)]
     for arguments, code, words in (
-        (["reproduce", bundle, "--source", str(tmp_path / "none")], 1, "no such source folder"),
-        (["reproduce", bundle, "--source", str(tmp_path / "empty")], 1, "no model that the bundle could be made from"),
-        (["reproduce", bundle, "--source", source, "--lock", str(tmp_path / "none")], 1, "cannot read the lock file"),
-        (["reproduce", bundle, "--source", source, "--lock", bundle], 1, "not a lock file"),
-        (["reproduce", bundle], 1, "--source"),
-        (["reproduce", source, "--source", source], 1, "not a regular file"),
+        ([bundle, "--source", str(tmp_path / "none")], 1, "no such source folder"),
+        ([bundle, "--source", str(tmp_path / "empty")], 1, "no model that the bundle could be made from"),
+        ([bundle, "--source", source, "--lock", str(tmp_path / "none")], 1, "cannot read the lock file"),
+        ([bundle, "--source", source, "--lock", bundle], 1, "not a lock file"),
+        ([bundle], 1, "--source"),
+        ([source, "--source", source], 1, "not a regular file"),
     ):
-        assert words in report(capsys, arguments, code)["err"]
+        assert words in report(capsys, ["reproduce", *arguments, *cache], code)["err"]
     forge(copy.bundle, lambda lock: lock["options"].pop("planner"))
     assert "no key 'planner'" in report(capsys, ["reproduce", bundle, "--source", source], 4)["err"]
     content = bytearray(copy.bundle.read_bytes())

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
+
+from ingot_build_rules.rules.bundle_record import BundleRecord, Launch
 
 # What runs comes first, then what only tells of it: a record that differs is no news where code does. Manifest and tree
 # repeat plan and weights.
@@ -50,19 +53,26 @@ class BundleDifference:
         return ", ".join([*parts, *([str(self.kernel)] if self.kernel else [])])
 
 
-def bundle_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> BundleDifference:
-    """Compare two bundles as ``describe_bundle`` describes them."""
-    left, right = _sections(old), _sections(new)
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two bundles: as ``describe_bundle`` describes it, and what it records."""
+
+    described: Mapping[str, Any]
+    record: BundleRecord
+
+
+def bundle_difference(old: Side, new: Side) -> BundleDifference:
+    """Compare two bundles that differ."""
+    left, right = _sections(old.described), _sections(new.described)
     names = [
         name for name in [*left, *(name for name in right if name not in left)] if left.get(name) != right.get(name)
     ]
     first = min(names, key=lambda name: (_ORDER.index(name.split()[0]), name), default="")
     kind, _, number = first.partition(" ")
-    variants: list[dict[str, Any]] = old["variants"]
-    target = str(variants[int(number)]["target"]) if kind in ("code", "program") and int(number) < len(variants) else ""
-    targets = [target] if target else [str(variant["target"]) for variant in variants]
-    kernels = filter(None, (_kernel(old, new, target) for target in targets))
-    return BundleDifference(first, target, tuple(names), next(kernels, None))
+    targets = [str(variant["target"]) for variant in old.described["variants"]]
+    target = targets[int(number)] if kind in ("code", "program") and int(number) < len(targets) else ""
+    kernels = (_kernel(old.record, new.record, name) for name in ([target] if target else targets))
+    return BundleDifference(first, target, tuple(names), next(filter(None, kernels), None))
 
 
 def _sections(described: Mapping[str, Any]) -> dict[str, str]:
@@ -71,23 +81,11 @@ def _sections(described: Mapping[str, Any]) -> dict[str, str]:
     return {f"{row['kind']} {row['id']}": str(row["sha256"] or trees.get(row["id"])) for row in rows}
 
 
-def _kernel(old: Mapping[str, Any], new: Mapping[str, Any], target: str) -> KernelDifference | None:
+def _kernel(old: BundleRecord, new: BundleRecord, target: str) -> KernelDifference | None:
     """Find the first launch with another kernel, or another object of the same one."""
-    left, right = _launches(old, target), _launches(new, target)
-    for launch in range(max(len(left), len(right))):
-        before = left[launch] if launch < len(left) else ("", "", ())
-        after = right[launch] if launch < len(right) else ("", "", ())
-        if before[:2] != after[:2]:
-            return KernelDifference(target, launch, before[0], after[0], after[2] or before[2])
+    pairs = zip_longest(old.launches.get(target, ()), new.launches.get(target, ()), fillvalue=Launch("", "", ()))
+    for number, (left, right) in enumerate(pairs):
+        if (left.kernel, left.code) != (right.kernel, right.code):
+            nodes = tuple(f"{name} ({op})" for name, op in right.nodes or left.nodes)
+            return KernelDifference(target, number, left.kernel, right.kernel, nodes)
     return None
-
-
-def _launches(described: Mapping[str, Any], target: str) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Symbol, digest of its object, and nodes of every launch."""
-    stages: Mapping[str, Any] = described["lock"].get("stages", {}).get("targets", {}).get(target, {})
-    objects: Mapping[str, str] = stages.get("kernels", {})
-    launches: list[dict[str, Any]] = described["debug"].get("launches", {}).get(target, [])
-    return [
-        (launch["kernel"], objects.get(launch["kernel"], ""), tuple(f"{name} ({op})" for name, op in launch["nodes"]))
-        for launch in launches
-    ]

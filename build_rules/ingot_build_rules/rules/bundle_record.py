@@ -41,10 +41,19 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """One call of a ``kernel``; ``code``: digest of its object; ``nodes``: (name, op) of what it computes."""
+
+    kernel: str
+    code: str
+    nodes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BundleRecord:
     """``weights``: digests of the model's constants by number. ``stages``: in the order in which they need each other.
 
-    ``options_text``: the options as they are written.
+    ``options_text``: the options as they are written; ``launches``: by target; ``programs``: target -> symbol -> its loops.
     """
 
     graph: str
@@ -53,6 +62,8 @@ class BundleRecord:
     options_text: Mapping[str, object]
     toolchain: Mapping[str, str]
     stages: tuple[Stage, ...]
+    launches: Mapping[str, tuple[Launch, ...]]
+    programs: Mapping[str, Mapping[str, object]]
 
 
 def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
@@ -62,8 +73,8 @@ def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
         VerificationError: it does not say what it was made from, or not in words that this version knows.
     """
     try:
-        return _record(as_table(described["lock"]), as_table(described["debug"].get("programs", {})))
-    except (KeyError, TypeError, ValueError, IngotError) as error:
+        return _record(as_table(described["lock"]), as_table(described["debug"]))
+    except (KeyError, TypeError, ValueError, RecursionError, IngotError) as error:
         why = f"no key {error}" if isinstance(error, KeyError) else str(error).splitlines()[0]
         raise VerificationError(
             "the bundle does not say what it was made from",
@@ -73,23 +84,44 @@ def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
         ) from None
 
 
-def _record(lock: Mapping[str, object], programs: Mapping[str, object]) -> BundleRecord:
+def _record(lock: Mapping[str, object], debug: Mapping[str, object]) -> BundleRecord:
+    programs = {target: as_table(loops) for target, loops in as_table(debug.get("programs", {})).items()}
+    stages = as_table(lock["stages"])
     return BundleRecord(
         graph=as_text(lock["graph"]),
         weights=tuple(map(as_text, as_list(lock["weights"]))),
         options=recorded_options(lock["options"]),
         options_text=as_table(lock["options"]),
         toolchain=as_texts(lock["toolchain"]),
-        stages=_stages(as_table(lock["stages"]), programs),
+        stages=_stages(stages, programs),
+        launches=_launches(stages, as_table(debug.get("launches", {}))),
+        programs=programs,
     )
 
 
-def _stages(recorded: Mapping[str, object], programs: Mapping[str, object]) -> tuple[Stage, ...]:
+def _launches(stages: Mapping[str, object], recorded: Mapping[str, object]) -> dict[str, tuple[Launch, ...]]:
+    found: dict[str, tuple[Launch, ...]] = {}
+    for target, plain in as_table(stages["targets"]).items():
+        code = as_texts(as_table(plain)["kernels"])
+        launches = [as_table(launch) for launch in as_list(recorded.get(target, []))]
+        found[target] = tuple(
+            Launch(kernel, code.get(kernel, ""), tuple(map(_node, as_list(launch["nodes"]))))
+            for launch, kernel in ((launch, as_text(launch["kernel"])) for launch in launches)
+        )
+    return found
+
+
+def _node(plain: object) -> tuple[str, str]:
+    name, op = map(as_text, as_list(plain))
+    return name, op
+
+
+def _stages(recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, object]]) -> tuple[Stage, ...]:
     """Put the stages in the order in which they need each other."""
     found = [Stage(rule, "", as_text(recorded[rule])) for rule in _ONCE]
     for target, plain in sorted(as_table(recorded["targets"]).items()):
         stages = as_table(plain)
-        loops = as_table(programs.get(target, {}))
+        loops = programs.get(target, {})
         kernels = tuple(
             Kernel(symbol, _digest(loops[symbol]) if symbol in loops else symbol, code)
             for symbol, code in as_texts(stages["kernels"]).items()

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ingot_build_rules.rules.blame import Blame, option_blames, tool_blames, weight_blames
-from ingot_build_rules.rules.bundle_difference import BundleDifference
-from ingot_build_rules.rules.bundle_record import BundleRecord
+from ingot_build_rules.rules.bundle_difference import BundleDifference, Side
 from ingot_build_rules.rules.changed_code import ChangedCode
 from ingot_build_rules.rules.lock_file import LockFile
 from ingot_build_rules.rules.stage_difference import TEXTS, program_difference, stage_difference
@@ -27,19 +25,10 @@ _WITHOUT_LOOPS = ("plan_memory", "codegen_main", "link")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two bundles: described, what it records, where values of its stages come from."""
-
-    described: Mapping[str, Any]
-    record: BundleRecord
-    load: Load
-
-
-@dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that blame is found from. ``same_source``: every file that the lock file names has its recorded bytes.
+    """All that blame is found from. ``load_old`` and ``load_new``: values of the stages of both builds.
 
-    ``planner_of``: digests of memory plans by target -> the planner that makes them, "" if none does.
+    ``same_source``: every file that the lock file names has its recorded bytes; ``planner_of``: digests of memory plans by target -> the planner that makes them, "" if none does.
     """
 
     old: Side
@@ -48,6 +37,8 @@ class Evidence:
     model: str
     names: Names
     planner_of: Callable[[Mapping[str, str]], str]
+    load_old: Load
+    load_new: Load
     same_source: bool = False
     lock: LockFile | None = None
     lock_name: str = ""
@@ -137,39 +128,38 @@ def _doubt(evidence: Evidence, rule: str) -> str:
 
 def _rest(evidence: Evidence) -> Blame:
     """Nothing that is recorded differs: names, or a rule whose result is not recorded."""
-    old, new = evidence.old.described, evidence.new.described
-    for left, right in zip(_names(old), _names(new), strict=False):
+    for left, right in zip(_names(evidence.old), _names(evidence.new), strict=False):
         if left != right and not evidence.same_source:
             return Blame("names", f"a name in {evidence.model}", left, right)
     is_weights = evidence.difference.section.startswith("weights")
     rule, inputs = ("pack_constant", "weights") if is_weights else ("bundle", "parts")
     name = f"{rule} gives another result from the same {inputs}"
-    return Blame("code", name, old["root_digest"], new["root_digest"], evidence.code.text((rule, "names")))
+    old, new = (side.described["root_digest"] for side in (evidence.old, evidence.new))
+    return Blame("code", name, old, new, evidence.code.text((rule, "names")))
 
 
 def _detail(evidence: Evidence, origin: Origin) -> str:
     """The first line that differs, if a cache still has the old result; or the loops of the first kernel that does."""
-    old, new = evidence.old, evidence.new
     if origin.rule in TEXTS:
-        values = old.load(origin.recorded), new.load(origin.present)
-        if None not in values:
+        values = evidence.load_old(origin.recorded), evidence.load_new(origin.present)
+        if None not in values and type(values[0]) is type(values[1]):
             return stage_difference(origin.rule, *values, evidence.names)
     if origin.kernel:
         return f"kernel {origin.kernel}"
     kernel = evidence.difference.kernel
     if kernel is None or origin.rule in _WITHOUT_LOOPS:
         return ""
-    left, right = (side.described["debug"].get("programs", {}).get(kernel.target, {}) for side in (old, new))
+    left, right = (side.record.programs.get(kernel.target, {}) for side in (evidence.old, evidence.new))
     found = program_difference(left.get(kernel.old), right.get(kernel.new))
     return f"in the kernel's loops: {found}" if found else ""
 
 
-def _names(described: Mapping[str, Any]) -> list[str]:
+def _names(side: Side) -> list[str]:
     """Every name of the user's that a bundle has, in order."""
-    names = [described["model"], *described["symbols"]]
-    names += [tensor["name"] for side in ("inputs", "outputs") for tensor in described[side]]
-    for launches in described["debug"].get("launches", {}).values():
-        names += [name for launch in launches for name, _ in launch["nodes"]]
+    names = [side.described["model"], *side.described["symbols"]]
+    names += [tensor["name"] for kind in ("inputs", "outputs") for tensor in side.described[kind]]
+    for _, launches in sorted(side.record.launches.items()):
+        names += [name for launch in launches for name, _ in launch.nodes]
     return names
 
 

@@ -12,17 +12,16 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.rules.blame import Blame, option_blames, shorten
-from ingot_build_rules.rules.bundle_difference import BundleDifference, bundle_difference
-from ingot_build_rules.rules.bundle_record import BundleRecord, read_record
+from ingot_build_rules.rules.bundle_difference import BundleDifference, Side, bundle_difference
+from ingot_build_rules.rules.bundle_record import read_record
 from ingot_build_rules.rules.changed_code import ChangedCode, changed_code
 from ingot_build_rules.rules.compile_model import CompiledModel
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.find_blame import Evidence, Load, Side, find_blames
+from ingot_build_rules.rules.find_blame import Evidence, Load, find_blames
 from ingot_build_rules.rules.find_model import FoundModel, find_model
 from ingot_build_rules.rules.lock_file import LockFile
 from ingot_build_rules.rules.open_build import code_digests, start_compilation
@@ -83,57 +82,56 @@ def reproduce(request: Request, opened: Callable[[], AbstractContextManager[Sche
     described = describe_bundle(request.bundle)
     record = read_record(described, request.bundle)
     with opened() as build:
-        return _Reproducer(request, digest, described, record, build).result()
+        return _Reproducer(request, digest, Side(described, record), build).result()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reproducer:
-    """One reproduction: the bundle, described, and the build that makes it again."""
+    """One reproduction: the bundle, and the build that makes it again."""
 
     request: Request
     digest: str
-    described: Mapping[str, Any]
-    record: BundleRecord
+    old: Side
     build: Scheduler
 
     def result(self) -> Reproduction:
         """Make it as recorded, then as asked."""
-        request, record = self.request, self.record
+        request, record = self.request, self.old.record
         found = find_model(
-            request.folder, request.bundle, record, self.described["model"], request.lock,
+            request.folder, request.bundle, record, self.old.described["model"], request.lock,
             lambda path: self._start(path, record.options),
         )  # fmt: skip
         result = Reproduction(self.digest, self.digest, found.path, notes=_notes(request, found, self.digest))
-        present, again = _make_again(found.compiled, request.bundle)
+        present, again = self._make_again(found.compiled)
         if again is None:
             return self._as_asked(found, result)
-        difference = bundle_difference(self.described, again)
+        difference = bundle_difference(self.old, again)
         blames = find_blames(self._evidence(found, again, difference))
         return replace(result, present=present, difference=difference, blames=tuple(blames))
 
     def _as_asked(self, found: FoundModel, result: Reproduction) -> Reproduction:
         """What is recorded makes the bundle; what the source says today may not."""
-        asked, recorded = self.request.asked, self.record.options
+        asked, recorded = self.request.asked, self.old.record.options
         if asked is None:
             return result
         options = replace(asked.options, targets=recorded.targets) if asked.native else asked.options
         if options == recorded:
             return result
-        present, again = _make_again(self._start(self._path(found), options), self.request.bundle)
+        present, again = self._make_again(self._start(self._path(found), options))
         if again is None:
             return result
         detail = f"{asked.where} asks for the latter; the former makes the bundle"
-        blames = option_blames(self.record.options_text, options_record(options), detail)
-        difference = bundle_difference(self.described, again)
+        blames = option_blames(self.old.record.options_text, options_record(options), detail)
+        difference = bundle_difference(self.old, again)
         return replace(result, present=present, difference=difference, blames=tuple(blames))
 
-    def _evidence(self, found: FoundModel, again: Mapping[str, Any], difference: BundleDifference) -> Evidence:
+    def _evidence(self, found: FoundModel, again: Side, difference: BundleDifference) -> Evidence:
         lock = self.request.lock
         return Evidence(
-            old=Side(self.described, self.record, self.request.old_value),
-            new=Side(
-                again, read_record(again, self.request.bundle), lambda name: self.build.values.load(name, raw=False)
-            ),
+            old=self.old,
+            new=again,
+            load_old=self.request.old_value,
+            load_new=lambda name: self.build.values.load(name, raw=False),
             difference=difference,
             model=found.path,
             names=found.compiled.names,
@@ -145,7 +143,7 @@ class _Reproducer:
         )
 
     def _planner_of(self, found: FoundModel, wanted: Mapping[str, str]) -> str:
-        recorded = self.record.options
+        recorded = self.old.record.options
         for planner in ALL_PLANNERS:
             options = replace(recorded, planner=planner)
             other = self._start(self._path(found), options).compilation
@@ -155,20 +153,23 @@ class _Reproducer:
                 return planner
         return ""
 
+    def _make_again(self, compiled: CompiledModel) -> tuple[str, Side | None]:
+        """Make a bundle; return its root digest and, if it is not the same bytes, what it is."""
+        bundle = self.request.bundle
+        with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+            path = os.path.join(folder, "again.ingot")
+            digest = compiled.save(path)
+            if filecmp.cmp(path, bundle, shallow=False):
+                return digest, None
+            described = describe_bundle(path)
+            return digest, Side(described, read_record(described, bundle))
+
     def _start(self, path: str, options: CompileOptions) -> CompiledModel:
         return start_compilation(self.build, path, options)
 
     def _path(self, found: FoundModel) -> str:
         folder = self.request.folder
         return os.path.join(folder, found.path) if os.path.isdir(folder) else folder
-
-
-def _make_again(compiled: CompiledModel, bundle: str) -> tuple[str, Mapping[str, Any] | None]:
-    """Make a bundle; return its root digest and, if it is not the same bytes as ``bundle``, its description."""
-    with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
-        path = os.path.join(folder, "again.ingot")
-        digest = compiled.save(path)
-        return digest, None if filecmp.cmp(path, bundle, shallow=False) else describe_bundle(path)
 
 
 def _notes(request: Request, found: FoundModel, digest: str) -> tuple[str, ...]:

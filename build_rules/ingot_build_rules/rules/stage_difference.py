@@ -36,10 +36,10 @@ def stage_difference(rule: str, old: object, new: object, names: Names) -> str:
 
 
 def program_difference(old: object, new: object) -> str:
-    """The same for the loop programs that bundles carry."""
+    """The same for the loop programs that bundles carry; "" where one of them is none."""
     try:
         return _first(print_loops(read_program(old)), print_loops(read_program(new)), None)
-    except UserError:
+    except (UserError, TypeError, ValueError, AttributeError, RecursionError):
         return ""
 
 
