@@ -34,6 +34,7 @@ from ingot_build_rules.engine.worker import serve
 serve(sys.argv[1], sys.argv[3:end])
 """
 _MADE_COUNT_MAX = 1024
+_TOKEN_SECONDS = 0.02
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +100,8 @@ class PoolExecutor:
             self._tokens.release()
             self._has_token = False
         busy = {_output(worker).fileno(): worker for worker in self._workers if worker.number >= 0}
+        if self._tokens is not None and len(busy) < self._jobs:  # a token may come any time
+            timeout_seconds = min(_TOKEN_SECONDS, timeout_seconds or _TOKEN_SECONDS)
         poll = select.poll()
         for descriptor in busy:
             poll.register(descriptor, select.POLLIN)

@@ -113,10 +113,7 @@ class Scheduler:
         pending: list[Awaited] = [action for action in dict.fromkeys(actions) if not action.done]
         if pending:
             await Wait(pending)
-        errors = [action.error for action in actions if action.error is not None]
-        if errors:
-            raise next((error for error in errors if not isinstance(error, BuildStoppedError)), errors[0])
-        return tuple(cast("Output", action.result) for action in actions)
+        return tuple(cast("list[Output]", _results(actions)))
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, Value]]) -> tuple[Value, ...]:
         """Run coroutines beside each other."""
@@ -126,10 +123,7 @@ class Scheduler:
         self._ready.extend(tasks)
         if tasks:
             await Wait(list[Awaited](tasks))
-        errors = [task.error for task in tasks if task.error is not None]
-        if errors:
-            raise next((error for error in errors if not isinstance(error, BuildStoppedError)), errors[0])
-        return tuple(cast("Value", task.result) for task in tasks)
+        return tuple(cast("list[Value]", _results(tasks)))
 
     async def value(self, artifact: Artifact[Value]) -> Value:
         """Load an artifact, made again if it is lost."""
@@ -175,6 +169,8 @@ class Scheduler:
                     raise RuntimeError("every coroutine waits for another: a result needs itself")
                 self._advance()
         finally:
+            if self._running:  # nobody may begin what is still running
+                self.executor.close(kill=True)
             for action in self._running.values():
                 self.leases.release(action.key.digest)
             self._running.clear()
@@ -197,7 +193,7 @@ class Scheduler:
             self._start_actions()
         self._start_actions()
         if self._running:
-            for number, outcome in self.executor.wait(_POLL_SECONDS if self._blocked or self._queue else None):
+            for number, outcome in self.executor.wait(_POLL_SECONDS if self._blocked else None):
                 self._end(self._running.pop(number), outcome)
         elif self._blocked or self._queue:
             time.sleep(_POLL_SECONDS)
@@ -449,6 +445,14 @@ class Scheduler:
             self._enqueue(action)
         else:
             self._finish(action, "stopped" if maker.how == "stopped" else "failed", None, error)
+
+
+def _results(awaited: Sequence[Awaited]) -> list[object]:
+    """The results of what has ended; an error that is no mere consequence of another goes first."""
+    errors = [item.error for item in awaited if item.error is not None]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, BuildStoppedError)), errors[0])
+    return [item.result for item in awaited]
 
 
 def _failure_of(maker: Action, digest: str) -> Exception | None:
