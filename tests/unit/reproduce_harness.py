@@ -121,6 +121,12 @@ def flip_weight(model: ModelProto, name: str) -> None:
     weight.raw_data = bytes(data)
 
 
+def share(model: ModelProto, source: str, name: str) -> None:
+    """Give a weight the bytes of another one."""
+    weights = {item.name: item for item in model.graph.initializer}
+    weights[name].raw_data = weights[source].raw_data
+
+
 def command(python_path: Path, arguments: Sequence[str]) -> tuple[int, dict[str, Any], str]:
     """Run the command in a process that finds packages in a folder first; its JSON and its errors."""
     path = os.pathsep.join([str(python_path), *(entry for entry in sys.path if entry)])

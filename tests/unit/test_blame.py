@@ -61,15 +61,15 @@ def test_tools_explain_their_own_stages() -> None:
 
 
 def test_weights_by_number_and_by_content() -> None:
-    """The same count: by number. Another count: those that are new. Many: the first eight and a count."""
+    """The same count: by number. Another count: those that are new, those that are gone. Many: the first eight and a count."""
     (changed,) = weight_blames(["a", "b"], ["a", "c"], ["x", "y"])
     assert (changed.name, changed.recorded, changed.present) == ("weight 1 'y'", "b", "c")
     (added,) = weight_blames(["a", "b"], ["a", "c", "b"], ["x", "y", "z"])
-    assert (added.name, added.recorded) == ("weight 1 'y'", "")
-    (removed,) = weight_blames(["a", "b"], ["b"], ["y"])
-    assert (removed.recorded, removed.present) == ("2 tensors", "1 tensors")
+    assert (added.name, added.recorded, added.present) == ("weight 1 'y'", "no bytes of its own", "c")
+    (gone,) = weight_blames(["a", "b"], ["b"], ["y"])
+    assert (gone.name, gone.recorded, gone.present) == ("weight 0 of the recorded ones", "a", "no bytes of its own")
     many = weight_blames(["a"] * 20, ["b"] * 20, [str(number) for number in range(20)])
-    assert (len(many), many[-1].present) == (9, "12 that differ")
+    assert (len(many), many[7].name, many[-1].present) == (9, "weight 7 '7'", "12 that differ")
     assert weight_blames(["a"], ["a"], ["x"]) == []
 
 

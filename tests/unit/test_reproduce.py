@@ -18,6 +18,7 @@ from tests.unit.reproduce_harness import (
     flip_weight,
     forge,
     replace_text,
+    share,
     write_project,
 )
 
@@ -99,6 +100,22 @@ def test_a_weight(built: Built, tmp_path: Path, capsys: Output) -> None:
     assert (again["name"], again["recorded"]) == (found["name"], found["recorded"])
 
 
+def test_a_weight_that_was_equal_to_another(built: Built, tmp_path: Path, capsys: Output) -> None:
+    """Equal tensors are one constant: one that becomes different gives the others new numbers, and is named all the same."""
+    copy = built.copy(tmp_path / "s")
+    copy.edit_model(lambda model: share(model, "shift", "mean"))
+    build(copy)
+    copy.edit_model(lambda model: flip_weight(model, "mean"))
+    found = blamed(capsys, copy)
+    assert [(item["kind"], item["name"]) for item in found["blame"]] == [("weight", "weight 3 'mean'")]
+    digest = found["present_digest"]
+    build(copy)
+    copy.edit_model(lambda model: share(model, "shift", "mean"))
+    found = blamed(capsys, copy)
+    assert found["digest"] == digest
+    assert [item["name"] for item in found["blame"]] == ["weight 3 of the recorded ones"]
+
+
 def test_external_data(tmp_path: Path, capsys: Output) -> None:
     """A byte of a file beside the model: the weight, and that file."""
     write_project(tmp_path / "e")
@@ -162,6 +179,19 @@ def test_a_forged_option(built: Built, tmp_path: Path, capsys: Output) -> None:
     forge(other.bundle, lambda lock: lock["options"].update(targets=["x86-64-v3", "aarch64"]))
     found = blamed(capsys, other)
     assert (found["name"], found["recorded"]) == ("option targets", "['aarch64', 'x86-64-v3']")
+
+
+def test_another_lock_file(built: Built, tmp_path: Path, capsys: Output) -> None:
+    """A bundle that its source makes is reproduced whatever its lock file says; what is wrong there is told."""
+    copy = built.copy(tmp_path / "l")
+    lock = copy.folder / "dist" / "net.lock.json"
+    replace_text(lock, '"hill_climb"', '"hill_climc"')
+    (note,) = report(capsys, copy.arguments(), 0)["notes"]
+    assert note.startswith('net.lock.json has another option planner: recorded "hill_climc", present "hill_climb"')
+    replace_text(lock, '"hill_climc"', '"hill_climb"')
+    copy.edit_model(lambda model: setattr(model, "doc_string", "other"))
+    (note,) = report(capsys, copy.arguments(), 0)["notes"]
+    assert note.startswith("source models/net.onnx: recorded ")
 
 
 def test_a_recorded_weight_of_a_forged_bundle(built: Built, tmp_path: Path, capsys: Output) -> None:

@@ -14,6 +14,7 @@ from typing import Literal
 _DIGEST_DIGITS, _SHOWN_DIGITS = 64, 16
 _HEX = frozenset("0123456789abcdef")
 _WEIGHTS_NAMED_MAX = 8
+_SHARED = "no bytes of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,22 @@ def tool_blames(recorded: Mapping[str, str], present: Mapping[str, str]) -> list
 
 
 def weight_blames(recorded: Sequence[str], present: Sequence[str], names: Sequence[str]) -> list[Blame]:
-    """Compare the model's constants: by number, or where there is another count of them, as a set."""
+    """Compare the model's constants: by number, or where there is another count of them, as a set.
+
+    Tensors with equal bytes are one constant, so one that becomes different, or equal, changes the count and the numbers.
+    """
     if len(recorded) == len(present):
-        pairs = [(number, old) for number, old in enumerate(recorded) if old != present[number]]
+        pairs = list(zip(recorded, present, strict=True))
+        blames = [_weight(number, names, *pair) for number, pair in enumerate(pairs) if pair[0] != pair[1]]
     else:
-        known = set(recorded)
-        pairs = [(number, "") for number, digest in enumerate(present) if digest not in known]
-    if not pairs and len(recorded) != len(present):
-        return [Blame("weight", "weights", f"{len(recorded)} tensors", f"{len(present)} tensors")]
-    shown = pairs[:_WEIGHTS_NAMED_MAX]
-    blames = [Blame("weight", f"weight {number} '{names[number]}'", old, present[number]) for number, old in shown]
-    rest = len(pairs) - len(shown)
-    return [*blames, *([Blame("weight", "further weights", "", f"{rest} that differ")] if rest else [])]
+        blames = [
+            _weight(number, names, _SHARED, new) for number, new in enumerate(present) if new not in set(recorded)
+        ]
+        gone = [(number, old) for number, old in enumerate(recorded) if old not in set(present)]
+        blames += [Blame("weight", f"weight {number} of the recorded ones", old, _SHARED) for number, old in gone]
+    rest = len(blames) - _WEIGHTS_NAMED_MAX
+    return blames if rest <= 0 else [*blames[:-rest], Blame("weight", "further weights", "", f"{rest} that differ")]
+
+
+def _weight(number: int, names: Sequence[str], recorded: str, present: str) -> Blame:
+    return Blame("weight", f"weight {number} '{names[number]}'", recorded, present)

@@ -51,11 +51,11 @@ def find_blames(evidence: Evidence) -> list[Blame]:
     options = _options(evidence) or _planner(evidence, origins)
     if options:
         return options
-    ingredients = _model(evidence, origins) + _tools(evidence)
-    if any(item.kind in ("model", "code") for item in ingredients):
-        return ingredients  # what comes after another graph is of no interest
-    tools = [item.name for item in ingredients if item.kind == "toolchain"]
-    return ingredients + _rules(evidence, unexplained(origins, tools)) or [_rest(evidence)]
+    model, tools = _model(evidence, origins), _tools(evidence)
+    if model and any(origin.rule == "infer_types" for origin in origins):
+        return model + tools  # what comes after another graph is of no interest
+    rules = unexplained(origins, [item.name for item in tools])
+    return model + tools + _rules(evidence, rules) or [_rest(evidence)]
 
 
 def _options(evidence: Evidence) -> list[Blame]:
@@ -84,11 +84,14 @@ def _planner(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
 
 
 def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
-    """Graph and weights, unless their files are known to be what they were: then our code reads them differently."""
+    """Graph and weights, unless their files are known to be what they were: then our code reads them differently.
+
+    Where weights alone differ in the file, another graph is one whose weights have other numbers.
+    """
     old, new = evidence.old.record, evidence.new.record
     graphs = [origin for origin in origins if origin.rule == "infer_types"]
     blames: list[Blame] = []
-    if graphs:
+    if graphs and not evidence.difference.section.startswith("weights"):
         digests = (old.graph, new.graph) if old.graph != new.graph else (graphs[0].recorded, graphs[0].present)
         blames.append(Blame("model", f"graph of {evidence.model}", *digests, _detail(evidence, graphs[0])))
     blames += weight_blames(old.weights, new.weights, evidence.names.weights)

@@ -104,7 +104,7 @@ class _Reproducer:
         result = Reproduction(self.digest, self.digest, found.path, notes=_notes(request, found, self.digest))
         present, again = self._make_again(found.compiled)
         if again is None:
-            return self._as_asked(found, result)
+            return self._as_asked(found, replace(result, notes=(*result.notes, *self._lock_notes())))
         difference = bundle_difference(self.old, again)
         blames = find_blames(self._evidence(found, again, difference))
         return replace(result, present=present, difference=difference, blames=tuple(blames))
@@ -124,6 +124,12 @@ class _Reproducer:
         blames = option_blames(self.old.record.options_text, options_record(options), detail)
         difference = bundle_difference(self.old, again)
         return replace(result, present=present, difference=difference, blames=tuple(blames))
+
+    def _lock_notes(self) -> list[str]:
+        """Options that only the lock file has: the bundle is right, and the lock file is not its own."""
+        lock = self.request.lock
+        found = option_blames(lock.options, self.old.record.options_text, "") if lock else []
+        return [f"{self.request.lock_name} has another {item}" for item in found]
 
     def _evidence(self, found: FoundModel, again: Side, difference: BundleDifference) -> Evidence:
         lock = self.request.lock
@@ -176,6 +182,7 @@ def _notes(request: Request, found: FoundModel, digest: str) -> tuple[str, ...]:
     notes = [
         f"source {path}: recorded {shorten(old)}, present {shorten(new)}" for path, old, new in found.changed or ()
     ]
-    if request.lock is not None and request.lock.bundle != digest:
-        notes.append(f"{request.lock_name} is of another bundle, {shorten(request.lock.bundle)}")
+    lock = request.lock
+    if lock is not None and lock.bundle != digest:
+        notes.append(f"{request.lock_name} is of another bundle, {shorten(lock.bundle)}")
     return tuple(notes)
