@@ -169,8 +169,11 @@ def _amount(op: str, operand: Value) -> Array | None:
 
 
 def _moved(array: Array, amount: Array | None, generator: np.random.Generator) -> Array:
+    """Move every element, by one unit in the last place at least: half of it would round back."""
     direction = generator.uniform(0.5, 1.5, array.shape) * generator.choice([-1.0, 1.0], array.shape)
-    return np.asarray(array.astype(np.float64) + direction * np.asarray(amount)).astype(array.dtype)
+    moved = np.asarray(array.astype(np.float64) + direction * np.asarray(amount)).astype(array.dtype)
+    beside = np.nextafter(array, np.copysign(np.inf, direction).astype(array.dtype))
+    return np.where((moved == array) & (np.asarray(amount) > 0), beside, moved)
 
 
 def _distance(before: Array, after: Array) -> Array:
