@@ -12,6 +12,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -110,6 +111,12 @@ def _start_child(_: Context) -> None:
     subprocess.run([sys.executable, "-c", "import time; time.sleep(60)", "a child of a rule"], check=True)
 
 
+def _leave_a_file(_: Context) -> None:
+    """A temporary folder that nobody deletes, and a death."""
+    Path(tempfile.mkdtemp(), "left").write_text("left")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 _MISDEEDS: dict[str, Callable[[Context], object]] = {
     "raise": _raise,
     "exit": lambda _: os._exit(7),
@@ -120,6 +127,7 @@ _MISDEEDS: dict[str, Callable[[Context], object]] = {
     "print": lambda _: (print("noise " * 1000, flush=True), os.write(1, b"noise" * 1000)),
     "read": lambda _: sys.stdin.read(),
     "child": _start_child,
+    "temporary": _leave_a_file,
     "surrogate": lambda context: context.warn("\udcff"),
 }
 WORK = Rule("work", 1, ("number", "parts"), _work)

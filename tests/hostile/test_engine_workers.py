@@ -151,6 +151,24 @@ def test_children_of_a_rule_end_with_its_worker(tmp_path: Path) -> None:
         wait_for(lambda: not children())
 
 
+def test_temporary_files_of_workers_go_with_them(tmp_path: Path) -> None:
+    """What a killed worker had in its temporary folder is deleted when the build ends, also by Ctrl-C."""
+    for stop in (False, True):
+        with suppress(KeyboardInterrupt), open_scheduler(tmp_path, 2, KEEP_GOING) as build:
+            assert all_of(build, "temporary")[3].error is not None
+            assert len(list((tmp_path / "v1" / "tmp").rglob("left"))) == 1
+            if stop:
+                raise KeyboardInterrupt
+        assert list((tmp_path / "v1" / "tmp").iterdir()) == []
+
+
+def test_a_worker_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more processes: one clear error."""
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    with open_scheduler(tmp_path, 2) as build, pytest.raises(ActionError, match="a worker process cannot be started"):
+        build.run(fold(build, range(4)))
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_names_that_are_not_utf8(tmp_path: Path, jobs: int) -> None:
     """Paths and messages need not be text; a folder may have the letter in its name that separates folders elsewhere."""

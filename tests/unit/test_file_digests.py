@@ -14,6 +14,8 @@ from tests.properties.engine_graphs import settle
 from ingot_build_rules.engine import file_digests
 from ingot_build_rules.engine.file_digests import DiskFiles, moment
 from ingot_build_rules.engine.state_file import read_state, write_state
+from ingot_build_rules.rules.model_source import open_model
+from ingot_compiler.ir.errors import UserError
 
 KIND = "file digests 1"
 
@@ -180,3 +182,11 @@ def test_a_file_that_is_written_while_a_build_begins(tmp_path: Path) -> None:
     assert runs[0] == 1
     assert runs[1] in (0, 1)
     assert runs[2] == 0
+
+
+def test_a_pipe_is_no_model(tmp_path: Path) -> None:
+    """What does not give the same bytes twice is refused at once, and nobody waits for a writer."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path(os.devnull)):
+        with pytest.raises(UserError, match="the model is not a file"):
+            open_model(path, DiskFiles(None).digest)

@@ -5,13 +5,16 @@ In: actions. Out: outcomes, in the order in which they end. Not done here: what 
 Workers are plain Python programs that speak over pipes: ``fork`` would copy a process whose other threads may hold locks, and
 ``multiprocessing``'s other ways import the caller's main module again and pickle. They get digests and read the cache
 themselves. A worker that dies fails its action, takes its children with it, and is replaced. Each has a session of its own: what a
-terminal sends reaches the scheduler alone, which ends its workers.
+terminal sends reaches the scheduler alone, which ends its workers. Their temporary files lie in a folder of the pool, which goes
+with it; if the scheduler is killed, too, the next collection of the cache finds it.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -67,6 +70,7 @@ class PoolExecutor:
         self._rulebook = rulebook
         self._codec = Codec(rulebook.types)
         self._folders = list(folders)
+        self._temporary = os.path.join(folders[0], "tmp", secrets.token_hex(12))
         self._jobs = jobs
         self._tokens = tokens
         self._has_token = False
@@ -118,6 +122,7 @@ class PoolExecutor:
             worker.process.wait()
             _close(worker.process.stdout)
         self._workers.clear()
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _busy_count(self) -> int:
         return sum(worker.number >= 0 for worker in self._workers)
@@ -129,7 +134,15 @@ class PoolExecutor:
     def _start(self) -> _Worker:
         folders = [str(len(self._folders)), *self._folders]
         command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, *folders, *sys.path]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        environment = {**os.environ, "TMPDIR": self._temporary}
+        try:
+            os.makedirs(self._temporary, 0o700, exist_ok=True)
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env=environment
+            )
+        except OSError as error:
+            why, do = error.strerror or str(error), "use fewer processes (-j 1), or check the machine's limits"
+            raise ActionError("a worker process cannot be started", command[0], why, do) from error
         self._workers.append(_Worker(process))
         return self._workers[-1]
 
