@@ -119,6 +119,47 @@ def check_history(folder: Path, seed: int, edits: int) -> tuple[int, int]:
     return ran, total
 
 
+def spoil(folder: Path, generator: random.Random) -> None:
+    """Delete, shorten or overwrite a few blobs, and forget a few records."""
+    blobs = sorted(path for path in (folder / "v1" / "cas").rglob("*") if path.is_file())
+    for path in generator.sample(blobs, min(len(blobs), generator.randrange(5))):
+        content = path.read_bytes()
+        path.unlink()
+        if generator.randrange(3):
+            path.write_bytes(generator.choice((b"", content[:-1], bytes(len(content)))))
+    cache = Cache(str(folder))
+    keys = [key for key, _ in cache.index.items()]
+    for key in generator.sample(keys, min(len(keys), generator.randrange(3))):
+        cache.index.delete(key)
+    cache.close()
+
+
+def check_losses(folder: Path, seed: int, edits: int) -> None:
+    """Edit a world, spoil the cache, build, and so on: the answers of a naive build, each action at most once."""
+    generator = random.Random(seed)
+    world = random_world(generator)
+    folder.mkdir()
+    for step in range(edits):
+        world = edited(world, generator)
+        lay_out(world, folder / "files")
+        expected, everything = logged(lambda world=world: naive(world, folder / "files"))  # type: ignore[misc]
+        for _ in range(2):
+            spoil(folder / "cache", generator)
+            found, actual = logged(
+                lambda world=world: incremental(world, folder / "files", folder / "cache", keep_going=True)  # type: ignore[misc]
+            )
+            where = f"seed {seed}, step {step}"
+            assert found == expected, where
+            assert max(actual.ran.values(), default=1) == 1, where
+            assert set(actual.ran) <= set(everything.ran), where
+
+
+def test_random_edits_and_losses(tmp_path: Path) -> None:
+    """The cache loses and damages blobs and records before each build: the same answers, and nothing runs twice."""
+    for seed in range(15):
+        check_losses(tmp_path / str(seed), seed, 8)
+
+
 def test_random_edits(tmp_path: Path) -> None:
     """Any history of edits: the answers of a naive build, each action at most once, and only what no earlier build has run."""
     counts = [check_history(tmp_path / str(seed), seed, 20) for seed in range(25)]
@@ -131,3 +172,10 @@ def test_random_edits_of_a_thousand_graphs(tmp_path: Path) -> None:
     """The same for 1,000 graphs and 20 edits of each."""
     for seed in range(1000, 2000):
         check_history(tmp_path / str(seed), seed, 20)
+
+
+@pytest.mark.slow
+def test_losses_of_many_graphs(tmp_path: Path) -> None:
+    """Losses for 300 graphs and 20 edits of each."""
+    for seed in range(1000, 1300):
+        check_losses(tmp_path / str(seed), seed, 20)
