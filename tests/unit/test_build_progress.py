@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import pty
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from ingot_build_rules.cli.build_progress import EventWriter, PlainLines, build_observer
-from ingot_build_rules.cli.build_tally import BuildTally, summary_plain, summary_text
+from ingot_build_rules.cli.build_tally import BuildTally
 from ingot_build_rules.cli.live_progress import render
 from ingot_build_rules.engine.event_lines import event_line, read_events
 from ingot_build_rules.engine.events import (
@@ -145,22 +144,6 @@ def test_the_live_display_tells_hits_from_runs_and_what_is_left() -> None:
     assert "3 ran, 2 hits, 1 failed, 24 left" in drawn(tally, 106)
 
 
-def test_json_prints_one_line_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program reads standard output; nothing else is said on either stream."""
-    with build_observer({}, as_json=True) as observe:
-        for event in EVENTS:
-            observe(event)
-    out, error = capsys.readouterr()
-    assert error == ""
-    assert out.count("\n") == 1
-    assert json.loads(out) == {
-        "rules": {"pack": {"ran": 2, "hit": 1}, "sew": {"ran": 0, "hit": 0}},
-        "seconds": 1.235,
-        "built": ["a", "b"],
-        "failed": ["c"],
-    }
-
-
 def test_off_a_terminal_the_lines_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
     """Standard output stays free for results; quiet is quiet."""
     clock = Clock()
@@ -183,22 +166,16 @@ def test_a_replay_gives_the_same_display_and_summary(tmp_path: Path, capsys: pyt
     replayed = list(read_events(path.read_text().splitlines()))
     assert replayed == EVENTS
     assert plain_lines(replayed) == PLAIN
-    last = replayed[-1]
-    assert isinstance(last, BuildFinished)
-    assert summary_plain(last) == summary_plain(SUMMARY)
-    assert summary_text(last) == "failed: c\n2 targets, 1 failed; 2 actions ran, 1 hit, 1.23 s"
     with build_observer({}, quiet=True, events="-") as observe:
         observe(SUMMARY)
     assert list(read_events(capsys.readouterr().out.splitlines())) == [SUMMARY]
 
 
 def test_mistakes_of_the_user_are_errors_in_four_parts(tmp_path: Path) -> None:
-    """A place that cannot be written, and two outputs on one stream."""
+    """A place that cannot be written."""
     with pytest.raises(UserError, match="cannot write the events") as found, build_observer({}, events=str(tmp_path)):
         pass
     assert found.value.where == str(tmp_path)
-    with pytest.raises(UserError, match="two outputs"), build_observer({}, as_json=True, events="-"):
-        pass
 
 
 def failing(number: int) -> Callable[[str], object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, no_op, usage
@@ -16,7 +17,7 @@ from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
 from ingot_build_rules.cli.compile import usable_cpu_count
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_compiler.ir.errors import VerificationError
+from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.events import Event, Observer
@@ -75,11 +76,13 @@ def _share(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build, and say what became of it."""
-    from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
     from ingot_build_rules.workspace.build_project import exit_code_of
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.run_build import project_history, run_build
 
+    if arguments.json and arguments.events == STANDARD_OUTPUT:
+        raise _two_outputs()
     started_ns = time.time_ns()
     loaded = load_project(arguments.folder, arguments.config)
     looked_at = loaded.stamps()
@@ -116,16 +119,15 @@ class TimedEvents:
 def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: TimedEvents) -> None:
     """Write the trace that was asked for, and always that of the last build, into the workspace's folder."""
     from ingot_build_rules.engine.chrome_trace import chrome_trace
+    from ingot_build_rules.engine.unchanged import write_whole
     from ingot_build_rules.rules.output_file import write_text
     from ingot_build_rules.workspace.state import state_folder
 
-    folder = state_folder(loaded.folder)
-    paths = [os.path.join(folder, "trace.json")] if os.path.isdir(folder) else []
-    paths += [arguments.trace] if arguments.trace is not None else []
-    if paths:
-        text = chrome_trace(timed.events)
-        for path in paths:
-            write_text(path, text)
+    text = chrome_trace(timed.events)
+    if not arguments.dry_run:
+        write_whole(os.path.join(state_folder(loaded.folder), "trace.json"), text.encode())
+    if arguments.trace is not None:
+        write_text(arguments.trace, text)
 
 
 def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildRequest:
@@ -160,11 +162,11 @@ def summary(report: Report) -> str:
 
 
 def _tell(report: Report, arguments: argparse.Namespace) -> None:
-    for result in report.results:
-        if result.how == "failed" and isinstance(result.error, Exception):
-            console.print_error(in_four_parts(result.error, result.name))
+    failures = _failures(report)
+    for failure in failures.values():
+        console.print_error(failure)
     if arguments.json:
-        console.print_json(report.plain())
+        console.print_json({**report.plain(), "errors": {name: asdict(failure) for name, failure in failures.items()}})
         return
     if arguments.explain:
         _tell_why(report)
@@ -182,11 +184,40 @@ def _tell(report: Report, arguments: argparse.Namespace) -> None:
     print(summary(report))
 
 
+@dataclass(slots=True)
+class Failure:
+    """An error in four parts; ``where`` begins with the bundle."""
+
+    what: str
+    where: str
+    why: str
+    do: str
+
+
+def _failures(report: Report) -> dict[str, Failure]:
+    found: dict[str, Failure] = {}
+    for result in report.results:
+        if result.how == "failed" and isinstance(result.error, Exception):
+            error = in_four_parts(result.error, result.name)
+            where = f"bundle {result.name!r}, {error.where}" if result.path else error.where
+            found[result.name] = Failure(error.what, where, error.why, error.do)
+    return found
+
+
 def _tell_why(report: Report) -> None:
     for name, lines in report.explanations.items():
         print(f"{name}:")
         for line in lines:
             print(f"  {line}")
+
+
+def _two_outputs() -> UserError:
+    return UserError(
+        "two outputs on standard output",
+        where="options --json and --events",
+        why="--events - writes every line there, --json its last and only one",
+        do="give --events a file",
+    )
 
 
 def _not_cached(report: Report) -> VerificationError:

@@ -1,6 +1,6 @@
 """Progress of a build from its events: a live display on a terminal, plain lines elsewhere, lines of JSON for programs.
 
-In: events. Out: text on standard error; with ``--json`` one line on standard output; with ``--events`` the stream in a file.
+In: events. Out: text on standard error; with ``--events`` the stream in a file.
 Not done here: the live display itself (``live_progress``), errors.
 """
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 
 from ingot_build_rules.cli import console
-from ingot_build_rules.cli.build_tally import action_text, summary_plain, text_worth
+from ingot_build_rules.cli.build_tally import action_text, text_worth
 from ingot_build_rules.engine.event_lines import event_line
 from ingot_build_rules.engine.events import ActionFinished, BuildFinished, Event, Observer
 from ingot_compiler.ir.errors import UserError
@@ -29,7 +29,6 @@ def build_observer(
     history: Mapping[str, float],
     *,
     quiet: bool = False,
-    as_json: bool = False,
     events: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Generator[Observer]:
@@ -38,27 +37,17 @@ def build_observer(
     Args:
         history: rule -> seconds of one action in past builds, for the estimate.
         quiet: no display; failures are the caller's errors anyway.
-        as_json: no display, and the summary as the last and only line on standard output.
         events: a file for the event stream, or ``-`` for standard output.
         clock: gives seconds.
 
     Raises:
-        UserError: the file cannot be opened, or both the stream and the summary would go to standard output.
+        UserError: the file cannot be opened.
     """
-    if as_json and events == STANDARD_OUTPUT:
-        raise UserError(
-            "two outputs on standard output",
-            where="options --json and --events",
-            why="--events - writes every line there, --json its last and only one",
-            do="give --events a file; its last line has the summary as well",
-        )
     with contextlib.ExitStack() as stack:
         observers: list[Observer] = []
         if events is not None:
             observers.append(EventWriter(stack.enter_context(_opened(events)), clock).observe)
-        if as_json:
-            observers.append(_print_summary)
-        elif not quiet:
+        if not quiet:
             observers.append(stack.enter_context(_display(history, clock)))
 
         def observe(event: Event) -> None:
@@ -80,11 +69,6 @@ def _opened(path: str) -> Generator[Write]:
         raise UserError("cannot write the events", where=path, why=why, do="choose another file") from error
     with file:
         yield lambda text: file.write(f"{text}\n".encode())
-
-
-def _print_summary(event: Event) -> None:
-    if isinstance(event, BuildFinished):
-        console.print_json(summary_plain(event))
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """What of a build is done, running and left, as far as its events tell.
 
-In: events and when they came. Out: ``BuildTally``; the summary as text and as JSON. Not done here: displays (``build_progress``).
+In: events and when they came. Out: ``BuildTally``. Not done here: displays (``build_progress``).
 """
 
 from __future__ import annotations
@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from ingot_build_rules.cli.console import format_seconds
 from ingot_build_rules.engine.events import (
     ActionFinished,
     ActionQueued,
     ActionStarted,
-    BuildFinished,
     BuildStarted,
     Event,
     Message,
@@ -89,30 +86,3 @@ def text_worth(event: Event) -> str:
 def printable(text: str) -> str:
     """Return the text without what would steer a terminal: labels come from models, which come from anybody."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-
-
-def summary_plain(finished: BuildFinished) -> dict[str, Any]:
-    """Return the summary as what ``--json`` prints; every rule is listed."""
-    rules = {
-        rule: {how: count.get(how, 0) for how in ("ran", "hit")} for rule, count in sorted(finished.counts.items())
-    }
-    return {
-        "rules": rules,
-        "seconds": round(finished.seconds, 3),
-        "built": list(finished.built),
-        "failed": list(finished.failed),
-    }
-
-
-def summary_text(finished: BuildFinished) -> str:
-    """Return the summary as one line, or several where targets failed."""
-    ran = sum(count.get("ran", 0) for count in finished.counts.values())
-    hit = sum(count.get("hit", 0) for count in finished.counts.values())
-    failed = [f"failed: {name}" for name in finished.failed]
-    counts = [_counted(len(finished.built), "target"), *([f"{len(failed)} failed"] if failed else [])]
-    actions = [_counted(ran, "action") + " ran", _counted(hit, "hit"), format_seconds(finished.seconds)]
-    return "\n".join([*failed, f"{', '.join(counts)}; {', '.join(actions)}"])
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"

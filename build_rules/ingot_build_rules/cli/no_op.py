@@ -89,7 +89,7 @@ def _json(report: "Report") -> bytes:
     plain = report.plain()
     plain["rules"] = {name: {"ran": 0, "hit": 0} for name in plain["rules"]}
     plain["targets"] = {name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()}
-    return json.dumps({**plain, "seconds": 0.0, "explanations": {}}).encode()
+    return json.dumps({**plain, "seconds": 0.0, "explanations": {}, "errors": {}}).encode()
 
 
 def _key(texts: "Sequence[str]") -> str:

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     exit_code, seen = _attempt(arguments)
     while True:
         time.sleep(_POLL_SECONDS)
-        now = _look(arguments)
+        now = _look(arguments, seen)
         changed = sorted(path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path))
         if not changed:
             continue
@@ -64,17 +64,20 @@ def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
 
     An error is told, and the next change may mend it.
     """
-    before = _look(arguments)
+    before = _look(arguments, {})
     try:
         code = build.run(arguments)
     except IngotError as error:
         console.print_error(error)
         code = error.exit_code
-    return code, _look(arguments) | before
+    return code, _look(arguments, before) | before
 
 
-def _look(arguments: argparse.Namespace) -> Stamps:
-    """What every file that decides the build looks like: the project's, and what its bundles and tests read."""
+def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
+    """What every file that decides the build looks like: the project's, and what its bundles and tests read.
+
+    While the project file has a mistake, all but that is as ``before``.
+    """
     from ingot_build_rules.project.files import find_project
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import read_workspace
@@ -84,8 +87,8 @@ def _look(arguments: argparse.Namespace) -> Stamps:
     except IngotError:
         with suppress(IngotError):
             path = find_project(arguments.folder)
-            return {path: stamp_of(path)}
-        return {}
+            return before | {os.path.abspath(path): stamp_of(path)}
+        return before
     paths = {*loaded.watched(), *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models)}
     paths |= {path for known in read_workspace(loaded.folder).bundles.values() for path, _ in known.sources}
     for test in loaded.project.tests:

@@ -87,7 +87,7 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         values = Values(cache.blobs, Codec(RULEBOOK.types))
         executor = _executor(settings, cache, values, stack)
         keys = KeyMaker(
-            code_of(code_digests(os.path.join(cache.folder, "code_digests"))),
+            code_of(code_digests(code_digests_path(settings))),
             lambda tool: files.digest(tool_path(tool)),
         )
         build = Scheduler(
@@ -142,6 +142,11 @@ def code_parts(digests: CodeDigests, module: str) -> Code:
     assert len(encoding) == len(_ENCODING), "the codec has moved"
     python = (f"python {sys.version_info[0]}.{sys.version_info[1]}", "")
     return (*sorted({*digests.files_of(module), *encoding}), *digests.distributions_of(module), python)
+
+
+def code_digests_path(settings: BuildSettings) -> str | None:
+    """Where digests of code are kept between builds."""
+    return None if settings.read_only else os.path.join(settings.cache_folder, "v1", "code_digests")
 
 
 @functools.cache

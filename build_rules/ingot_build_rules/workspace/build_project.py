@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.errors import BuildStoppedError
@@ -30,6 +31,8 @@ from ingot_build_rules.rules.model_source import open_model
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_compiler.ir.errors import IngotError
 
+Check = Callable[[CompileRequest, "TargetResult"], None]
+"""Raises what forbids that a bundle of this root and these sources is the project's."""
 Told = Callable[[str, str, str], None]
 """(name of a bundle or test, what became of it, path), as soon as it is known."""
 
@@ -54,7 +57,8 @@ class TargetResult:
 
 @dataclass(slots=True)
 class Workspace:
-    """One build of one project: ``folder`` holds it; ``code`` is the digest of all code and tools; ``dry``: nothing is written."""
+    """One build of one project: ``folder`` holds it; ``code`` is the digest of all code and tools; ``dry``: nothing is written;
+    ``check`` looks at every bundle before it is written."""
 
     folder: str
     build: Scheduler
@@ -62,12 +66,13 @@ class Workspace:
     code: str
     toolchain: tuple[tuple[str, str], ...]
     dry: bool = False
+    check: Check = lambda _request, _result: None
     told: Told = lambda _name, _how, _path: None
     results: dict[str, TargetResult] = field(default_factory=dict[str, TargetResult])
 
     def build_bundles(self, requests: Sequence[CompileRequest]) -> list[TargetResult]:
         """Bring bundles up to date; each has a result, failures too."""
-        stale = [request for request in requests if not self._is_current(request)]
+        stale = [request for request in requests if not self._is_left_alone(request)]
         started = moment()
         tasks = self.build.run_all([self._bundle(request) for request in stale])
         for request, task in zip(stale, tasks, strict=True):
@@ -99,6 +104,7 @@ class Workspace:
             except Exception as error:  # noqa: BLE001  # any failure of a test is its result
                 self.state.tests.pop(spec.name, None)
                 self._failed(result, error)
+                return result
         self.told(result.name, result.how, "")
         return result
 
@@ -109,6 +115,19 @@ class Workspace:
 
     def _model_path(self, request: CompileRequest) -> str:
         return os.path.normpath(os.path.join(self.folder, request.source))
+
+    def _is_left_alone(self, request: CompileRequest) -> bool:
+        """Whether a bundle is up to date; one that may not be what it is has failed."""
+        if not self._is_current(request):
+            return False
+        result = self.results[request.bundle.name]
+        try:
+            self.check(request, result)
+        except IngotError as error:
+            self._failed(result, error)
+        else:
+            self.told(result.name, result.how, result.path)
+        return True
 
     def _is_current(self, request: CompileRequest) -> bool:
         name, path = request.bundle.name, self._path(request)
@@ -125,7 +144,6 @@ class Workspace:
         if known is not None and current:
             result.root, result.sources, result.stamp = known.root, known.sources, known.stamp
             result.size_bytes = known.stamp[1]
-            self.told(name, "unchanged", path)
         return current
 
     async def _bundle(self, request: CompileRequest) -> None:
@@ -134,14 +152,14 @@ class Workspace:
         source = open_model(path, self.build.files.digest)
         result.sources = ((path, source.digest),)
         compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
-        if self.dry:
-            frame = await compilation.frame()
-            result.how = "would-build"
-        else:
-            os.makedirs(os.path.dirname(result.path), exist_ok=True)
-            frame = await write_bundle_file(compilation, result.path)
+        frame = await compilation.frame()
+        result.root, result.size_bytes, result.how = frame.root, frame.size_bytes, "would-build"
+        if not self.dry:
+            beside = [(name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]]
+            self.check(request, replace(result, sources=(*result.sources, *beside)))
+            _make_folder(result.path)
+            await write_bundle_file(compilation, result.path)
             result.how = "built"
-        result.root, result.size_bytes = frame.root, frame.size_bytes
         self.told(result.name, result.how, result.path)
 
     def _remember(self, request: CompileRequest, result: TargetResult, started: Moment) -> None:
@@ -160,6 +178,18 @@ class Workspace:
         if self.dry and result.how == "skipped":
             result.how = "would-build"
         self.told(result.name, result.how, result.path)
+
+
+def _make_folder(path: str) -> None:
+    """Make the folder that a file goes to.
+
+    Raises:
+        OutputError: something else is in its place, no permission, no space.
+    """
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    except OSError as error:
+        raise output_error(path, os.path.dirname(path), error) from error
 
 
 def _beside(sources: tuple[tuple[str, str], ...], actions: Sequence[Action]) -> tuple[tuple[str, str], ...]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ingot_artifacts.store.roots import Roots
@@ -31,7 +32,7 @@ from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.selection import Selection, select
 from ingot_build_rules.rules.lock_file import record_code
-from ingot_build_rules.rules.open_build import BuildSettings, open_build
+from ingot_build_rules.rules.open_build import BuildSettings, code_digests_path, open_build
 from ingot_build_rules.rules.output_file import write_text
 from ingot_build_rules.rules.toolchain import toolchain
 from ingot_build_rules.workspace.action_events import ActionEvents
@@ -113,6 +114,9 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
     """
     started = time.perf_counter()
     selection = select(loaded.project, request.words)
+    if request.depfile is not None and len(selection.bundles) != 1:
+        why = f"expected one bundle, got {len(selection.bundles)}"
+        raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
     report = Report()
     with _opened(loaded, request, selection, observe) as opened:
         report.results = _build(loaded, request, selection, opened)
@@ -146,14 +150,15 @@ def _opened(
         observe(event)
 
     see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
-    with open_build(_settings(request, see)) as build:
-        tools = tools_of(build.files, os.path.join(request.cache_folder, "v1", "code_digests"))
+    settings = _settings(request, see)
+    with open_build(settings) as build:
+        tools = tools_of(build.files, code_digests_path(settings))
         state = read_workspace(loaded.folder)
         versions = toolchain(build.keys.tool("linker"))
-        told = _teller(see)
-        yield _Opened(
-            build, Workspace(loaded.folder, build, state, tools.digest, versions, request.dry_run, told), tools
-        )
+        workspace = Workspace(loaded.folder, build, state, tools.digest, versions, request.dry_run, told=_teller(see))
+        if request.frozen:
+            workspace.check = partial(check_lock, loaded.folder)
+        yield _Opened(build, workspace, tools)
         if not request.dry_run:
             write_workspace(loaded.folder, state)
             write_history(_history_path(loaded), with_events(samples, events))
@@ -191,28 +196,19 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
     results = opened.workspace.build_bundles(requests)
     if request.dry_run:
         return results
-    _lock(loaded, request, opened, requests, results)
+    if not request.frozen:
+        _lock(loaded, opened, requests, results)
     _root(request, results)
-    if request.depfile is not None:
-        _write_depfile(request.depfile, results)
+    if request.depfile is not None and results[0].how in ("built", "unchanged"):
+        write_text(request.depfile, depfile_text(results[0].path, [path for path, _ in results[0].sources]))
     return [*results, *(opened.workspace.run_test(spec, run_test) for spec in tests)]
 
 
 def _lock(
-    loaded: LoadedProject,
-    request: BuildRequest,
-    opened: _Opened,
-    requests: Sequence[CompileRequest],
-    results: Sequence[TargetResult],
+    loaded: LoadedProject, opened: _Opened, requests: Sequence[CompileRequest], results: Sequence[TargetResult]
 ) -> None:
-    """Write what each bundle was made from beside it, or with ``frozen`` compare it with what is there."""
-    pairs = list(zip(requests, results, strict=True))
-    if request.frozen:
-        for item, result in pairs:
-            if result.how in ("built", "unchanged"):
-                check_lock(loaded.folder, item, result)
-        return
-    built = [(item, result) for item, result in pairs if result.how == "built"]
+    """Write what each bundle was made from beside it."""
+    built = [pair for pair in zip(requests, results, strict=True) if pair[1].how == "built"]
     if built:
         code = record_code(opened.tools.digests)
         if len(loaded.project.bundles) > FILES_LISTED_MAX:
@@ -230,13 +226,6 @@ def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
         if result.how == "built":
             keys = [bytes.fromhex(key) for item in result.actions for key in (item.key, item.where) if key]
             roots.add(result.path, keys)
-
-
-def _write_depfile(path: str, results: Sequence[TargetResult]) -> None:
-    if len(results) != 1:
-        why = f"expected one bundle, got {len(results)}"
-        raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
-    write_text(path, depfile_text(results[0].path, [path for path, _ in results[0].sources]))
 
 
 def _explain(
