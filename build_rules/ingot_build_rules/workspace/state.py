@@ -56,9 +56,23 @@ def read_workspace(project_folder: str) -> WorkspaceState:
     found = cast("Any", read_state(os.path.join(state_folder(project_folder), "state"), _KIND))
     try:
         bundles, tests = found
-        return WorkspaceState({name: BundleState(*item) for name, item in bundles.items()}, dict(tests))
+        return WorkspaceState(
+            {str(name): _bundle_state(item) for name, item in bundles.items()},
+            {str(name): str(key) for name, key in tests.items()},
+        )
     except (TypeError, ValueError, AttributeError):
         return WorkspaceState()
+
+
+def _bundle_state(item: object) -> BundleState:
+    """Take what has the right shape: its writer may have been anybody."""
+    match item:
+        case (str(), str(), tuple(), str(), (int(), int(), int(), int()), str()):
+            request, code, sources, output, stamp, root = cast("tuple[str, str, Any, str, Stamp, str]", item)
+            pairs = tuple((str(path), str(digest)) for path, digest in sources)
+            return BundleState(request, code, pairs, output, stamp, root)
+        case _:
+            raise ValueError("not the state of a bundle")
 
 
 def write_workspace(project_folder: str, state: WorkspaceState) -> None:
