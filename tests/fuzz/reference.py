@@ -126,7 +126,8 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
         _refuse_undefined(node, arrays)
         evaluator = ReferenceEvaluator(_model(node, arrays))
         base = _run(evaluator, node, arrays)
-        moves = [_amount(node.op_type, operand) for operand in operands]
+        op = _op_of(node)
+        moves = [_amount(op, operand) for operand in operands]
         bounds = [np.zeros(array.shape) for array in base]
         generator = np.random.default_rng(len(node.op_type))
         for position, amount in enumerate(moves):
@@ -135,7 +136,7 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                 moved[position] = _moved(arrays[position], amount, generator)
                 for bound, before, after in zip(bounds, base, _run(evaluator, node, moved), strict=True):
                     np.maximum(bound, _distance(before, after), out=bound)
-        if all(amount is None for amount in moves) and (node.op_type in EXACT or node.op_type in JUMPS):
+        if all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
             return [Value(array) for array in base]
         if node.op_type in CANCELS:
             size = np.abs(arrays[0].astype(np.float64)) + (1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0)
@@ -144,7 +145,13 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
                 + _OWN_ROUNDING_ULPS * _own_epsilon(node.op_type, arrays[0]) * np.where(np.isfinite(size), size, 0)
                 for bound in bounds
             ]
-        return [_rounded(node.op_type, array, bound) for array, bound in zip(base, bounds, strict=True)]
+        return [_rounded(op, array, bound) for array, bound in zip(base, bounds, strict=True)]
+
+
+def _op_of(node: NodeProto) -> str:
+    """The op's name; one that scatters sums or products moves no elements alone."""
+    combines = any(attribute.name == "reduction" and attribute.s != b"none" for attribute in node.attribute)
+    return f"{node.op_type} combining" if combines and node.op_type.startswith("Scatter") else node.op_type
 
 
 def _rounded(op: str, array: Array, bound: Array) -> Value:
@@ -152,7 +159,7 @@ def _rounded(op: str, array: Array, bound: Array) -> Value:
         return Value(array, bound if bound.any() else None)
     if op not in EXACT and op not in JUMPS:
         finite = np.where(np.isfinite(array), np.abs(array.astype(np.float64)), 0.0)
-        bound = bound + _OWN_ROUNDING_ULPS * _own_epsilon(op, array) * finite + _tiny(array)
+        bound = bound + _OWN_ROUNDING_ULPS * _own_epsilon(op, array) * finite + _tiny(op, array)
     return Value(array, bound if bound.any() else None)
 
 
@@ -194,8 +201,9 @@ def _own_epsilon(op: str, array: Array) -> float:
     return _SINGLE_EPSILON if op in SINGLE and array.dtype == np.float64 else _epsilon(array)
 
 
-def _tiny(array: Array) -> float:
-    return float(np.finfo(array.dtype).smallest_subnormal)
+def _tiny(op: str, array: Array) -> float:
+    dtype = np.dtype(np.float32) if op in SINGLE else array.dtype
+    return float(np.finfo(dtype).smallest_subnormal)
 
 
 def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
