@@ -101,7 +101,13 @@ def _compute(context: Context, inputs: ImportInputs) -> Imported:
             raise
         # The frontend sees bytes; the user gave them a name.
         raise type(error)(error.what, f"model file {inputs.name!r}", error.why, error.do) from error
-    return Imported(context.keep(model), context.keep(names), tuple(weights.artifacts), model.sizes, tuple(sorted(external.locations)))
+    return Imported(
+        context.keep(model),
+        context.keep(names),
+        tuple(weights.artifacts),
+        model.sizes,
+        tuple(sorted(external.locations)),
+    )
 
 
 def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
