@@ -31,10 +31,10 @@ from ingot_build_rules.engine.wire import read_message, read_outcome, write_mess
 
 _BOOT = """
 import sys
-end = 3 + int(sys.argv[2])
+end = 4 + int(sys.argv[3])
 sys.path[:] = sys.argv[end:]
 from ingot_build_rules.engine.worker import serve
-serve(sys.argv[1], sys.argv[3:end])
+serve(*sys.argv[1:3], sys.argv[4:end])
 """
 _MADE_COUNT_MAX = 1024
 _TOKEN_SECONDS = 0.02
@@ -133,13 +133,10 @@ class PoolExecutor:
 
     def _start(self) -> _Worker:
         folders = [str(len(self._folders)), *self._folders]
-        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, *folders, *sys.path]
-        environment = {**os.environ, "TMPDIR": self._temporary}
+        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, self._temporary, *folders, *sys.path]
         try:
             os.makedirs(self._temporary, 0o700, exist_ok=True)
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, env=environment
-            )
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         except OSError as error:
             why, do = error.strerror or str(error), "use fewer processes (-j 1), or check the machine's limits"
             raise ActionError("a worker process cannot be started", command[0], why, do) from error

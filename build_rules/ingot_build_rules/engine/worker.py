@@ -11,6 +11,7 @@ import importlib
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import IO, cast
 
@@ -24,13 +25,17 @@ from ingot_build_rules.engine.wire import plain_outcome, read_message, write_mes
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(where: str, folders: Sequence[str]) -> None:
-    """Run actions of the rulebook at ``where`` ("module:attribute") over blobs in ``folders``, the first one written to."""
+def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
+    """Run actions of the rulebook at ``where`` ("module:attribute") over blobs in ``folders``, the first one written to.
+
+    Temporary files lie in the folder ``temporary``.
+    """
     _die_with(os.getppid())
     module, attribute = where.split(":")
     rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
     values = Values(BlobStore(folders[0], folders[1:]), Codec(rulebook.types))
     source, sink = _take_pipes()
+    tempfile.tempdir = temporary
     while (message := read_message(source)) is not None:
         number, rule, content = message
         try:
