@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
+from ingot_build_rules.cli.cache_folder import add_caches, cache_folder
 from ingot_build_rules.cli.compile import usable_cpu_count
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.jobserver_flags import makeflags
@@ -59,8 +59,7 @@ def add_arguments(parser: usage.Parser) -> None:
     )
     parser.add_argument("--lint", action="store_true", help="fail when an action reads a file that it has not declared")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
-    add_cache(parser)
-    parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
+    add_caches(parser)
     usage.add_json(parser)
 
 
@@ -144,6 +143,7 @@ def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildReque
         frozen=arguments.frozen,
         rehash=arguments.rehash,
         read_only=arguments.read_only,
+        caches_below=tuple(map(os.path.abspath, arguments.cache_below)),
         lint=arguments.lint,
         checked_share=arguments.check_hits,
         depfile=arguments.depfile,

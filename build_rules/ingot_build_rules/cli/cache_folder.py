@@ -18,6 +18,19 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_caches(parser: argparse.ArgumentParser) -> None:
+    """Add ``--cache``, caches below it, and whether anything is left in it."""
+    add_cache(parser)
+    parser.add_argument(
+        "--cache-below",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a cache that is only read, below the first one",
+    )
+    parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
+
+
 def cache_folder(given: str | None = None) -> str:
     """Return the folder: what was given, else ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot``, ``~/.cache/ingot``."""
     named = given or os.environ.get("INGOT_CACHE")

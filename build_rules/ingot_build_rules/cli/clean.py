@@ -26,14 +26,13 @@ def add_arguments(parser: usage.Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Remove, and say what."""
     from ingot_build_rules.engine.file_digests import stamp_of
-    from ingot_build_rules.project.selection import select
     from ingot_build_rules.rules.lock_file import lock_path
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import read_workspace, state_folder, trace_path, write_workspace
 
     loaded = load_project(arguments.folder, arguments.config)
     state = read_workspace(loaded.folder)
-    names = select(loaded.project, arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
+    names = loaded.select(arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
     removed: list[str] = []
     kept: list[str] = []
     for name in names:

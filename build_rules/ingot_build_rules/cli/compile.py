@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
+from ingot_build_rules.cli.cache_folder import add_caches, cache_folder
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
@@ -70,8 +70,7 @@ def add_arguments(parser: usage.Parser) -> None:
         help="processes at most",
     )
     parser.add_argument("--depfile", metavar="FILE", help="write the sources of the bundle for make or ninja")
-    add_cache(parser)
-    parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
+    add_caches(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     usage.add_json(parser)
 
@@ -144,6 +143,7 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
 
     return BuildSettings(
         cache_folder(arguments.cache),
+        tuple(map(os.path.abspath, arguments.cache_below)),
         read_only=arguments.read_only,
         jobs=arguments.jobs,
         observers=ActionEvents(observe).observers(),

@@ -22,13 +22,12 @@ def add_arguments(parser: usage.Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the log of each bundle."""
     from ingot_build_rules.engine.trace_file import read_trace
-    from ingot_build_rules.project.selection import select
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import trace_path
 
     loaded = load_project(arguments.folder, arguments.config)
     found: dict[str, list[dict[str, object]]] = {}
-    for name in select(loaded.project, arguments.words).bundles:
+    for name in loaded.select(arguments.words).bundles:
         trace = read_trace(trace_path(loaded.folder, name))
         found[name] = [
             {

@@ -36,13 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
     from ingot_build_rules.project.compile_requests import compile_requests
     from ingot_build_rules.project.plain import plain
-    from ingot_build_rules.project.selection import select
     from ingot_build_rules.rules.options_record import options_record
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import read_workspace
 
     loaded = load_project(arguments.folder, arguments.config)
-    selection = select(loaded.project, arguments.words)
+    selection = loaded.select(arguments.words)
     tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
     names = {*selection.bundles, *(spec.bundle for spec in tests)}
     state = read_workspace(loaded.folder)

@@ -23,13 +23,12 @@ def add_arguments(parser: usage.Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Explain each bundle."""
     from ingot_build_rules.engine.trace_file import read_trace
-    from ingot_build_rules.project.selection import select
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.pending import pending_changes
     from ingot_build_rules.workspace.state import read_workspace, trace_path
 
     loaded = load_project(arguments.folder, arguments.config)
-    names = select(loaded.project, arguments.words).bundles
+    names = loaded.select(arguments.words).bundles
     if not names:
         raise UserError("no bundle named", "command ingot why", "tests have no actions of their own", "name a bundle")
     state = read_workspace(loaded.folder)

@@ -6,6 +6,7 @@ In: a folder, overrides. Out: ``LoadedProject``. Not done here: building it.
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from ingot_build_rules.engine.file_digests import Stamp, stamp_of
 from ingot_build_rules.project.api import Project as DeclaredProject
 from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.selection import Selection, select
 from ingot_build_rules.project.wildcards import Glob
 
 
@@ -34,6 +36,19 @@ class LoadedProject:
         """The file and the folders that decide what the project is."""
         folders = sorted({os.path.join(self.folder, folder) for glob in self.globs for folder in glob.folders})
         return [self.path, *(folder for folder in folders if os.path.isdir(folder))]
+
+    def select(self, words: Sequence[str]) -> Selection:
+        """Return what words mean; an output file may be written as a path from the current folder too.
+
+        Raises:
+            UserError: every word that means nothing.
+        """
+        outputs = {posixpath.normpath(bundle.output) for bundle in self.project.bundles}
+        return select(self.project, [self._known(word, outputs) for word in words])
+
+    def _known(self, word: str, outputs: set[str]) -> str:
+        path = os.path.relpath(os.path.abspath(word), self.folder).replace(os.sep, "/")
+        return path if path in outputs and posixpath.normpath(word) not in outputs else word
 
 
 def load_project(folder: str, config: Sequence[str] = ()) -> LoadedProject:

@@ -30,7 +30,7 @@ from ingot_build_rules.engine.file_digests import Stamp, stamp_of
 from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
-from ingot_build_rules.project.selection import Selection, select
+from ingot_build_rules.project.selection import Selection
 from ingot_build_rules.rules.lock_file import record_code
 from ingot_build_rules.rules.open_build import BuildSettings, code_digests_path, open_build
 from ingot_build_rules.rules.output_file import write_text
@@ -61,6 +61,7 @@ class BuildRequest:
     frozen: bool = False
     rehash: bool = False
     read_only: bool = False
+    caches_below: tuple[str, ...] = ()
     lint: bool = False
     checked_share: float = 0.0
     depfile: str | None = None
@@ -113,7 +114,7 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
         UserError: words that mean nothing, a depfile for several bundles. Failures of bundles and tests are in the report.
     """
     started = time.perf_counter()
-    selection = select(loaded.project, request.words)
+    selection = loaded.select(request.words)
     if request.depfile is not None and len(selection.bundles) != 1:
         why = f"expected one bundle, got {len(selection.bundles)}"
         raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
@@ -167,6 +168,7 @@ def _opened(
 def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
     return BuildSettings(
         request.cache_folder,
+        request.caches_below,
         read_only=request.read_only,
         jobs=1 if request.lint else request.jobs,
         rehash=request.rehash,
@@ -200,7 +202,8 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
         _lock(loaded, opened, requests, results)
     _root(request, results)
     if request.depfile is not None and results[0].how in ("built", "unchanged"):
-        write_text(request.depfile, depfile_text(results[0].path, [path for path, _ in results[0].sources]))
+        sources = [loaded.path, *(path for path, _ in results[0].sources)]
+        write_text(request.depfile, depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))))
     return [*results, *(opened.workspace.run_test(spec, run_test) for spec in tests)]
 
 
