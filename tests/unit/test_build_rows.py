@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -15,10 +14,20 @@ from ingot_build_rules.rules.options import make_options
 from ingot_compiler.ir.errors import VerificationError
 
 
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that has one small model."""
+    bench = Workbench(tmp_path_factory.mktemp("warm"), tmp_path_factory.mktemp("cache"))
+    bench.project({"a": chain([4, 8, 4])})
+    bench.build()
+    return bench.cache
+
+
 @pytest.fixture
-def bench(tmp_path: Path) -> Workbench:
-    """A project over the cache that all tests share."""
-    return Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
+def bench(tmp_path: Path, warm: Path) -> Workbench:
+    """A project over a cache of its own that has one small model already: what runs depends on no other test."""
+    shutil.copytree(warm, tmp_path / "cache")
+    return Workbench(tmp_path / "project", tmp_path / "cache")
 
 
 @pytest.fixture

@@ -227,7 +227,7 @@ def test_depfile(run: Command) -> None:
     )
     run.build("--depfile", "c.d", "c")
     target, _, sources = Path("c.d").read_text().split("\n\n")[0].replace("\\\n", "").partition(":")
-    assert (target, sources.split()) == ("dist/c.ingot", ["ingot.toml", "c.onnx", "c.bin"])
+    assert (target, sources.split()) == ("dist/c.ingot", ["c.bin", "c.onnx", "ingot.toml"])
     shutil.rmtree("dist")
     run.build("--depfile", "x.d", code=1)
     assert not Path("dist").exists()
