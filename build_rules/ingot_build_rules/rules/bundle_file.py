@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from ingot_artifacts.bundle.write import Frame, write_frame
 from ingot_build_rules.rules.bundle import BundleFrame
@@ -45,14 +46,22 @@ def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]
                 return False
             at = 0
             for offset, content in spans:
-                gap = file.read(offset - at)
-                if gap.strip(b"\0"):
+                if not _are_zero(file, offset - at):
                     return False
                 for start in range(0, len(content), _STEP_BYTES):
                     part = content[start : start + _STEP_BYTES]
                     if memoryview(file.read(len(part))) != part:
                         return False
                 at = offset + len(content)
-            return not file.read().strip(b"\0")
+            return _are_zero(file, size_bytes - at)
     except OSError:
         return False
+
+
+def _are_zero(file: BinaryIO, size_bytes: int) -> bool:
+    """Whether the next bytes of a file are there, and zero."""
+    zeros = memoryview(bytes(min(size_bytes, _STEP_BYTES)))
+    return all(
+        memoryview(file.read(len(part))) == part
+        for part in (zeros[: size_bytes - start] for start in range(0, size_bytes, _STEP_BYTES))
+    )

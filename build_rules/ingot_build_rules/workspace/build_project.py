@@ -9,6 +9,7 @@ them. Otherwise its rules are asked for: most of their results are in the cache.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.bundle_file import write_bundle_file
 from ingot_build_rules.rules.compilation import Compilation
+from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.rules.lock_file import lock_path
 from ingot_build_rules.rules.model_source import open_model
@@ -200,7 +202,13 @@ def _beside(sources: tuple[tuple[str, str], ...], actions: Sequence[Action]) -> 
 
 def request_digest(request: CompileRequest) -> str:
     """Return what names everything that the project says of a bundle."""
-    return digest((request.source, request.options))
+    return digest((request.source, _options_digest(request.options)))
+
+
+@functools.cache
+def _options_digest(options: CompileOptions) -> str:
+    """Bundles of a large project share few sets of options."""
+    return digest(options)
 
 
 def exit_code_of(error: BaseException) -> int:
