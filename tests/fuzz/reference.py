@@ -234,6 +234,10 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
         raise UndefinedError("updates of another shape")
     if node.op_type in ("AveragePool", "LpPool", "MaxPool") and 0 in arrays[0].shape[2:]:
         raise UndefinedError("a window that lies in the padding alone")
+    if node.op_type in ("Gather", "GatherElements") and arrays[1].size:
+        size = arrays[0].shape[_axis(node)]
+        if arrays[1].max() >= size or arrays[1].min() < -size:
+            raise UndefinedError("an index out of range, which numpy may wrap around")
     if node.op_type == "BitShift" and (arrays[1] >= arrays[0].dtype.itemsize * 8).any():
         raise UndefinedError("a shift by the whole width")
     if node.op_type == "Cast" and arrays[0].dtype.kind == "f":
