@@ -170,8 +170,8 @@ def test_random_edits(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_random_edits_of_a_thousand_graphs(tmp_path: Path) -> None:
     """The same for 1,000 graphs and 20 edits of each."""
-    for seed in range(1000, 2000):
-        check_history(tmp_path / str(seed), seed, 20)
+    counts = [check_history(tmp_path / str(seed), seed, 20) for seed in range(1000, 2000)]
+    print("{} actions ran where naive builds run {}".format(*map(sum, zip(*counts, strict=True))))
 
 
 @pytest.mark.slow
