@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -26,12 +27,12 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.unit.build_harness import TARGET, Workbench, chain, new_weight  # noqa: E402
+from tests.unit.build_harness import TARGET, Workbench, chain, model_of, new_weight  # noqa: E402
 
 PACKAGES = ("build_rules/ingot", "build_rules/ingot_build_rules", "compiler/ingot_compiler", "artifacts/ingot_artifacts",
             "runtime/ingot_runtime")  # fmt: skip
@@ -143,11 +144,26 @@ def no_op(run: Bench, bench: Workbench, count: int) -> Iterator[Row]:
 # -- models ----------------------------------------------------------------------------------------------------------
 
 
+def convolutions(sizes: Sequence[int], side: int) -> onnx.ModelProto:
+    """A chain of 3x3 convolutions and activations, each of its own number of channels: f32[1, sizes[0], side, side] in."""
+    numbers = np.random.default_rng(1)
+    nodes: list[onnx.NodeProto] = []
+    weights: list[onnx.TensorProto] = []
+    for index, (width, height) in enumerate(itertools.pairwise(sizes)):
+        weight = numbers.standard_normal((height, width, 3, 3)).astype(np.float32)
+        weights.append(numpy_helper.from_array(weight, f"w{index}"))
+        names = [f"a{index}" if index else "x", f"w{index}"]
+        nodes.append(helper.make_node("Conv", names, [f"c{index}"], name=f"/layer{index}/Conv", pads=[1] * 4))
+        value = f"a{index + 1}" if index < len(sizes) - 2 else "y"
+        nodes.append(helper.make_node("Relu", [f"c{index}"], [value], name=f"/layer{index}/Relu"))
+    return model_of(nodes, [1, sizes[0], side, side], [1, sizes[-1], side, side], weights)
+
+
 def layers(run: Bench) -> Iterator[Row]:
-    """A model of a hundred different layers: cold, one layer changed; then four of them from a warm cache."""
+    """A model of a hundred different convolutions: cold, one layer changed; then four of them from a warm cache."""
     bench = run.project("layers")
     sizes = list(range(8, 8 + LAYERS + 1))
-    models = {name: chain([size + 150 * index for size in sizes]) for index, name in enumerate("abcd")}
+    models = {name: convolutions(sizes, 14 + index) for index, name in enumerate("abcd")}
     bench.project(models)
     cold, _ = run.build(bench, "a")
     yield f"{LAYERS} layers, cold", cold, "s", None

@@ -50,6 +50,7 @@ class CodeDigests:
         self._installed = find_installed(self._distributions.values(), search_path, facts)
         facts.save()
         self._closures: dict[str, frozenset[str]] = {}
+        self._listed: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def digest(self, module: str) -> str:
         """Return 64 hex digits that name the code that ``module`` can run.
@@ -64,14 +65,20 @@ class CodeDigests:
 
     def files_of(self, module: str) -> tuple[tuple[str, str], ...]:
         """Return (path that starts with the top package, sha256) of each file in the closure, sorted."""
-        names = self._closure(module)
-        return tuple(sorted((file.path, file.digest) for name in names for file in self._files.get(name, ())))
+        if module not in self._listed:
+            files = (file for name in self._closure(module) for file in self._files.get(name, ()))
+            self._listed[module] = tuple(sorted((file.path, file.digest) for file in files))
+        return self._listed[module]
 
     def distributions_of(self, module: str) -> tuple[tuple[str, str], ...]:
         """Return ("NAME VERSION", sha256 of its files' digests) of each distribution in the closure, sorted."""
         names = {self._distributions[top] for top in self._closure(module) & self._distributions.keys()}
         found = [self._installed[name] for name in sorted(names)]
         return tuple((f"{item.name} {item.version}", item.digest) for item in found)
+
+    def records(self) -> tuple[str, ...]:
+        """Return the path of the list of files of each distribution that is installed and has one, sorted."""
+        return tuple(sorted(item.record for item in self._installed.values() if item.digest))
 
     def _add(self, files: Iterable[SourceFile]) -> None:
         """Note what each name that a reference can have leads to; ``~`` names, which only packages have, not from ``a^``."""

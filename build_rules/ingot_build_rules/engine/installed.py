@@ -10,7 +10,7 @@ import csv
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ingot_build_rules.engine.file_facts import FileFacts
 
@@ -19,11 +19,13 @@ _ENDING = ".dist-info"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Version and sha256 over the digests of the installed files; both are empty for what is not installed."""
+    """Version and sha256 over the digests of the installed files; both are empty for what is not installed. ``record``: the list of
+    the files, which changes when it is installed again."""
 
     name: str
     version: str
     digest: str
+    record: str = field(default="", compare=False)
 
 
 def find_installed(names: Iterable[str], search_path: Sequence[str], facts: FileFacts) -> dict[str, Installed]:
@@ -33,9 +35,8 @@ def find_installed(names: Iterable[str], search_path: Sequence[str], facts: File
     for folder in reversed(search_path):
         for stem, version, entry in _entries(folder):
             if stem in wanted:
-                found[wanted[stem]] = Installed(
-                    wanted[stem], version, _digest(os.path.join(folder, entry, "RECORD"), facts)
-                )
+                record = os.path.join(folder, entry, "RECORD")
+                found[wanted[stem]] = Installed(wanted[stem], version, _digest(record, facts), record)
     return found
 
 

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import ingot_artifacts
 import ingot_build_rules
@@ -32,12 +33,14 @@ from ingot_build_rules.engine.rule import Rule
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.engine.values import Values
 from ingot_build_rules.rules.compilation import Compilation
-from ingot_build_rules.rules.compile_model import CompiledModel
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.model_source import Model, open_model
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_build_rules.rules.toolchain import toolchain
 from ingot_compiler.codegen.link import linker_path
+
+if TYPE_CHECKING:
+    from ingot_build_rules.rules.compile_model import CompiledModel
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
 PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
@@ -161,6 +164,10 @@ def start_compilation(build: Scheduler, model: Model, options: CompileOptions) -
     Raises:
         UserError: the file is not there or not readable.
     """
+    from ingot_build_rules.rules.compile_model import (
+        CompiledModel,  # the texts of all stages: `ingot build` prints none
+    )
+
     files = build.files
     source = open_model(model, files.digest)
     return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("linker")))))

@@ -30,6 +30,7 @@ from ingot_build_rules.engine.file_digests import Stamp, stamp_of
 from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
+from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.project.selection import Selection
 from ingot_build_rules.rules.lock_file import record_code
 from ingot_build_rules.rules.open_build import BuildSettings, code_digests_path, open_build
@@ -40,7 +41,6 @@ from ingot_build_rules.workspace.build_project import TargetResult, Workspace
 from ingot_build_rules.workspace.code_tables import drop_code
 from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, check_lock, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
-from ingot_build_rules.workspace.run_test import run_test
 from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
 from ingot_build_rules.workspace.tools import Tools, tools_of
 from ingot_build_rules.workspace.trace_keeper import TraceKeeper
@@ -204,7 +204,13 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
     if request.depfile is not None and results[0].how in ("built", "unchanged"):
         sources = [loaded.path, *(path for path, _ in results[0].sources)]
         write_text(request.depfile, depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))))
-    return [*results, *(opened.workspace.run_test(spec, run_test) for spec in tests)]
+    return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
+
+
+def _run_test(spec: TestSpec, bundle: str, folder: str) -> None:
+    from ingot_build_rules.workspace.run_test import run_test  # numpy and the loader: most builds run no test
+
+    run_test(spec, bundle, folder)
 
 
 def _lock(

@@ -5,10 +5,8 @@ In: digests of code, of files. Out: ``Tools``. Not done here: which code a singl
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import sys
-from contextlib import suppress
 from dataclasses import dataclass
 
 from ingot_build_rules.engine.code_digest import CodeDigests
@@ -36,19 +34,15 @@ def tools_of(files: FileDigests, cache_file: str | None) -> Tools:
     code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
     everything = (code, files.digest(linker), sys.version)
-    return Tools(digests, code, digest(everything), (*filter(None, map(_path_of, names)), linker, sys.executable))
+    return Tools(
+        digests,
+        code,
+        digest(everything),
+        (*filter(None, map(_path_of, names)), *digests.records(), linker, sys.executable),
+    )
 
 
 def _path_of(name: str) -> str:
-    """The file of a name in a table of code."""
+    """The file of a name in a table of code; "" of packages and programs."""
     package, _, inside = name.partition("/")
-    return os.path.join(PACKAGE_FOLDERS[package], inside) if inside else _record_of(name.split(maxsplit=1)[0])
-
-
-def _record_of(package: str) -> str:
-    """The list of a package's files, which changes when it is installed again; none of what is no package."""
-    with suppress(importlib.metadata.PackageNotFoundError):
-        for file in importlib.metadata.files(package) or ():
-            if file.name == "RECORD":
-                return str(file.locate())
-    return ""
+    return os.path.join(PACKAGE_FOLDERS[package], inside) if inside else ""
