@@ -172,6 +172,7 @@ def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
         read_only=request.read_only,
         jobs=1 if request.lint else request.jobs,
         rehash=request.rehash,
+        lint=request.lint,
         policy=Policy(
             request.keep_going or request.dry_run, request.checked_share, request.dry_run or request.expect_cached
         ),
