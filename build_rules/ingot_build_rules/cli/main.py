@@ -22,6 +22,7 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.usage import Parser, add_debug
 from ingot_build_rules.cli.verbs import VERBS
+from ingot_build_rules.engine.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
 
@@ -31,6 +32,7 @@ EXIT_INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     texts = list(sys.argv[1:] if arguments is None else arguments)
+    collect_rarely()
     interrupts: list[int] = []
     with _noted_interrupts(interrupts):
         return _guarded(texts, interrupts)

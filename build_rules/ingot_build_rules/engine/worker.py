@@ -17,6 +17,7 @@ from typing import IO, cast
 
 from ingot_artifacts.store.blobs import BlobStore
 from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.garbage import collect_rarely
 from ingot_build_rules.engine.perform import Outcome, perform
 from ingot_build_rules.engine.rule import Rulebook
 from ingot_build_rules.engine.values import Values
@@ -31,6 +32,7 @@ def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
     Temporary files lie in the folder ``temporary``.
     """
     _die_with(os.getppid())
+    collect_rarely()
     module, attribute = where.split(":")
     rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
     values = Values(BlobStore(folders[0], folders[1:]), Codec(rulebook.types))
