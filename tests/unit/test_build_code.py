@@ -91,8 +91,9 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
     assert counts.keys() >= {"optimize", "place", "fuse", "lower", "codegen", "link", "bundle"}
     assert not {"import_model", "names", "infer_types", "codegen_support", "pack_constant"} & counts.keys()
     assert copy.bench.bundle("a") != bundle
-    head = report["explanations"]["a"][0]
-    assert head.startswith("optimize: code changed ")
+    lines = report["explanations"]["a"]
+    assert lines[0].startswith("optimize: code changed ")
+    assert "  graph.nodes: 1 elements -> 2 elements" in lines
     assert copy.build()[0] == {}
 
 

@@ -52,7 +52,7 @@ def test_attribute(bench: Workbench) -> None:
     before = bench.build().results[0].sources[0][1]
 
     def stride(model: onnx.ModelProto) -> None:
-        next(item for item in model.graph.node[0].attribute if item.name == "strides").ints[0] = 2
+        next(item for item in model.graph.node[0].attribute if item.name == "strides").ints[:] = [2, 2]
 
     bench.edit("a", stride)
     report = bench.build()
@@ -63,7 +63,10 @@ def test_attribute(bench: Workbench) -> None:
     assert any(
         line.startswith("infer_types: model changed") and line.endswith("made by import_model") for line in lines
     )
-    assert "  node /stem/Conv (Conv), nodes[0].strides[0]: 1 -> 2" in lines
+    assert [line for line in lines if line.startswith("  ")] == [
+        lines[1],
+        "  node /stem/Conv (Conv), strides[1]: 1 -> 2",
+    ]
 
 
 def test_weight(bench: Workbench) -> None:

@@ -2,12 +2,15 @@
 
 In: reasons, the artifacts of both builds as far as the cache still has them. Out: lines of text. Not done here: finding reasons
 (``engine.explain``), what an import made of a model (``import_differences``).
+
+What is different is told where it came in: of the model by its import; of the artifacts of a rule whose code, tools or options are other
+ones by who reads them. All that follows from these is told by digests and producers.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -48,12 +51,12 @@ _ASKED_FOR = frozenset(("target", "planner", "options", "shapes", "place", "devi
 class Explainer:
     """Explains over the cache of an open build; what the cache has no more is told by digests alone."""
 
-    def __init__(self, build: Scheduler, names: Names | None, model: str) -> None:
+    def __init__(self, build: Scheduler, names: Names | None, model: str, reasons: Sequence[Reason]) -> None:
         """``names`` are those of the model as it is now; ``model`` its file."""
         self._build = build
         self._names = names
         self._model = model
-        self._told: set[tuple[str, str]] = set()
+        self._worth_telling = {ref for reason in reasons if _is_origin(reason) for ref in reason.action.refs}
 
     def lines(self, reason: Reason) -> list[str]:
         """Return lines that say why an action ran, each with what is different behind it."""
@@ -92,17 +95,17 @@ class Explainer:
     def _inside(self, reason: Reason, change: Change) -> Iterator[str]:
         for name, old, new in change.files:
             yield f"  file {name} {short(old)} -> {short(new)}"
-        if reason.action.rule == IMPORT_MODEL.name and (change.name == "source" or change.name.startswith("read ")):
-            yield from self._import(reason)
+        if reason.action.rule == IMPORT_MODEL.name:
+            yield from self._import(reason) if change is reason.changes[-1] else ()
         elif change.old_parts and len(change.old_parts) == len(change.new_parts):
             for old, new in islice(zip(change.old_parts, change.new_parts, strict=True), _SHOWN_MAX):
                 yield from self._parts(old, new)
 
     def _parts(self, old: str, new: str) -> Iterator[str]:
-        """What is different inside an artifact, once for all that were made from it."""
-        if (old, new) in self._told:
+        """What is different inside an artifact, told to the first who reads it."""
+        if new not in self._worth_telling:
             return
-        self._told.add((old, new))
+        self._worth_telling.remove(new)
         was, now = self._load(old), self._load(new)
         if was is None or now is None:
             return
@@ -113,9 +116,8 @@ class Explainer:
     def _import(self, reason: Reason) -> Iterator[str]:
         """What an import made of the old file and makes of the new one."""
         was, now = self._result(reason.before), self._result(reason.action)
-        if not isinstance(was, Imported) or not isinstance(now, Imported) or ("", reason.action.key) in self._told:
+        if not isinstance(was, Imported) or not isinstance(now, Imported):
             return
-        self._told.add(("", reason.action.key))
         stages = [self._load(item.digest) for item in (was.names, now.names, was.model, now.model)]
         if None in stages:
             return
@@ -123,7 +125,7 @@ class Explainer:
         yield from (f"  {line}" for line in found[:_IMPORT_SHOWN_MAX])
         if len(found) > _IMPORT_SHOWN_MAX:
             yield f"  and {len(found) - _IMPORT_SHOWN_MAX} more"
-        if not found:
+        if not found and any(change.name == "source" for change in reason.changes):
             yield "  nothing in it that decides a result (doc strings, metadata)"
 
     def _node(self, path: tuple[str | int, ...], value: Any) -> str:
@@ -153,3 +155,12 @@ class Explainer:
             return self._build.values.codec.decode(record.result, self._build.values) if record else None
         except ValueError:
             return None
+
+
+def _is_origin(reason: Reason) -> bool:
+    """Whether an action ran for more than what others made for it; an import tells of the model itself."""
+    rule = reason.action.rule
+    return rule != IMPORT_MODEL.name and any(
+        not change.maker and (rule, change.name) not in _MADE_BY and not change.name.startswith("read ")
+        for change in reason.changes
+    )

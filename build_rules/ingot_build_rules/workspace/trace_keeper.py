@@ -44,7 +44,7 @@ class TraceKeeper:
         if not reasons:
             return ()
         names = self._build.run(result.compilation.names()) if result.compilation and result.error is None else None
-        explainer = Explainer(self._build, names, result.sources[0][0])
+        explainer = Explainer(self._build, names, result.sources[0][0], reasons)
         return tuple(line for reason in reasons for line in explainer.lines(reason))
 
     def _changed_files(self, old: TargetTrace) -> dict[str, Files]:
