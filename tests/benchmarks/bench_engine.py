@@ -126,6 +126,8 @@ MEASURES: tuple[tuple[str, Callable[[str], float], float, str], ...] = (
 
 def main() -> int:
     """Measure in a temporary folder below the first argument; the best of three: what else runs only adds."""
+    # A shell starts what runs in the background with Ctrl-C ignored, and that is inherited.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     above = False
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         for name, measure, limit, unit in MEASURES:
