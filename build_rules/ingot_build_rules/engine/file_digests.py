@@ -56,6 +56,16 @@ def stamp_of(path: str) -> Stamp | None:
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns
 
 
+def file_digest(path: str) -> str:
+    """Return the sha256 of a file's content as it is now, 64 hex digits.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 class DiskFiles:
     """The files of one build. Implements ``FileDigests``."""
 
@@ -77,8 +87,7 @@ class DiskFiles:
         seen = self._seen.get(path) or self._known.get(path)
         if seen is None or seen[0] != stamp:
             try:
-                with open(path, "rb") as file:
-                    seen = (stamp, hashlib.file_digest(file, "sha256").hexdigest())
+                seen = (stamp, file_digest(path))
             except OSError:
                 return ""
         self._seen[path] = seen

@@ -5,11 +5,11 @@ In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the ch
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from functools import cached_property
 
+from ingot_build_rules.engine.file_digests import file_digest
 from ingot_build_rules.engine.naive import NaiveBuild, Observer
 from ingot_build_rules.rules import stage_text
 from ingot_build_rules.rules.bundle_file import write_bundle_file
@@ -181,12 +181,6 @@ class TargetBuild:
     def variant(self) -> Variant:
         """Stage 10: the image and all that it was made from."""
         return self._run(self._compilation.variant(self._position))
-
-
-def file_digest(path: str) -> str:
-    """The sha256 of a file, 64 hex digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def compile_model(model: Model, options: CompileOptions, observer: Observer | None = None) -> CompiledModel:

@@ -7,9 +7,9 @@ In: the installed packages. Out: (name, version or digest) pairs. Not done here:
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib.metadata
 
+from ingot_build_rules.engine.file_digests import file_digest
 from ingot_compiler.codegen.link import linker_path
 from ingot_runtime import __version__
 
@@ -19,8 +19,7 @@ _PACKAGES = ("llvmlite", "ziglang")
 @functools.cache
 def linker_digest() -> str:
     """The sha256 of the linker, 64 hex digits: 186 MB, once per process that has no other way to know."""
-    with open(linker_path(), "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_digest(linker_path())
 
 
 def toolchain(linker: str) -> tuple[tuple[str, str], ...]:
