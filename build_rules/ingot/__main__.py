@@ -1,8 +1,6 @@
 """``python -m ingot``: the command. In: arguments. Out: its exit code. Not done here: anything else."""
 
-import sys
-
 from ingot_build_rules.cli.entry import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -194,7 +194,9 @@ def open_scheduler(
         stack.enter_context(cache.building())
         values = Values(cache.blobs, Codec(BOOK.types))
         folders = [cache.folder, *cache.lower]
-        executor = InlineExecutor(BOOK, values) if jobs == 1 else PoolExecutor(BOOK, folders, jobs)
+        pool = PoolExecutor(BOOK, folders)
+        pool.grow(jobs if jobs > 1 else 0)
+        executor = InlineExecutor(BOOK, values) if jobs == 1 else pool
         try:
             yield Scheduler(
                 BOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases,

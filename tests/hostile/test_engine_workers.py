@@ -27,6 +27,7 @@ from ingot_build_rules.engine.action import Task
 from ingot_build_rules.engine.build import Build
 from ingot_build_rules.engine.errors import ActionError, BuildStoppedError
 from ingot_build_rules.engine.naive import NaiveBuild
+from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 
 KEEP_GOING = Policy(keep_going=True)
@@ -146,7 +147,10 @@ def test_children_of_a_rule_end_with_its_worker(tmp_path: Path) -> None:
     with open_scheduler(tmp_path / "second", 2) as build:
         build.executor.submit(0, "work", Work(1, log=str(log), do="child"))
         kill_worker()
-        ((number, outcome),) = build.executor.wait(10)
+        ended: list[tuple[int, Outcome]] = []
+        while not ended:
+            ended = build.executor.wait(10)
+        ((number, outcome),) = ended
         assert number == 0
         assert "signal 9" in str(outcome.error)
         wait_for(lambda: not children())
@@ -166,7 +170,7 @@ def test_temporary_files_of_workers_go_with_them(tmp_path: Path) -> None:
 def test_a_worker_that_cannot_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No more processes: one clear error."""
     monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
-    with open_scheduler(tmp_path, 2) as build, pytest.raises(ActionError, match="a worker process cannot be started"):
+    with pytest.raises(ActionError, match="a worker process cannot be started"), open_scheduler(tmp_path, 2) as build:
         build.run(fold(build, range(4)))
 
 

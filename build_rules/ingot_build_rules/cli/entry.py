@@ -1,10 +1,15 @@
 """The first lines that the command ``ingot`` runs: Ctrl-C is quiet before anything is imported.
 
-In: nothing. Out: the command's exit code. Not done here: anything else (``main``). This module imports nothing of Ingot.
+In: nothing. Out: the process's exit code. Not done here: anything else (``main``). This module imports nothing of Ingot.
 """
 
+import os
 import signal
 import sys
+
+TYPE_CHECKING = False  # `typing` costs milliseconds
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def quiet_interrupts() -> None:
@@ -13,8 +18,22 @@ def quiet_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def main() -> int:
-    """Run the command on the process's arguments; once it is imported, it tells of Ctrl-C itself."""
+def main() -> "NoReturn":
+    """Run the command on the process's arguments, and end the process."""
+    code = _run()
+    try:
+        sys.stderr.flush()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough
+        pass
+    except OSError:
+        code = code or 2
+    # All is done and written. To free every value first takes longer than many a build; and Ctrl-C comes too late now.
+    os._exit(code)
+
+
+def _run() -> int:
+    """Return the exit code; once the command is imported, it tells of Ctrl-C itself."""
     quiet_interrupts()
     if sys.argv[1:2] == ["build"]:
         from ingot_build_rules.cli.no_op import is_no_op
@@ -23,8 +42,4 @@ def main() -> int:
             return 0
     from ingot_build_rules.cli.main import main as run_command
 
-    code = run_command()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        # All is done and written: the exit code must say so while the interpreter goes down.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return code
+    return run_command()

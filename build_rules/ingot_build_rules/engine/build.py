@@ -16,6 +16,7 @@ from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
 
 Value = TypeVar("Value")
+_LOADING_SECONDS = 0.2
 
 
 @dataclass(slots=True)
@@ -25,6 +26,10 @@ class Count:
     ran: int = 0
     hit: int = 0
     seconds: float = 0.0
+
+    def expected_seconds(self) -> float:
+        """How long the next action will take: as the others did, but for the modules that the first ones had to load."""
+        return max(0.0, self.seconds - _LOADING_SECONDS) / self.ran if self.ran else 0.0
 
 
 class Build(Protocol):

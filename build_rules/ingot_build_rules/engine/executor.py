@@ -15,8 +15,8 @@ from ingot_build_rules.engine.values import Values
 class Executor(Protocol):
     """Runs actions somewhere."""
 
-    def room(self) -> int:
-        """How many more actions can start now."""
+    def room(self, waiting_seconds: float) -> int:
+        """How many more actions can start now, where those that wait would take so long one after the other."""
         ...
 
     def submit(self, number: int, rule: str, inputs: object) -> None:
@@ -24,7 +24,7 @@ class Executor(Protocol):
         ...
 
     def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
-        """Return what has ended, at least one unless the time is over."""
+        """Return what has ended, when something has or the time is over; now and then nothing before."""
         ...
 
     def close(self, *, kill: bool) -> None:
@@ -41,8 +41,9 @@ class InlineExecutor:
         self._values = values
         self._ended: list[tuple[int, Outcome]] = []
 
-    def room(self) -> int:
+    def room(self, waiting_seconds: float) -> int:
         """One action at a time; the scheduler sees its outcome before the next."""
+        del waiting_seconds
         return 0 if self._ended else 1
 
     def submit(self, number: int, rule: str, inputs: object) -> None:

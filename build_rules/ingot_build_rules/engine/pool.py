@@ -27,7 +27,7 @@ from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.errors import ActionError
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.rule import Rulebook
-from ingot_build_rules.engine.wire import read_message, read_outcome, write_message
+from ingot_build_rules.engine.wire import framed, read_message, read_outcome
 
 _BOOT = """
 import sys
@@ -42,11 +42,13 @@ _TOKEN_SECONDS = 0.02
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """``number``: of the action that it runs, -1 when idle; ``made``: digests of artifacts that it has in memory."""
+    """``number``: of the action that it runs, -1 when idle; ``made``: digests of artifacts that it has in memory;
+    ``serves``: it has said that it is there."""
 
     process: subprocess.Popen[bytes]
     number: int = -1
     rule: str = ""
+    serves: bool = False
     made: dict[str, None] = field(default_factory=dict[str, None])
 
 
@@ -63,22 +65,40 @@ class Tokens(Protocol):
 
 
 class PoolExecutor:
-    """At most ``jobs`` workers, each started when it is first needed."""
+    """As many workers as it was told to have."""
 
-    def __init__(self, rulebook: Rulebook, folders: Sequence[str], jobs: int, tokens: Tokens | None = None) -> None:
+    def __init__(self, rulebook: Rulebook, folders: Sequence[str], tokens: Tokens | None = None) -> None:
         """Workers read and write the blobs in ``folders``, of which the first is written to; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
         self._codec = Codec(rulebook.types)
         self._folders = list(folders)
         self._temporary = os.path.join(folders[0], "tmp", secrets.token_hex(12))
-        self._jobs = jobs
+        self._size = 0
         self._tokens = tokens
         self._has_token = False
         self._workers: list[_Worker] = []
 
-    def room(self) -> int:
+    def grow(self, size: int) -> None:
+        """Have at least so many workers; they start beside what runs meanwhile."""
+        self._size = max(self._size, size)
+        while len(self._workers) < self._size:
+            self._start()
+
+    def serves(self) -> bool:
+        """Whether any worker has begun to listen; never waits.
+
+        Raises:
+            ActionError: a worker ended before it did.
+        """
+        for worker in [worker for worker in self._workers if not worker.serves]:
+            if _is_readable(worker) and not self._greet(worker):
+                raise _death(self._bury(worker), "before its first action")
+        return any(worker.serves for worker in self._workers)
+
+    def room(self, waiting_seconds: float) -> int:
         """How many more actions can start; where tokens are lent, the one for the next action is taken now."""
-        free = self._jobs - self._busy_count()
+        del waiting_seconds
+        free = self._size - self._busy_count()
         if self._tokens is None or free <= 0:
             return free
         self._has_token = self._has_token or self._tokens.try_acquire()
@@ -104,13 +124,14 @@ class PoolExecutor:
             self._tokens.release()
             self._has_token = False
         busy = {_output(worker).fileno(): worker for worker in self._workers if worker.number >= 0}
-        if self._tokens is not None and len(busy) < self._jobs:  # a token may come any time
+        if self._tokens is not None and len(busy) < self._size:  # a token may come any time
             timeout_seconds = min(_TOKEN_SECONDS, timeout_seconds or _TOKEN_SECONDS)
         poll = select.poll()
         for descriptor in busy:
             poll.register(descriptor, select.POLLIN)
         ready = poll.poll(None if timeout_seconds is None else timeout_seconds * 1000)
-        return [self._outcome(busy[descriptor]) for descriptor, _ in ready]
+        workers = [busy[descriptor] for descriptor, _ in ready]
+        return [self._outcome(worker) for worker in workers if worker.serves or not self._greet(worker)]
 
     def close(self, *, kill: bool) -> None:
         """End all workers and wait for them."""
@@ -129,7 +150,12 @@ class PoolExecutor:
 
     def _choose(self, refs: Sequence[str]) -> _Worker | None:
         idle = [worker for worker in self._workers if worker.number < 0]
-        return max(idle, key=lambda worker: sum(ref in worker.made for ref in refs), default=None)
+        return max(idle, key=lambda worker: (worker.serves, sum(ref in worker.made for ref in refs)), default=None)
+
+    def _greet(self, worker: _Worker) -> bool:
+        """Hear that a worker has begun to listen; False if it has ended instead. What follows stays in the pipe, to be waited for."""
+        worker.serves = bool(os.read(_output(worker).fileno(), 1))
+        return worker.serves
 
     def _start(self) -> _Worker:
         folders = [str(len(self._folders)), *self._folders]
@@ -149,10 +175,7 @@ class PoolExecutor:
         if self._tokens is not None:
             self._tokens.release()
         if message is None:
-            status = self._bury(worker)
-            why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
-            do = "if memory is short, use fewer processes (-j 1); else report it"
-            return number, Outcome(error=ActionError("a worker process died", f"rule {rule}", why, do))
+            return number, Outcome(error=_death(self._bury(worker), f"rule {rule}"))
         worker.number = -1
         outcome = read_outcome(message[1], self._rulebook.errors)
         worker.made.update(dict.fromkeys(outcome.refs))
@@ -172,10 +195,23 @@ class PoolExecutor:
         return worker.process.wait()
 
 
+def _death(status: int, where: str) -> ActionError:
+    why = f"signal {-status} ended it" if status < 0 else f"it ended with status {status}"
+    do = "if memory is short, use fewer processes (-j 1); else report it"
+    return ActionError("a worker process died", where, why, do)
+
+
+def _is_readable(worker: _Worker) -> bool:
+    poll = select.poll()
+    poll.register(_output(worker), select.POLLIN)
+    return bool(poll.poll(0))
+
+
 def _tell(worker: _Worker, message: object) -> bool:
     assert worker.process.stdin is not None
     try:
-        write_message(worker.process.stdin, message)
+        worker.process.stdin.write(framed(message))
+        worker.process.stdin.flush()
     except BrokenPipeError:
         return False
     return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -88,6 +88,7 @@ class Scheduler:
     _given: dict[str, bytes | memoryview] = field(default_factory=dict[str, bytes | memoryview])
     _ready: deque[Task] = field(default_factory=deque[Task])
     _queue: list[tuple[int, int, Action]] = field(default_factory=list[tuple[int, int, Action]])
+    _waiting: Counter[str] = field(default_factory=Counter[str])
     _blocked: list[Action] = field(default_factory=list[Action])
     _running: dict[int, Action] = field(default_factory=dict[int, Action])
     _live: dict[Task, None] = field(default_factory=dict[Task, None])
@@ -293,6 +294,7 @@ class Scheduler:
         if self._stopped or self.policy.expect_cached:
             self._stop_action(action)
         else:
+            self._waiting[action.rule.name] += 1
             heapq.heappush(self._queue, (action.number, id(action), action))
 
     def _stop_action(self, action: Action) -> None:
@@ -301,8 +303,14 @@ class Scheduler:
         self._finish(action, "stopped", None, error)
 
     def _start_actions(self) -> None:
-        while self._queue and self.executor.room():
-            self._begin(heapq.heappop(self._queue)[2])
+        while self._queue and self.executor.room(self._waiting_seconds()):
+            action = heapq.heappop(self._queue)[2]
+            self._waiting[action.rule.name] -= 1
+            self._begin(action)
+
+    def _waiting_seconds(self) -> float:
+        """How long the actions that wait would take one after the other."""
+        return sum(count * self.counts[rule].expected_seconds() for rule, count in self._waiting.items())
 
     def _look_at_blocked(self) -> None:
         """Try those again whose lease somebody else had, not more often than it is worth."""
@@ -321,7 +329,7 @@ class Scheduler:
             self._blocked.append(action)
         elif self._take_hit(action):
             self.leases.release(action.key.digest)
-        elif not self.executor.room():
+        elif not self.executor.room(self._waiting_seconds()):
             self.leases.release(action.key.digest)
             self._enqueue(action)
         else:

@@ -17,11 +17,10 @@ from ingot_build_rules.engine.perform import Outcome
 _LENGTH = struct.Struct("<Q")
 
 
-def write_message(sink: IO[bytes], message: object) -> None:
-    """Write one message."""
+def framed(message: object) -> bytes:
+    """Return one message, its length before it."""
     content = pack(message)
-    sink.write(_LENGTH.pack(len(content)) + content)
-    sink.flush()
+    return _LENGTH.pack(len(content)) + content
 
 
 def read_message(source: IO[bytes]) -> Any:

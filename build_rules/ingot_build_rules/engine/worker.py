@@ -1,6 +1,6 @@
 """A worker process: runs actions that it is told, until its standard input ends.
 
-In: (number, rule, inputs by digests) on standard input. Out: outcomes on standard output. Not done here: choosing, keys,
+In: (number, rule, inputs by digests) on standard input. Out: that it listens, then outcomes, on standard output. Not done here: choosing, keys,
 records; a worker writes blobs and nothing else.
 """
 
@@ -21,7 +21,7 @@ from ingot_build_rules.engine.garbage import collect_rarely
 from ingot_build_rules.engine.perform import Outcome, perform
 from ingot_build_rules.engine.rule import Rulebook
 from ingot_build_rules.engine.values import Values
-from ingot_build_rules.engine.wire import plain_outcome, read_message, write_message
+from ingot_build_rules.engine.wire import framed, plain_outcome, read_message
 
 _PR_SET_PDEATHSIG = 1
 
@@ -38,6 +38,7 @@ def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
     values = Values(BlobStore(folders[0], folders[1:]), Codec(rulebook.types))
     source, sink = _take_pipes()
     tempfile.tempdir = temporary
+    _send(sink, b"+")  # it listens
     while (message := read_message(source)) is not None:
         number, rule, content = message
         try:
@@ -45,10 +46,15 @@ def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
         except ValueError as error:
             raise SystemExit(f"worker: {error}") from None
         outcome: Outcome = perform(rulebook.by_name[rule], inputs, values, rulebook.errors)
-        try:
-            write_message(sink, [number, plain_outcome(outcome)])
-        except BrokenPipeError:  # the scheduler is gone; at a normal end the rest of the message would be tried again
-            os._exit(1)
+        _send(sink, framed([number, plain_outcome(outcome)]))
+
+
+def _send(sink: IO[bytes], content: bytes) -> None:
+    try:
+        sink.write(content)
+        sink.flush()
+    except BrokenPipeError:  # the scheduler is gone; at a normal end the rest would be tried again
+        os._exit(1)
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:

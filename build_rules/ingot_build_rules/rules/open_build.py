@@ -28,6 +28,7 @@ from ingot_build_rules.engine.file_digests import DiskFiles
 from ingot_build_rules.engine.jobserver import JobServer
 from ingot_build_rules.engine.key import KeyMaker
 from ingot_build_rules.engine.lint import LintExecutor
+from ingot_build_rules.engine.local import LocalExecutor
 from ingot_build_rules.engine.pool import PoolExecutor
 from ingot_build_rules.engine.rule import Rule
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
@@ -54,7 +55,7 @@ Code = tuple[tuple[str, str], ...]
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
     """``cache_folder`` is written to, ``lower`` ones are only read; with ``read_only`` the first one is, too. ``jobs``: processes at
-    most, 1 runs everything in this one. ``rehash``: look into every file.
+    most, 1 runs everything in this one; more are started when there is enough to do. ``rehash``: look into every file.
     ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had. ``lint``: run
     everything again, in this process, and fail what reads a file that its key does not know of."""
 
@@ -111,9 +112,10 @@ def _executor(settings: BuildSettings, cache: Cache, values: Values, stack: Exit
     folders = [cache.folder, *cache.lower]
     if settings.lint:
         return LintExecutor(RULEBOOK, values, [*PACKAGE_FOLDERS.values(), *folders])
+    inline = InlineExecutor(RULEBOOK, values)
     if settings.jobs == 1:
-        return InlineExecutor(RULEBOOK, values)
-    return PoolExecutor(RULEBOOK, folders, settings.jobs, _tokens(settings, stack))
+        return inline
+    return LocalExecutor(inline, PoolExecutor(RULEBOOK, folders, _tokens(settings, stack)), settings.jobs)
 
 
 def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:

@@ -1,0 +1,74 @@
+"""Where actions run: in the command's own process while there is little to do, in workers when there is much."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.hostile.engine_harness import BOOK, each, open_scheduler, read_log
+
+from ingot_artifacts.store.blobs import BlobStore
+from ingot_build_rules.engine.build import Count
+from ingot_build_rules.engine.errors import ActionError
+from ingot_build_rules.engine.executor import InlineExecutor
+from ingot_build_rules.engine.local import LocalExecutor
+from ingot_build_rules.engine.pool import PoolExecutor
+from ingot_build_rules.engine.scheduler import Scheduler
+
+
+@contextmanager
+def local(folder: Path, jobs: int) -> Generator[Scheduler]:
+    """A build whose executor begins in this process."""
+    with open_scheduler(folder) as build:
+        blobs = build.values.blobs
+        assert isinstance(blobs, BlobStore)
+        executor = LocalExecutor(InlineExecutor(BOOK, build.values), PoolExecutor(BOOK, [blobs.folder]), jobs)
+        build.executor = executor
+        try:
+            yield build
+        finally:
+            executor.close(kill=False)
+
+
+def processes(log: Path) -> set[int]:
+    """Who ran actions."""
+    return {line.process for line in read_log(log) if line.what == "begin"}
+
+
+def test_a_small_build_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred quick actions are done before a worker would listen."""
+    monkeypatch.setattr("sys.executable", str(tmp_path / "none"))
+    log = tmp_path / "log"
+    with local(tmp_path / "cache", 8) as build:
+        build.run(each(build, range(100), str(log)))
+    assert len(processes(log)) == 1
+
+
+def test_a_large_build_goes_on_in_workers(tmp_path: Path) -> None:
+    """At first here, then in as many processes as there are jobs."""
+    log = tmp_path / "log"
+    with local(tmp_path / "cache", 2) as build:
+        build.run(each(build, range(60), str(log), 0.1))
+    lines = [line for line in read_log(log) if line.what == "begin"]
+    assert len(processes(log)) == 3
+    assert {line.process for line in lines[-20:]} == processes(log) - {lines[0].process}
+
+
+def test_a_worker_that_ends_before_it_listens_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No endless starting of others in its place."""
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(ActionError, match="it ended with status 7"), local(tmp_path / "cache", 2) as build:
+        build.run(each(build, range(60), str(tmp_path / "log"), 0.1))
+
+
+def test_expected_seconds_leave_out_what_loading_takes() -> None:
+    """One slow first action says nothing of the others."""
+    assert Count().expected_seconds() == 0
+    assert Count(ran=1, seconds=0.15).expected_seconds() == 0
+    assert Count(ran=10, seconds=5.2).expected_seconds() == pytest.approx(0.5)
