@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ingot_build_rules.engine.message_pack import pack
 from ingot_build_rules.rules.bundle_difference import Side, bundle_difference
 from ingot_build_rules.rules.bundle_record import read_record
 from ingot_build_rules.rules.stage_difference import program_difference
@@ -31,7 +32,7 @@ DESCRIBED: dict[str, Any] = {
     },
     "debug": {
         "launches": {"x86-64-v3": [{"kernel": "k_1", "nodes": [["/a", "Add"]]}]},
-        "programs": {"x86-64-v3": {"k_1": ["LoopProgram"]}},
+        "programs": {"x86-64-v3": {"k_1": b"loops"}},
     },
 }  # fmt: skip
 JUNK: tuple[Any, ...] = (None, 0, -1, True, 1.5, "", "x", b"x", [], [[]], {}, {"x": {}})
@@ -84,7 +85,7 @@ def test_loops_without_end() -> None:
 
 def test_programs_that_are_none() -> None:
     """Where loops cannot be read, nothing is said of them."""
-    for junk in (*JUNK, ["LoopProgram"], ["LoopProgram", 1, 2, 3, 4, 5], ["Store", 1]):
+    for junk in (b"", b"x", *map(pack, (*JUNK, [["LoopProgram"], [16, 1, 2, 3, 4, 5, 6]], [["Store"], [16, 1]]))):
         assert program_difference(junk, junk) == ""
 
 

@@ -19,13 +19,17 @@ import ingot
 import ingot_runtime
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_artifacts.store.blobs import BlobMissing
+from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.message_pack import pack
 from ingot_build_rules.engine.values import MemoryBlobs
+from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.rules.compile_model import compile_model
-from ingot_build_rules.rules.loop_record import read_program, record_program
+from ingot_build_rules.rules.loop_record import read_program
 from ingot_build_rules.rules.options import make_options
 from ingot_compiler.ir.errors import IngotError, UserError
 
 MSGPACK: Any = msgpack  # the package has no types
+CODEC = Codec(ARTIFACT_TYPES)
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
@@ -201,9 +205,16 @@ def test_records_of_kernels_read_back() -> None:
     """The loop programs in a bundle are those that the kernels were made of."""
     compiled = compile_model(two_layers("batch").SerializeToString(), make_options(["x86-64-v3"]))
     for program in compiled.target_builds[0].programs:
-        record = MSGPACK.unpackb(MSGPACK.packb(record_program(program)))
-        assert read_program(record) == program
-    for damaged in (None, [], ["os.system", "ls"], ["LoopProgram"], ["float", "x"], ["Load", 1, 2, 3]):
+        assert read_program(CODEC.encode(program)[0]) == program
+    damaged_ones: tuple[Any, ...] = (
+        None,
+        [],
+        [["os.system"], [16, "ls"]],
+        [["LoopProgram"], [16]],
+        [["Load"], [16, 1, 2, 3]],
+        [[], 1],
+    )
+    for damaged in map(pack, damaged_ones):
         with pytest.raises(UserError, match="damaged"):
             read_program(damaged)
 

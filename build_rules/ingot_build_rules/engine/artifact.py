@@ -38,6 +38,10 @@ class Artifact(Generic[Value]):
         """Load the value; the same object while it is kept in memory."""
         return cast("Value", self._loader.load(self.digest, raw=self.raw))
 
+    def encoded(self) -> bytes:
+        """Load the stored bytes, whatever they encode."""
+        return bytes(cast("memoryview", self._loader.load(self.digest, raw=True)))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Artifact) and (self.digest, self.raw) == (other.digest, other.raw)
 

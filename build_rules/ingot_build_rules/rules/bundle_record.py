@@ -7,13 +7,12 @@ comparing two (``blame``).
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.plain_values import as_list, as_table, as_text, as_texts
+from ingot_build_rules.rules.plain_values import as_bytes, as_list, as_table, as_text, as_texts
 from ingot_build_rules.rules.recorded_options import recorded_options
 from ingot_compiler.ir.errors import IngotError, VerificationError
 
@@ -63,7 +62,7 @@ class BundleRecord:
     toolchain: Mapping[str, str]
     stages: tuple[Stage, ...]
     launches: Mapping[str, tuple[Launch, ...]]
-    programs: Mapping[str, Mapping[str, object]]
+    programs: Mapping[str, Mapping[str, bytes]]
 
 
 def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
@@ -85,7 +84,10 @@ def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
 
 
 def _record(lock: Mapping[str, object], debug: Mapping[str, object]) -> BundleRecord:
-    programs = {target: as_table(loops) for target, loops in as_table(debug.get("programs", {})).items()}
+    programs = {
+        target: {symbol: as_bytes(loops) for symbol, loops in as_table(kernels).items()}
+        for target, kernels in as_table(debug.get("programs", {})).items()
+    }
     stages = as_table(lock["stages"])
     return BundleRecord(
         graph=as_text(lock["graph"]),
@@ -116,22 +118,17 @@ def _node(plain: object) -> tuple[str, str]:
     return name, op
 
 
-def _stages(recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, object]]) -> tuple[Stage, ...]:
+def _stages(recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, bytes]]) -> tuple[Stage, ...]:
     """Put the stages in the order in which they need each other."""
     found = [Stage(rule, "", as_text(recorded[rule])) for rule in _ONCE]
     for target, plain in sorted(as_table(recorded["targets"]).items()):
         stages = as_table(plain)
         loops = programs.get(target, {})
         kernels = tuple(
-            Kernel(symbol, _digest(loops[symbol]) if symbol in loops else symbol, code)
+            Kernel(symbol, hashlib.sha256(loops[symbol]).hexdigest() if symbol in loops else symbol, code)
             for symbol, code in as_texts(stages["kernels"]).items()
         )
         found.append(Stage("fuse", target, as_text(stages["fuse"])))
         found += [Stage(rule, target, kernels=kernels) for rule in ("lower", "codegen")]
         found += [Stage(rule, target, as_text(stages[rule])) for rule in _PER_TARGET]
     return tuple(found)
-
-
-def _digest(program: object) -> str:
-    """Name loops by their content: a kernel's symbol may change without them."""
-    return hashlib.sha256(json.dumps(program).encode()).hexdigest()

@@ -153,7 +153,7 @@ def _detail(evidence: Evidence, origin: Origin) -> str:
     if kernel is None or origin.rule in _WITHOUT_LOOPS:
         return ""
     left, right = (side.record.programs.get(kernel.target, {}) for side in (evidence.old, evidence.new))
-    found = program_difference(left.get(kernel.old), right.get(kernel.new))
+    found = program_difference(left.get(kernel.old, b""), right.get(kernel.new, b""))
     return f"in the kernel's loops: {found}" if found else ""
 
 

@@ -15,6 +15,13 @@ def as_text(value: object) -> str:
     return value
 
 
+def as_bytes(value: object) -> bytes:
+    """Return bytes."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"expected bytes, got {str(value)[:80]}")
+    return value
+
+
 def as_size(value: object) -> int:
     """Return a whole number from 0 on."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:

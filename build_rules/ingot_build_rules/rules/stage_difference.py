@@ -35,11 +35,11 @@ def stage_difference(rule: str, old: object, new: object, names: Names) -> str:
     return _first(TEXTS[rule](old), TEXTS[rule](new), names)
 
 
-def program_difference(old: object, new: object) -> str:
+def program_difference(old: bytes, new: bytes) -> str:
     """The same for the loop programs that bundles carry; "" where one of them is none."""
     try:
         return _first(print_loops(read_program(old)), print_loops(read_program(new)), None)
-    except (UserError, TypeError, ValueError, AttributeError, RecursionError):
+    except (UserError, TypeError, ValueError, AttributeError, RecursionError):  # a program of parts that do not fit
         return ""
 
 

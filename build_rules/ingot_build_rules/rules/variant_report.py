@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_artifacts.bundle.contents import VariantImage
-from ingot_build_rules.rules.loop_record import record_program
 from ingot_build_rules.rules.variant import Variant
 from ingot_compiler.frontend.name_nodes import name_text
 from ingot_compiler.ir.graph import Names
@@ -52,7 +51,7 @@ def name_messages(variants: Sequence[Variant], names: Names) -> dict[str, object
     return {text: name_text(text, names) for text in texts if name_text(text, names) != text}
 
 
-def record_programs(variant: Variant) -> dict[str, object]:
-    """Return what each kernel was made from, by symbol, as plain values."""
+def record_programs(variant: Variant) -> dict[str, bytes]:
+    """Return what each kernel was made from, by symbol, as ``loop_record`` reads it."""
     first = dict(zip(reversed(variant.kernel_indices), reversed(variant.programs), strict=True))
-    return {kernel.symbol: record_program(first[index].value()) for index, kernel in enumerate(variant.kernels)}
+    return {kernel.symbol: first[index].encoded() for index, kernel in enumerate(variant.kernels)}
