@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, cast
 
 from ingot_build_rules.engine.artifact import Artifact, Loader
@@ -24,7 +25,7 @@ class Codec:
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules
-        self._fields: dict[type, tuple[str, ...]] = {}
+        self._parts: dict[type, Callable[[object], tuple[object, ...]]] = {}
         self._classes: dict[str, Callable[..., object]] = {}
 
     def encode(self, value: object) -> tuple[bytes, tuple[str, ...]]:
@@ -58,15 +59,18 @@ class Codec:
         except Exception as error:  # noqa: BLE001  # a constructor may refuse what it gets in any way
             raise ValueError(f"not an encoded value: {error}") from None
 
-    def fields(self, kind: type) -> tuple[str, ...]:
-        """Names of the fields that make a value of a listed class."""
-        if kind not in self._fields:
+    def parts(self, kind: type) -> Callable[[object], tuple[object, ...]]:
+        """Return the function from a value of a listed class to the fields that make it."""
+        if kind not in self._parts:
             name = kind.__qualname__
             if self._modules.get(name) != kind.__module__:
                 raise TypeError(f"{kind.__module__}.{name} is not among the classes of artifacts")
             # What a class keeps for itself (a hash) is not an argument of its constructor.
-            self._fields[kind] = tuple(field.name for field in dataclasses.fields(kind) if field.init)
-        return self._fields[kind]
+            names = [field.name for field in dataclasses.fields(kind) if field.init]
+            self._parts[kind] = (
+                attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
+            )
+        return self._parts[kind]
 
     def _class(self, name: str) -> Callable[..., object]:
         if name not in self._classes:
@@ -79,7 +83,7 @@ class _Writer:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
-        self._known: dict[type, tuple[int, tuple[str, ...]]] = {}
+        self._known: dict[type, tuple[int, Callable[[object], tuple[object, ...]]]] = {}
         self.numbers: dict[str, int] = {}
         self.refs: dict[str, None] = {}
 
@@ -90,15 +94,18 @@ class _Writer:
         if kind is int:
             return value if _INTEGER_MIN <= cast("int", value) <= _INTEGER_MAX else [_INTEGER, str(value)]
         if kind is tuple:
-            return [_TUPLE, *map(self.plain, cast("tuple[object, ...]", value))]
+            items = cast("tuple[object, ...]", value)
+            # Most items are atoms, and a call for each would cost more than all the rest.
+            return [_TUPLE, *[item if type(item) in _ATOMS else self.plain(item) for item in items]]
         known = self._known.get(kind)
         if known is None:
             if not dataclasses.is_dataclass(kind):
                 return self._other(value)
-            fields = self._codec.fields(kind)
+            parts = self._codec.parts(kind)
             number = self.numbers.setdefault(kind.__qualname__, _FIRST_CLASS + len(self.numbers))
-            known = self._known[kind] = (number, fields)
-        return [known[0], *[self.plain(getattr(value, name)) for name in known[1]]]
+            known = self._known[kind] = (number, parts)
+        number, parts = known
+        return [number, *[item if type(item) in _ATOMS else self.plain(item) for item in parts(value)]]
 
     def _other(self, value: object) -> object:
         if isinstance(value, Artifact):
@@ -128,9 +135,10 @@ class _Reader:
             return item
         head, *rest = cast("Sequence[Any]", item)
         if head >= _FIRST_CLASS:
-            return self._classes[cast("int", head) - _FIRST_CLASS](*map(self.build, rest))
+            parts = [part if type(part) is not list else self.build(part) for part in rest]
+            return self._classes[cast("int", head) - _FIRST_CLASS](*parts)
         if head == _TUPLE:
-            return tuple(map(self.build, rest))
+            return tuple([part if type(part) is not list else self.build(part) for part in rest])
         if head == _LIST:
             return list(map(self.build, rest))
         if head == _MAPPING:

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 HOST_ALONE = (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)),)
 Value = TypeVar("Value")
+Compiled = tuple[Artifact["LoopProgram"], KernelObject]
+"""A group's loops and its kernel."""
 Toolchain = tuple[tuple[str, str], ...]
 """(name, version or digest) of what a bundle's lock names."""
 
@@ -110,9 +112,7 @@ class Compilation:
 
     async def kernels(self, position: int) -> tuple[KernelObject, ...]:
         """Stage 9 before linking: one per group; equal kernels are the same object."""
-        programs, labels = await self.programs(position), await self._labels(position)
-        target = self.options.targets[position]
-        return await self.need_all(CODEGEN, [CodegenInputs(program, target) for program in programs], labels)
+        return tuple(kernel for _, kernel in await self._compile(position))
 
     async def variant(self, position: int) -> Variant:
         """Stage 10: the image and all that it was made from."""
@@ -186,38 +186,40 @@ class Compilation:
 
     async def _variant(self, position: int) -> Variant:
         fused, target = await self.fused(position), self.options.targets[position]
-        label = self._target_label(position)
-        await self.build.gather(self._beside(position))
-        programs, objects, plan = await self.programs(position), await self.kernels(position), await self.plan(position)
+        parts: list[Coroutine[Any, Any, object]] = [
+            self._compile(position),
+            self.plan(position),
+            self._support(position),
+        ]
+        compiled, plan, support = cast(
+            "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
+        )
+        programs, objects = tuple(program for program, _ in compiled), [kernel for _, kernel in compiled]
         kernels = tuple({kernel.symbol: kernel for kernel in objects}.values())
         numbers = {kernel.symbol: index for index, kernel in enumerate(kernels)}
         indices = tuple(numbers[kernel.symbol] for kernel in objects)
         main = await self._main(position, fused, programs, plan, indices, tuple(numbers))
-        support = await self.need(CODEGEN_SUPPORT, SupportInputs(target), label)
-        parts = tuple((kernel.symbol, kernel.content) for kernel in kernels)
-        image = await self.need(LINK, LinkInputs(parts, main.content, support, target), label)
+        contents = tuple((kernel.symbol, kernel.content) for kernel in kernels)
+        image = await self.need(LINK, LinkInputs(contents, main.content, support, target), self._target_label(position))
         return Variant(target, fused.fused, programs, kernels, indices, plan, main, image)
 
-    def _beside(self, position: int) -> list[Coroutine[Any, Any, object]]:
-        """What a variant is made of, each as soon as it can be."""
+    async def _support(self, position: int) -> Artifact[memoryview]:
+        return await self.need(
+            CODEGEN_SUPPORT, SupportInputs(self.options.targets[position]), self._target_label(position)
+        )
 
-        async def support() -> object:
-            return await self.need(
-                CODEGEN_SUPPORT, SupportInputs(self.options.targets[position]), self._target_label(position)
-            )
-
-        return [self.plan(position), self._kernels_as_they_come(position), support()]
-
-    async def _kernels_as_they_come(self, position: int) -> None:
-        """Ask for each kernel as soon as its loops are there, not when all are."""
+    async def _compile(self, position: int) -> tuple[Compiled, ...]:
+        """For each group its loops and its kernel, asked for as soon as its loops are there, not when all are."""
         fused, labels, target = await self.fused(position), await self._labels(position), self.options.targets[position]
 
-        async def kernel(group: int) -> KernelObject:
+        async def compiled(group: int) -> Compiled:
             program = await self.need(LOWER, LowerInputs(fused.groups[group], target), labels[group])
-            return await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
+            return program, await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
 
         first = {group.digest: number for number, group in reversed(list(enumerate(fused.groups)))}
-        await self.build.gather([kernel(number) for number in sorted(first.values())])
+        found = await self.build.gather([compiled(number) for number in sorted(first.values())])
+        by_group = dict(zip(sorted(first.values()), found, strict=True))
+        return tuple(by_group[first[group.digest]] for group in fused.groups)
 
     async def _main(
         self,

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from ingot_compiler.codegen.image_script import image_script
@@ -19,7 +19,8 @@ from ingot_runtime.format import abi
 
 _FLAGS = (
     "-pie", "--no-dynamic-linker", "--oformat=binary", "--build-id=none", "-z", "defs", "-z", "text", "--gc-sections",
-    "--orphan-handling=error", "--no-gnu-unique", "--threads=1", "-T", "image.ld", "-o", "image.bin",
+    "--orphan-handling=error", "--no-gnu-unique", "--threads=1", "-T", "image.ld", "-o", "image.bin", "--whole-archive",
+    "objects.a",
 )  # fmt: skip
 _ERROR_LINES_MAX = 6
 
@@ -50,25 +51,23 @@ def link_image(
         raise InternalError(f"unknown export {unknown[0]!r}", why=f"expected one of {', '.join(abi.EXPORTS)}")
     ordered = sorted(objects)
     with tempfile.TemporaryDirectory(prefix="ingot-link-") as folder:
-        names = _write_inputs(folder, ordered, image_script(exports, kernels, target.page_bytes))
-        _run_linker(folder, ["-m", target.family.linker_emulation, *_FLAGS, *names], [name for name, _ in ordered])
+        with open(os.path.join(folder, "image.ld"), "w", encoding="utf-8") as file:
+            file.write(image_script(exports, kernels, target.page_bytes))
+        with open(os.path.join(folder, "objects.a"), "wb") as file:
+            file.writelines(_archive([content for _, content in ordered]))
+        _run_linker(folder, ["-m", target.family.linker_emulation, *_FLAGS], [name for name, _ in ordered])
         with open(os.path.join(folder, "image.bin"), "rb") as file:
             image = file.read()
     return image + bytes(-len(image) % target.page_bytes)
 
 
-def _write_inputs(folder: str, objects: Sequence[tuple[str, bytes]], script: str) -> list[str]:
-    with open(os.path.join(folder, "image.ld"), "w", encoding="utf-8") as file:
-        file.write(script)
-    names: list[str] = []
-    for index, (_, content) in enumerate(objects):
-        names.append(f"{index}.o")
-        with open(os.path.join(folder, names[-1]), "wb") as file:
-            file.write(content)
-    # Many kernels make a command line longer than the kernel allows; a response file has no limit.
-    with open(os.path.join(folder, "objects.rsp"), "w", encoding="utf-8") as file:
-        file.write("\n".join(names))
-    return ["@objects.rsp"]
+def _archive(objects: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield an archive in the common `ar` format, without an index: one file is written sooner than hundreds."""
+    yield b"!<arch>\n"
+    for index, content in enumerate(objects):
+        name = f"{index}.o/"
+        yield f"{name:16}{0:<12}{0:<6}{0:<6}{644:<8}{len(content):<10}`\n".encode()
+        yield content + b"\n" * (len(content) % 2)
 
 
 def _run_linker(folder: str, arguments: Sequence[str], object_names: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -24,6 +25,7 @@ Rule = Callable[["Rewriter", Node], Sequence[int] | None]
 """(state, node with current operands) -> the values that stand for its results, or None to keep the node."""
 
 SOURCES = frozenset(("constant", "literal", "dim_values", "iota"))
+_CACHED_MAX = 1 << 14
 _GRAPH_OUTPUT = -1  # the "user" of a value that the graph returns
 Operand = int | float
 """A value's id, or a number that becomes a literal."""
@@ -124,9 +126,7 @@ class Rewriter:
         self.nodes.append(node)
 
     def _computes_constant(self, node: Node) -> bool:
-        fixed = (
-            not node.regions and node.op != "read_dim" and not any(True for _ in _attribute_symbols(node.attributes))
-        )
+        fixed = not node.regions and node.op != "read_dim" and not _attribute_symbols(node.attributes)
         shapes = [self.types[result].shape for result in node.results]
         static = all(isinstance(dim, int) for shape in shapes for dim in shape)
         return fixed and static and all(operand in self._constant for operand in node.operands)
@@ -247,7 +247,9 @@ def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
 
 
 def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
-    """The node reading other values, its regions included."""
+    """The node reading other values, its regions included; the same object where it reads none of them."""
+    if not node.regions and not any(item in replaced for item in node.operands):
+        return node
     return replace(
         node,
         operands=tuple(replaced.get(item, item) for item in node.operands),
@@ -291,21 +293,28 @@ def _type_symbols(tensor: TensorType) -> Iterable[str]:
         yield from symbols_of(dim)
 
 
-def _attribute_symbols(attributes: Iterable[tuple[str, Attribute]]) -> Iterable[str]:
+@lru_cache(maxsize=_CACHED_MAX)  # every pass asks for the same ones
+def _attribute_symbols(attributes: tuple[tuple[str, Attribute], ...]) -> frozenset[str]:
+    found: set[str] = set()
     waiting = [value for _, value in attributes]
     while waiting:
         value = waiting.pop()
         if isinstance(value, tuple):
             waiting.extend(value)
         elif isinstance(value, Sum):
-            yield from symbols_of(value)
+            found.update(symbols_of(value))
+    return frozenset(found)
 
 
 def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorType]) -> Node:
+    operands = tuple(renamed[item] for item in node.operands)
+    results = tuple(renamed[item] for item in node.results)
+    if not node.regions and (operands, results) == (node.operands, node.results):
+        return node
     return replace(
         node,
-        operands=tuple(renamed[item] for item in node.operands),
-        results=tuple(renamed[item] for item in node.results),
+        operands=operands,
+        results=results,
         regions=tuple(
             _renumbered_region(region, renamed, types[: renamed[node.results[0]]]) for region in node.regions
         ),

@@ -39,7 +39,7 @@ def choose_tile(rows: int | None, columns: int | None, target: Target, dtype: DT
     lanes = lanes_of(dtype, target)
     height = _ROWS_SYMBOLIC if rows is None else max(rows, 1)
     width = _ROWS_SYMBOLIC * lanes if columns is None else max(columns, 1)
-    candidates = [Tile(r, v) for r, v in _shapes(target) if r <= height and (v - 1) * lanes < width]
+    candidates = [tile for tile in _tiles(target) if tile.rows <= height and (tile.vectors - 1) * lanes < width]
     return min(candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows))
 
 
@@ -58,11 +58,12 @@ def choose_row_block(rows: int | None, columns: int | None, tile: Tile, target: 
     return tile.rows * min(tiles_per_block, max(1, _ROW_BLOCK_MAX // tile.rows))
 
 
-def _shapes(target: Target) -> list[tuple[int, int]]:
+@cache
+def _tiles(target: Target) -> list[Tile]:
     """List the tiles whose accumulators, row of B and broadcast (and product, without FMA) fit the registers."""
     budget = target.vector_register_count - (1 if target.has_fma else 2)
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
-    return [(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
+    return [Tile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
 
 
 def _cost(tile: Tile, rows: int, columns: int, lanes: int) -> float:
