@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
 from ingot_artifacts.digest.tree import tree_entry_with
 from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.main import MAIN_EXPORTS, main_module
+from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
 from ingot_compiler.targets.target import parse_target
@@ -106,7 +106,7 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
         host_devices=(True,),
     )
     objects = [
-        ("main", compile_object(main, target)),
+        ("main", compile_object(main, target, level=MAIN_LEVEL)),
         ("support", compile_object(support_module(target), target)),
         (KERNEL, compile_object(_KERNEL_IR, target)),
     ]

@@ -13,7 +13,7 @@ from tests.unit.support_harness import Image, pack, support_object, unpack
 
 from ingot_compiler.codegen.link import link_image
 from ingot_compiler.codegen.llvm import host_target
-from ingot_compiler.codegen.main import MAIN_EXPORTS, main_module
+from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import SUPPORT_EXPORTS
 from ingot_runtime.format import abi
@@ -61,7 +61,10 @@ class Main:
             self.program, self.symbols, target, inputs=self.inputs, outputs=self.outputs,
             weights_bytes=self.weights_bytes, host_devices=self.host_devices,
         )  # fmt: skip
-        objects = [("main", compile_object(text, target, verify=True)), ("support", support_object(target))]
+        objects = [
+            ("main", compile_object(text, target, level=MAIN_LEVEL, verify=True)),
+            ("support", support_object(target)),
+        ]
         objects.append(("kernels", compile_object(self.kernels, target, verify=True)))
         self.bytes = link_image(objects, self.symbols, {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, target)
         self.image = Image(self.bytes)

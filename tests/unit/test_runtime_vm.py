@@ -13,7 +13,7 @@ import ingot_runtime
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.main import MAIN_EXPORTS, main_module
+from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
 from ingot_compiler.targets.target import parse_target
@@ -42,7 +42,10 @@ def build(
         tuple((DTYPE_CODES[dtype], dims_of(shape, symbols)) for _, dtype, shape in group) for group in (inputs, outputs)
     ]
     main = main_module(program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0)
-    objects = [("main", compile_object(main, TARGET)), ("support", compile_object(support_module(TARGET), TARGET))]
+    objects = [
+        ("main", compile_object(main, TARGET, level=MAIN_LEVEL)),
+        ("support", compile_object(support_module(TARGET), TARGET)),
+    ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
     variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), 0, ())
     specs = [tuple(TensorSpec(*tensor) for tensor in group) for group in (inputs, outputs)]

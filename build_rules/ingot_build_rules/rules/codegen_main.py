@@ -41,7 +41,7 @@ class MainInputs:
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
-    from ingot_compiler.codegen.main import main_module
+    from ingot_compiler.codegen.main import MAIN_LEVEL, main_module
     from ingot_compiler.codegen.object import compile_object
     from ingot_compiler.lowering.main_program import build_program
     from ingot_runtime.format.program import encode_program
@@ -60,7 +60,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         host_devices=(True,) * inputs.device_count,
     )
     return MainObject(
-        context.keep_bytes(compile_object(text, inputs.target)),
+        context.keep_bytes(compile_object(text, inputs.target, level=MAIN_LEVEL)),
         context.keep_bytes(encode_program(program)),
         context.keep(_listing(program)),
         program.messages,

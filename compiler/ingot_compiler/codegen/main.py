@@ -4,8 +4,11 @@ In: the program (instruction list), kernel symbols, the signature that callers m
 Not done here: kernels, the support code (``codegen.support``), linking. Semantics: ``ingot_runtime.format.program``.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ingot_compiler.codegen.main_buffers import write_buffers
 from ingot_compiler.codegen.main_checks import SIZES_DONE, write_checks
@@ -18,6 +21,10 @@ from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.interface import Signature, interface_digest
 from ingot_runtime.format.program import OPCODES, Program, encode_program
 
+if TYPE_CHECKING:
+    from ingot_compiler.codegen.llvm import Level  # with it comes all of LLVM
+
+MAIN_LEVEL: Level = 0
 MAIN_EXPORTS: dict[str, str] = {
     "main": "ingot_main",
     "program_digest": "ingot_program_digest",
