@@ -263,9 +263,9 @@ def test_an_artifact_of_another_kind_is_made_again(tmp_path: Path) -> None:
         strange = build.values.keep_bytes(b"\xc1 no value").digest
 
     def forge(plain: dict[str, Any]) -> None:
-        names, (head, first, second) = unpack(plain["result"])
-        first[2] = bytes.fromhex(strange)
-        plain.update(result=pack([names, [head, first, second]]), refs=[strange, second[2].hex()])
+        first, second = plain["refs"]
+        result = plain["result"].replace(bytes.fromhex(first), bytes.fromhex(strange))
+        plain.update(result=result, refs=[strange, second])
 
     assert poison(tmp_path, forge) == 3
     for failure in (True, True, True, False):

@@ -67,7 +67,7 @@ def _classes(hint: Any, found: dict[type, None]) -> None:
     if origin is None:
         assert hint in found, f"an annotation that says nothing of classes: {hint}"
         return
-    assert origin in (tuple, list, dict, frozenset, Artifact, types.UnionType, typing.Union), hint
+    assert origin in (tuple, Artifact, types.UnionType, typing.Union), f"the codec does not keep {hint}"
     for argument in typing.get_args(hint):
         _classes(argument, found)
 

@@ -265,10 +265,14 @@ def test_a_cycle_is_an_error(tmp_path: Path) -> None:
 def test_values_of_other_classes_are_refused() -> None:
     """A codec makes and takes the listed classes and nothing else."""
     codec = Codec({"Number": __name__})
-    content, refs = codec.encode((Number(1), [2], {"a": frozenset((3, 4))}, 1 << 80, b"x", None, 0.5))
+    value = (Number(1), (2, ()), 1 << 80, -1 << 64, (1 << 64) - 1, b"x", None, 0.5, True, Number(1))
+    content, refs = codec.encode(value)
     assert refs == ()
     loader = Values(MemoryBlobs(), codec)
-    assert codec.decode(content, loader) == (Number(1), [2], {"a": frozenset((3, 4))}, 1 << 80, b"x", None, 0.5)
+    assert codec.decode(content, loader) == value
+    for other in (frozenset((1, 2)), iter((1, 2)), object()):
+        with pytest.raises(TypeError, match="no encoding"):
+            codec.encode((other,))
     with pytest.raises(TypeError, match="not among"):
         codec.encode(Pair(None, None))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not an encoded value"):

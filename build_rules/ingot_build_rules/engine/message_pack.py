@@ -5,6 +5,7 @@ In: plain values. Out: ``pack``, ``unpack``. Not done here: values that are not 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgpack
@@ -17,17 +18,17 @@ UnpackException: type[Exception] = msgpack.exceptions.UnpackException
 _ERRORS = "surrogatepass"
 
 
-def pack(value: object) -> bytes:
-    """Return the bytes of plain values.
+def pack(value: object, default: Callable[[object], object] | None = None) -> bytes:
+    """Return the bytes of plain values; ``default`` makes others plain.
 
     Raises:
         TypeError: a value is not plain.
     """
-    content: bytes = _pack(value, unicode_errors=_ERRORS)
+    content: bytes = _pack(value, unicode_errors=_ERRORS, default=default)
     return content
 
 
-def unpack(content: bytes | memoryview, **settings: bool) -> Any:
+def unpack(content: bytes | memoryview, **settings: bool | Callable[[Any], object]) -> Any:
     """Return the values, sequences as lists unless ``use_list=False``.
 
     Raises:
