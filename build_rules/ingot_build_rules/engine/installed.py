@@ -28,6 +28,15 @@ class Installed:
     record: str = field(default="", compare=False)
 
 
+def installed_versions(names: Iterable[str], search_path: Sequence[str]) -> dict[str, str]:
+    """Return name -> version as its folder of notes is called, sorted; "" for what is not installed.
+
+    The standard library's way loads a parser of mails for it.
+    """
+    found = {stem: version for folder in reversed(search_path) for stem, version, _ in _entries(folder)}
+    return {name: found.get(_normal(name), "") for name in sorted(names)}
+
+
 def find_installed(names: Iterable[str], search_path: Sequence[str], facts: FileFacts) -> dict[str, Installed]:
     """Find each distribution in the first folder that has it, as Python does."""
     wanted = {_normal(name): name for name in names}

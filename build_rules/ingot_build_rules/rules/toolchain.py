@@ -7,9 +7,10 @@ In: the installed packages. Out: (name, version or digest) pairs. Not done here:
 from __future__ import annotations
 
 import functools
-import importlib.metadata
+import sys
 
 from ingot_build_rules.engine.file_digests import file_digest
+from ingot_build_rules.engine.installed import installed_versions
 from ingot_compiler.codegen.link import linker_path
 from ingot_runtime import __version__
 
@@ -24,5 +25,5 @@ def linker_digest() -> str:
 
 def toolchain(linker: str) -> tuple[tuple[str, str], ...]:
     """Versions of Ingot and of what it generates code with, and the digest of the ``linker``."""
-    versions = ((name, importlib.metadata.version(name)) for name in _PACKAGES)
+    versions = installed_versions(_PACKAGES, sys.path).items()
     return (("ingot", __version__), *versions, ("linker", linker))

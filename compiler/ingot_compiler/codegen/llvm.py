@@ -109,14 +109,14 @@ def host_target() -> Target:
     return native_target([feature.name for feature in known if present.get(feature.llvm_name)], arch)
 
 
-def load_in_process(ir_text: str, target: Target) -> Engine:
+def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:
     """Compile one module into this process; the code lives as long as the returned engine.
 
     `target` must be one that this machine can run: nothing is checked.
     """
     module = _parse(ir_text, target, _llvm.create_context())
     # A machine of its own: the engine takes it over.
-    engine = _llvm.create_mcjit_compiler(module, _new_machine(target, 2))
+    engine = _llvm.create_mcjit_compiler(module, _new_machine(target, level))
     engine.finalize_object()
     return engine
 
