@@ -27,10 +27,11 @@ DTYPES = {
     "tensor(uint8)": TensorProto.UINT8,
     "tensor(int8)": TensorProto.INT8,
 }
-SCHEMAS = {
+SCHEMAS: dict[tuple[str, str], OpSchema] = {
     (schema.domain, schema.name): schema
     for schema in onnx.defs.get_all_schemas()
-    if (schema.domain, schema.name) in OPS_BY_NAME
+    if not schema.domain
+    and schema.name in OPS_BY_NAME
     and not any(attribute.type == OpSchema.AttrType.GRAPH for attribute in schema.attributes.values())
 }
 ATTRIBUTES: dict[OpSchema.AttrType, Callable[[random.Random], Any]] = {

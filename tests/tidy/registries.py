@@ -39,7 +39,13 @@ class Registry:
                 names.add((node.module or "").rsplit(".", 1)[1])
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_load":
                 names |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_files(node.targets):
+                names |= {str(value.value) for value in node.value.values if isinstance(value, ast.Constant)}
         return names - {*self.helpers}
+
+
+def _is_files(targets: list[ast.expr]) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == "FILES" for target in targets)
 
 
 REGISTRIES = (
@@ -86,7 +92,7 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
     from ingot_compiler.lowering.ops import ELEMENTS
 
     core = onnx_op.lower()
-    objects: list[Callable[..., object]] = [ONNX_OPS["", onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core]]
+    objects: list[Callable[..., object]] = [ONNX_OPS[onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core]]
     sources = [Path(inspect.getsourcefile(item) or "").resolve() for item in objects]
     files: dict[str, None] = {}
     for source in [*sources, *_emitters(core)]:

@@ -11,6 +11,7 @@ from tests.tidy.source import ROOT, modules
 from ingot_build_rules.cli.verbs import VERBS
 from ingot_build_rules.rules.stage_text import STAGE_TEXTS
 from ingot_build_rules.rules.stages import STAGES
+from ingot_compiler.frontend.ops import OPS_BY_NAME
 
 CLI_HELPERS = {
     "arrays", "build_progress", "build_tally", "cache_folder", "console", "entry", "in_four_parts", "jobserver_flags",
@@ -22,6 +23,11 @@ CLI_HELPERS = {
 def test_files_and_lists_agree(registry: Registry) -> None:
     """A file that nobody lists is dead; a listed name without a file does not exist."""
     assert registry.files() == registry.listed()
+
+
+def test_files_of_onnx_ops_have_their_names() -> None:
+    """The list says which file an op is in; the file says which op it is."""
+    assert [op.name for op in OPS_BY_NAME.values()] == list(OPS_BY_NAME)
 
 
 def test_verbs_and_modules_agree() -> None:

@@ -7,6 +7,7 @@ kinds), findings for ops, domains and opsets without a translation. Not done her
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import onnx.defs
 from onnx import NodeProto
@@ -45,8 +46,7 @@ def canonical_domain(domain: str) -> str:
 
 def _reason(node: NodeProto, domain: str, opset: int) -> str:
     if domain:
-        known = (domain, node.op_type) in OPS_BY_NAME
-        return "" if known else "no translation for an op of this domain"
+        return "no translation for an op of this domain"
     newest = onnx.defs.onnx_opset_version()
     if opset > newest:
         return f"this build reads opsets {OPSET_MIN} to {newest}"
@@ -54,7 +54,7 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
     if schema is None:
         return _unknown(node.op_type, opset)
     check_schema(node, schema)
-    op = OPS_BY_NAME.get(("", node.op_type))
+    op = OPS_BY_NAME.get(node.op_type)
     if op is None:
         return "" if function_opset(schema, opset) else "no translation"
     if opset < OPSET_MIN and _since(node.op_type, OPSET_MIN) != schema.since_version:
@@ -65,10 +65,11 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
 def _unknown(op: str, opset: int) -> str:
     if _schema(op, onnx.defs.onnx_opset_version()) is not None:
         return f"the op does not exist in opset {opset}"
-    close = suggest(op, (name for domain, name in OPS_BY_NAME if not domain))
+    close = suggest(op, OPS_BY_NAME)
     return "ONNX has no such op" + (f"; did you mean {close}?" if close else "")
 
 
+@cache
 def _schema(op: str, opset: int) -> OpSchema | None:
     try:
         return onnx.defs.get_schema(op, opset, "")

@@ -28,5 +28,4 @@ class OnnxOp:
     name: str
     translate: Translate
     since: int = 1
-    domain: str = ""
     applies: Callable[[OpContext], bool] = _always
