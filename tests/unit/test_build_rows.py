@@ -91,7 +91,7 @@ def test_new_weights_make_no_code(bench: Workbench) -> None:
     bench.project({"a": chain([40, 72, 40], seed=1)})
     bench.build()
     bench.project({"a": chain([40, 72, 40], seed=2)})
-    assert ran(bench.build()) == {"import_model": 1, "pack_constant": 2, "bundle": 1}
+    assert ran(bench.build()) == {"import_model": 1, "pack_constant": 2, "digest_weights": 1, "bundle": 1}
 
 
 def test_one_new_weight_packs_one_constant(bench: Workbench) -> None:
@@ -99,7 +99,7 @@ def test_one_new_weight_packs_one_constant(bench: Workbench) -> None:
     bench.project({"a": chain([4, 8, 4])})
     bench.build()
     bench.edit("a", new_weight)
-    assert ran(bench.build()) == {"import_model": 1, "pack_constant": 1, "bundle": 1}
+    assert ran(bench.build()) == {"import_model": 1, "pack_constant": 1, "digest_weights": 1, "bundle": 1}
 
 
 def test_documentation_is_one_action(bench: Workbench) -> None:
@@ -169,7 +169,7 @@ def test_external_data_concerns_who_reads_it(bench: Workbench) -> None:
     content[2] ^= 1
     bench.write("a.bin", bytes(content))
     report = bench.build()
-    assert ran(report) == {"import_model": 1, "pack_constant": 1, "bundle": 1}
+    assert ran(report) == {"import_model": 1, "pack_constant": 1, "digest_weights": 1, "bundle": 1}
     assert (report.named("built"), report.named("unchanged")) == (["a"], ["b"])
     assert [path for path, _ in report.results[0].sources] == [str(bench.folder / name) for name in ("a.onnx", "a.bin")]
 

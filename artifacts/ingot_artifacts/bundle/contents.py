@@ -13,7 +13,7 @@ from ingot_runtime.format.limits import NAME_SIZE_BYTES_MAX
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 Chunk = tuple[int, memoryview | Callable[[], memoryview]]
-"""(offset in the weights section, bytes or a function that brings them): read once, in order, then dropped."""
+"""(offset in the weights section, bytes or a function that brings them): read in order, then dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,12 @@ class BundleContents:
     def symbols(self) -> tuple[str, ...]:
         """Names of the symbolic dimensions, by index."""
         return symbols_of(tuple(tensor.shape for tensor in (*self.inputs, *self.outputs)))
+
+
+def bytes_of(source: memoryview | Callable[[], memoryview]) -> memoryview:
+    """Return the bytes of a chunk, flat."""
+    data = source if isinstance(source, memoryview) else source()
+    return data.cast("B") if data.nbytes else memoryview(b"")
 
 
 def _check_name(name: str) -> None:

@@ -1,13 +1,15 @@
 """Write a bundle: nothing held twice, the file appears whole or not at all.
 
-In: ``BundleContents``, a function MiB -> tree entry. Out: a frame (all but the weights), a file by FORMAT.md, its root digest. Not done here: compiling, packing weights, reading bundles.
+In: ``BundleContents``, the tree of its weights. Out: a frame (all but the weights), a file by FORMAT.md, its root digest. Not done here:
+compiling, packing weights, their tree (``weights_tree``), reading bundles.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec
+from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec, bytes_of
+from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
@@ -18,9 +20,6 @@ from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import DevicePlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
 from ingot_runtime.format.sha256 import sha256
-
-TreeEntry = Callable[[memoryview], bytes]
-"""One MiB -> 40 bytes: BLAKE3, then the lane checksum (FORMAT.md, "Tree")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +58,12 @@ def _tensor_plan(tensor: TensorSpec, symbols: tuple[str, ...]) -> TensorPlan:
     return TensorPlan(tensor.name, DTYPE_CODES[tensor.dtype], dims_of(tensor.shape, symbols))
 
 
-def frame_bundle(contents: BundleContents, tree_entry: TreeEntry) -> Frame:
-    """Make all of a bundle but its weights, whose bytes are looked at once; the same contents give the same frame.
+def frame_bundle(contents: BundleContents, tree: bytes) -> Frame:
+    """Make all of a bundle but its weights, whose bytes are not looked at; the same contents give the same frame.
 
     Args:
-        contents: what the bundle holds; its weights are asked for once, in order.
-        tree_entry: digests of one MiB of weights (the compiler's own code; tests use the oracle).
+        contents: what the bundle holds.
+        tree: what ``weights_tree`` gave for its weights.
 
     Raises:
         ArtifactError: contents that break the format.
@@ -74,11 +73,12 @@ def frame_bundle(contents: BundleContents, tree_entry: TreeEntry) -> Frame:
     decode_plan(encoded)  # the writer obeys the reader's rules, or fails here and not on the device
     payloads = _payloads(contents, plan, encoded)
     weights_size_bytes = -(-contents.weights_bytes // MIB) * MIB
+    if len(tree) != weights_size_bytes // MIB * TREE_ENTRY_SIZE_BYTES:
+        raise ArtifactError("bad tree", "weights", f"{len(tree)} bytes for {weights_size_bytes} bytes of weights")
     sections = _layout(payloads, weights_size_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
     weights_offset = end - weights_size_bytes
     prefix = bytearray(weights_offset)
-    tree = b"".join(_entry(tree_entry, mib) for mib in _mibs(contents, weights_size_bytes))
     for row in sections:
         if row.kind != head.WEIGHTS:
             payload = tree if row.kind == head.TREE else payloads[row.kind, row.id]
@@ -99,17 +99,17 @@ def write_frame(frame: Frame, weights: Iterable[Chunk], path: str | os.PathLike[
         file.write(frame.prefix)
         for offset, source in weights:
             file.seek(len(frame.prefix) + offset)
-            file.write(_bytes_of(source))
+            file.write(bytes_of(source))
         file.truncate(frame.size_bytes)
 
 
 def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_entry: TreeEntry) -> str:
-    """Write `contents` to `path`; return the root digest, as hex.
+    """Write `contents` to `path`; return the root digest, as hex. Its weights are asked for twice, in order.
 
     Raises:
         OutputError: no folder, no permission, no space. ArtifactError: contents that break the format.
     """
-    frame = frame_bundle(contents, tree_entry)
+    frame = frame_bundle(contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry))
     write_frame(frame, contents.weights, path)
     return frame.root
 
@@ -144,51 +144,3 @@ def _layout(payloads: dict[tuple[int, int], bytes], weights_size_bytes: int) -> 
         end = offset + sizes[kind, id_]
         sections.append(head.Section(kind, id_, offset, sizes[kind, id_], alignment, head.NO_DIGEST))
     return sections
-
-
-def _mibs(contents: BundleContents, size_bytes: int) -> Iterator[bytearray]:
-    """Yield the weights section MiB by MiB, in one buffer that is filled again and again."""
-    mib, filled = bytearray(MIB), 0
-    for data in _spans(contents, size_bytes):
-        rest = data
-        while len(rest):
-            part = rest[: MIB - filled]
-            mib[filled : filled + len(part)] = part
-            filled, rest = filled + len(part), rest[len(part) :]
-            if filled == MIB:
-                yield mib
-                filled = 0
-
-
-def _spans(contents: BundleContents, size_bytes: int) -> Iterator[memoryview]:
-    """Yield chunks, and the zeros between them and behind them."""
-    at = 0
-    for offset, source in contents.weights:
-        data = _bytes_of(source)
-        if offset < at or offset + len(data) > contents.weights_bytes:
-            why = f"{len(data)} bytes at {offset}, after {at} of {contents.weights_bytes}"
-            raise ArtifactError("weights overlap or leave their section", "weights", why)
-        yield from _zeros(offset - at)
-        yield data
-        at = offset + len(data)
-    yield from _zeros(size_bytes - at)
-
-
-def _zeros(count: int) -> Iterator[memoryview]:
-    zeros = memoryview(bytes(min(count, MIB)))
-    while count:
-        yield zeros[:count]
-        count -= min(count, MIB)
-
-
-def _bytes_of(source: memoryview | Callable[[], memoryview]) -> memoryview:
-    data = source if isinstance(source, memoryview) else source()
-    return data.cast("B") if data.nbytes else memoryview(b"")
-
-
-def _entry(tree_entry: TreeEntry, mib: bytearray) -> bytes:
-    with memoryview(mib) as view:
-        entry = tree_entry(view)
-    if len(entry) != TREE_ENTRY_SIZE_BYTES:
-        raise ArtifactError("bad tree entry", "weights", f"expected {TREE_ENTRY_SIZE_BYTES} bytes, got {len(entry)}")
-    return entry

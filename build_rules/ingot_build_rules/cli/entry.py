@@ -35,6 +35,8 @@ def main() -> "NoReturn":
 def _run() -> int:
     """Return the exit code; once the command is imported, it tells of Ctrl-C itself."""
     quiet_interrupts()
+    # numpy's threads would spin beside the compiler's processes; nothing that a build computes with numpy is large.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.argv[1:2] == ["build"]:
         from ingot_build_rules.cli.no_op import is_no_op
 

@@ -15,6 +15,7 @@ from ingot_build_rules.engine.state_file import read_state, write_state
 
 # A file system's clock may stand still for as long: what is younger could change again without any sign of it.
 _SETTLED_NS = 2_000_000_000
+_OTHERS_MAX = 2000
 Fact = tuple[str, tuple[str, ...]]
 """A digest, and further texts."""
 _Entry = tuple[int, int, int, int, str, tuple[str, ...]]
@@ -50,9 +51,11 @@ class FileFacts:
         return entry[4], entry[5]
 
     def save(self) -> None:
-        """Keep the facts of the files that were asked for, and of no other."""
-        if self._cache_file and self._kept != self._known:
-            write_state(self._cache_file, self._kind, self._kept)
+        """Keep the facts of the files that were asked for, and of others that are still there: of another installation over this cache."""
+        if self._cache_file and any(self._known.get(path) != entry for path, entry in self._kept.items()):
+            others = [path for path in self._known if path not in self._kept and os.path.isfile(path)]
+            kept = {path: self._known[path] for path in others[-_OTHERS_MAX:]} | self._kept
+            write_state(self._cache_file, self._kind, kept)
 
 
 def _entries(state: object) -> dict[str, _Entry]:

@@ -29,8 +29,10 @@ from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.rule import Rulebook
 from ingot_build_rules.engine.wire import framed, read_message, read_outcome
 
+# There are as many workers as cores: threads of a library's own would only be in their way.
 _BOOT = """
-import sys
+import os, sys
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 end = 4 + int(sys.argv[3])
 sys.path[:] = sys.argv[end:]
 from ingot_build_rules.engine.worker import serve

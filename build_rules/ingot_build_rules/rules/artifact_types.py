@@ -5,10 +5,11 @@ values is met, so that a build in which everything is there already imports few 
 """
 
 _MODULES = {
-    "ingot_build_rules.rules.bundle": "BundleFrame BundleInputs PackedConstant",
+    "ingot_build_rules.rules.bundle": "BundleFrame BundleInputs",
     "ingot_build_rules.rules.codegen": "CodegenInputs",
     "ingot_build_rules.rules.codegen_main": "MainInputs",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
+    "ingot_build_rules.rules.digest_weights": "DigestInputs",
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
     "ingot_build_rules.rules.compile_options": "CompileOptions",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
@@ -22,6 +23,7 @@ _MODULES = {
     "ingot_build_rules.rules.names": "NamesInputs",
     "ingot_build_rules.rules.optimize": "OptimizeInputs",
     "ingot_build_rules.rules.pack_constant": "PackInputs",
+    "ingot_build_rules.rules.packed_constant": "PackedConstant",
     "ingot_build_rules.rules.place": "PlaceInputs",
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
     "ingot_build_rules.rules.variant": "Variant",

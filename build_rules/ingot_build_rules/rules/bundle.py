@@ -1,8 +1,8 @@
 """Rule ``bundle``: every variant, the packed weights and the user's names to one file.
 
-In: images, packed weights and their places, names, all stages for the reports. Out: ``BundleFrame``: the file without its
-weights, and where they lie. Not done here: what is in it (``bundle_contents``), the format (``ingot_artifacts.bundle``), the
-file itself (``bundle_file``).
+In: images, places of the packed weights and their tree, names, all stages for the reports. Out: ``BundleFrame``: the file without
+its weights, and where they lie. Not done here: what is in it (``bundle_contents``), the format (``ingot_artifacts.bundle``), the
+file itself (``bundle_file``). The weights' bytes are not read.
 """
 
 from __future__ import annotations
@@ -14,20 +14,12 @@ from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
+from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.variant import Variant
 from ingot_compiler.placement.placed import PlacedGraph  # nothing else imports it: its code is in the key by this line
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
-
-
-@dataclass(frozen=True, slots=True)
-class PackedConstant:
-    """``content`` goes to ``offset_bytes`` of the weights section."""
-
-    offset_bytes: int
-    size_bytes: int
-    content: Artifact[memoryview]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +38,7 @@ class BundleInputs:
     variants: tuple[Variant, ...]
     ranges: tuple[tuple[tuple[int, int], ...], ...]
     packed: tuple[PackedConstant, ...]
+    tree: Artifact[memoryview]
     weights_bytes: int
     weights: tuple[str, ...]
     toolchain: tuple[tuple[str, str], ...]
@@ -64,9 +57,8 @@ class BundleFrame:
 def _compute(context: Context, inputs: BundleInputs) -> BundleFrame:
     from ingot_artifacts.bundle.write import frame_bundle
     from ingot_build_rules.rules.bundle_contents import bundle_contents
-    from ingot_compiler.codegen.support.host import HostDigests
 
-    frame = frame_bundle(bundle_contents(inputs), HostDigests().mib_tree_entry)
+    frame = frame_bundle(bundle_contents(inputs), bytes(inputs.tree.value()))
     return BundleFrame(frame.root, context.keep_bytes(frame.prefix), inputs.packed, frame.size_bytes)
 
 
@@ -75,7 +67,7 @@ BUNDLE = Rule(
     1,
     (
         "names", "interface", "graph", "optimized", "placed", "special", "sizes", "options", "variants", "ranges", "packed",
-        "weights_bytes", "weights", "toolchain",
+        "tree", "weights_bytes", "weights", "toolchain",
     ),
     _compute,
 )  # fmt: skip

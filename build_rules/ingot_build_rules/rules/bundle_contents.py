@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec
-from ingot_build_rules.rules.bundle import BundleInputs, PackedConstant
+from ingot_build_rules.rules.bundle import BundleInputs
 from ingot_build_rules.rules.compile_options import HOST
 from ingot_build_rules.rules.fusion_report import Way, describe_fusion, describe_memory, describe_refusals, with_fusion
 from ingot_build_rules.rules.interface import NamedTensor
@@ -16,20 +16,18 @@ from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.rules.variant import Variant
 from ingot_build_rules.rules.variant_report import describe_launches, name_messages, record_programs, variant_image
 from ingot_compiler.ir.digest import graph_digest
-from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.specialise import specialise
 
 
 def bundle_contents(inputs: BundleInputs) -> BundleContents:
-    """Load every artifact and put together what goes into the file."""
+    """Load every artifact and put together what goes into the file, but for the bytes of the weights."""
     return BundleContents(
         model=inputs.names.value().model,
         inputs=tuple(map(_tensor, inputs.interface.inputs)),
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
         devices=(DeviceSpec(HOST),),
         variants=tuple(map(variant_image, inputs.variants, inputs.ranges)),
-        weights=[(packed.offset_bytes, _content(packed)) for packed in inputs.packed],
         weights_bytes=inputs.weights_bytes,
         lock=_lock(inputs),
         debug=_debug(inputs),
@@ -38,17 +36,6 @@ def bundle_contents(inputs: BundleInputs) -> BundleContents:
 
 def _tensor(tensor: NamedTensor) -> TensorSpec:
     return TensorSpec(tensor.name, tensor.dtype, tensor.shape)
-
-
-def _content(packed: PackedConstant) -> memoryview:
-    content = packed.content.value()
-    if content.nbytes != packed.size_bytes:
-        raise InternalError(
-            "a packed constant has the wrong size",
-            where=f"constant {packed.content.digest[:16]}",
-            why=f"expected {packed.size_bytes} bytes, got {content.nbytes}",
-        )
-    return content
 
 
 def _lock(inputs: BundleInputs) -> dict[str, object]:

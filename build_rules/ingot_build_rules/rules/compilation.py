@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Build
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
-from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs, PackedConstant
+from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS, DigestInputs
 from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
 from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
@@ -30,6 +31,7 @@ from ingot_build_rules.rules.model_source import ModelSource
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
+from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.variant import Variant
@@ -250,8 +252,8 @@ class Compilation:
             self._target_label(position),
         )
 
-    async def _packed(self) -> tuple[PackedConstant, ...]:
-        """The constants as kernels read them, in the order of the file."""
+    async def _packed(self) -> tuple[tuple[PackedConstant, ...], Artifact[memoryview]]:
+        """The constants as kernels read them, in the order of the file, and the tree over them."""
         layout, weights = await self.layout(), (await self.imported()).weights
         constants = [(await self.fused(place.variant)).constants[place.number] for place in layout.constants]
         inputs = [
@@ -260,10 +262,15 @@ class Compilation:
         ]
         labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
-        return tuple(map(_packed, layout.constants, contents))
+        packed = tuple(map(_packed, layout.constants, contents))
+        return packed, await self.need(DIGEST_WEIGHTS, DigestInputs(packed, layout.size_bytes))
 
     async def _bundle(self) -> BundleFrame:
-        variants, packed = await self.build.gather([self._as_object(self.variants()), self._as_object(self._packed())])
+        parts: list[Coroutine[Any, Any, object]] = [self.variants(), self._packed()]
+        variants, (packed, tree) = cast(
+            "tuple[tuple[Variant, ...], tuple[tuple[PackedConstant, ...], Artifact[memoryview]]]",
+            await self.build.gather(parts),
+        )
         imported, layout = await self.imported(), await self.layout()
         return await self.need(
             BUNDLE,
@@ -276,17 +283,15 @@ class Compilation:
                 special=await self.special(),
                 sizes=imported.sizes,
                 options=self.options,
-                variants=cast("tuple[Variant, ...]", variants),
+                variants=variants,
                 ranges=layout.ranges,
-                packed=cast("tuple[PackedConstant, ...]", packed),
+                packed=packed,
+                tree=tree,
                 weights_bytes=layout.size_bytes,
                 weights=tuple(weight.digest for weight in imported.weights),
                 toolchain=self._toolchain,
             ),
         )
-
-    async def _as_object(self, coroutine: Coroutine[Any, Any, object]) -> object:
-        return await coroutine
 
     # -- what explanations call things -------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ingot_build_rules.rules.bundle import BUNDLE
 from ingot_build_rules.rules.codegen import CODEGEN
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT
+from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS
 from ingot_build_rules.rules.fuse import FUSE
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.rules.infer_types import INFER_TYPES
@@ -32,6 +33,7 @@ RULES: tuple[AnyRule, ...] = (
     PLACE,
     FUSE,
     PACK_CONSTANT,
+    DIGEST_WEIGHTS,
     LOWER,
     PLAN_MEMORY,
     CODEGEN,

@@ -38,6 +38,7 @@ _MADE_BY = {
     ("bundle", "interface"): "names",
     ("bundle", "ranges"): "fuse",
     ("bundle", "weights_bytes"): "fuse",
+    ("digest_weights", "weights_bytes"): "fuse",
     ("bundle", "weights"): "import_model",
     ("bundle", "sizes"): "import_model",
     ("fuse", "sizes"): "import_model",

@@ -41,12 +41,12 @@ _ROUNDS_MAX = 6  # a round makes room for the next: a folded literal shows a pat
 
 
 def optimize(graph: Graph) -> OptimizedGraph:
-    """Run all passes in order until a whole round changes nothing."""
-    for _ in range(_ROUNDS_MAX):
-        before = graph
-        for run in PASSES:
-            graph = run(graph)
-        if graph == before:
+    """Run all passes in order, again and again, until each has changed nothing since any did."""
+    idle = 0
+    for run in PASSES * _ROUNDS_MAX:
+        before, graph = graph, run(graph)
+        idle = idle + 1 if graph == before else 0
+        if idle == len(PASSES):
             break
     refusals = [item for pattern, rule in PATTERNS for item in refusals_of(graph, pattern, rule)]
     return OptimizedGraph(graph, tuple(refusals))

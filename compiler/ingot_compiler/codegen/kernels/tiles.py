@@ -79,6 +79,7 @@ def _cost(tile: Tile, rows: int, columns: int, lanes: int) -> float:
     )
 
 
+@cache
 def _step_cycles(rows: int, vectors: int) -> float:
     """Cycles of one step of depth on one tile: the busiest of multiply-add ports, load ports and latency."""
     if rows == 0 or vectors == 0:

@@ -1,0 +1,43 @@
+"""Rule ``digest_weights``: the tree over a bundle's weights; other code, names or options leave it alone.
+
+In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: the digests (``ingot_compiler.codegen.support``), the bundle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.rules.packed_constant import PackedConstant
+from ingot_compiler.ir.errors import InternalError
+
+
+@dataclass(frozen=True, slots=True)
+class DigestInputs:
+    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB."""
+
+    packed: tuple[PackedConstant, ...]
+    weights_bytes: int
+
+
+def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
+    from ingot_artifacts.bundle.weights_tree import weights_tree
+    from ingot_compiler.codegen.support.host import HostDigests
+
+    chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
+    return context.keep_bytes(weights_tree(chunks, inputs.weights_bytes, HostDigests().mib_tree_entry))
+
+
+def _content(packed: PackedConstant) -> memoryview:
+    content = packed.content.value()
+    if content.nbytes != packed.size_bytes:
+        raise InternalError(
+            "a packed constant has the wrong size",
+            where=f"constant {packed.content.digest[:16]}",
+            why=f"expected {packed.size_bytes} bytes, got {content.nbytes}",
+        )
+    return content
+
+
+DIGEST_WEIGHTS = Rule("digest_weights", 1, ("packed", "weights_bytes"), _compute)
