@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 ActionHow = Literal["ran", "hit", "failed"]
-TargetHow = Literal["built", "unchanged", "failed", "skipped"]
+TargetHow = Literal["built", "passed", "unchanged", "failed", "skipped"]
 Level = Literal["note", "warning", "error"]
 Counts = Mapping[str, Mapping[str, int]]
 """Rule name -> {"ran": actions computed, "hit": results that were there already}."""

@@ -41,7 +41,7 @@ Told = Callable[[str, str, str], None]
 
 @dataclass(slots=True)
 class TargetResult:
-    """``how``: built, unchanged, failed, skipped, or would-build; ``sources``: (path, digest) of all files that it was made from;
+    """``how``: built, passed (a test), unchanged, failed, skipped, or would-build; ``sources``: (path, digest) of all files that it was made from;
     ``stamp``: what the bundle looks like."""
 
     name: str
@@ -102,7 +102,7 @@ class Workspace:
         else:
             try:
                 run(spec, bundle.path, self.folder)
-                result.how, self.state.tests[spec.name] = "built", key
+                result.how, self.state.tests[spec.name] = "passed", key
             except Exception as error:  # noqa: BLE001  # any failure of a test is its result
                 self.state.tests.pop(spec.name, None)
                 self._failed(result, error)

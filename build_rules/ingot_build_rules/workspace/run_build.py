@@ -68,6 +68,9 @@ class BuildRequest:
     makeflags: str = ""
 
 
+_GOOD = ("built", "passed", "unchanged")
+
+
 @dataclass(slots=True)
 class Report:
     """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to run and was not allowed to;
@@ -94,7 +97,7 @@ class Report:
                 item.name: {"how": item.how, "path": item.path or None, "digest": item.root or None}
                 for item in self.results
             },
-            "built": self.named("built", "unchanged"),
+            "built": self.named(*_GOOD),
             "failed": self.named("failed"),
             "skipped": self.named("skipped"),
             "would_run": self.would_run,
@@ -127,7 +130,7 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
         report.would_run = [_name(item.rule.name, item.label) for item in opened.build.would_run]
     report.seconds = time.perf_counter() - started
     counts = {name: {"ran": count.ran, "hit": count.hit} for name, count in report.counts.items()}
-    built = tuple(report.named("built", "unchanged"))
+    built = tuple(report.named(*_GOOD))
     observe(BuildFinished(counts, report.seconds, tuple(report.named("failed")), built))
     return report
 
@@ -184,7 +187,7 @@ def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
 
 
 def _teller(see: Observer) -> Callable[[str, str, str], None]:
-    public: dict[str, TargetHow] = {"built": "built", "unchanged": "unchanged", "failed": "failed"}
+    public: dict[str, TargetHow] = {"built": "built", "passed": "passed", "unchanged": "unchanged", "failed": "failed"}
     return lambda name, how, path: see(TargetFinished(name, public.get(how, "skipped"), path))
 
 
