@@ -329,7 +329,7 @@ def test_why(run: Command) -> None:
     assert "asks for other options" in run("why", "a", "--config", "bundle.a.planner=hill_climb")
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
     found = run.json("why", "a", "b")
-    assert found["a"] == {"pending": [], "last": found["a"]["last"], "built": True}
+    assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
     run("why", "test.a", code=1)
     run("why", "nobody", code=1)
 
@@ -344,6 +344,26 @@ def test_log(run: Command) -> None:
     found = run.json("log", "b")["b"]
     assert {item["rule"] for item in found} >= {"import_model", "codegen", "link", "bundle"}
     assert {"rule", "label", "how", "seconds", "key", "messages", "ingredients"} == set(found[0])
+
+
+def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
+    """A build that failed is the last one; what is mended, by an edit or by taking it back, is forgotten."""
+    before = (run.bench.folder / "b.onnx").read_bytes()
+    for first in (True, False):
+        run.bench.edit("b", broken)
+        run.build("b", code=1)
+        (error,) = re.findall(r"^error: (.*)", run.errors, re.MULTILINE)
+        why, log = run("why", "b").splitlines(), run("log", "b").splitlines()
+        assert "the last build failed:" in why
+        assert f"  {error}" in why
+        assert first == (why[0] == "b: never built here")
+        assert f"  {error}" in log
+        assert log[1].startswith("  failed ")
+        assert [item["how"] for item in run.json("log", "b")["b"]] == ["failed"]
+        assert run.json("why", "b")["b"]["failed"][0] == error
+        run.bench.write("b.onnx", before)
+        run.build("b")
+        assert "failed" not in run("why", "b") + run("log", "b")
 
 
 def test_query(run: Command) -> None:

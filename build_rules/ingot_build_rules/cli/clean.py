@@ -28,7 +28,13 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.engine.file_digests import stamp_of
     from ingot_build_rules.rules.lock_file import lock_path
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.state import read_workspace, state_folder, trace_path, write_workspace
+    from ingot_build_rules.workspace.state import (
+        failed_trace_path,
+        read_workspace,
+        state_folder,
+        trace_path,
+        write_workspace,
+    )
 
     loaded = load_project(arguments.folder, arguments.config)
     state = read_workspace(loaded.folder)
@@ -45,7 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
         removed += [path for path in (known.output, lock_path(known.output)) if os.path.exists(path)]
         if not arguments.dry_run:
             del state.bundles[name]
-            _remove(known.output, lock_path(known.output), trace_path(loaded.folder, name))
+            _remove(
+                known.output,
+                lock_path(known.output),
+                trace_path(loaded.folder, name),
+                failed_trace_path(loaded.folder, name),
+            )
             _remove_empty(os.path.dirname(known.output), loaded.folder)
     if not arguments.dry_run:
         no_op.forget_build(loaded.folder)

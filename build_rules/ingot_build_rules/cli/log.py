@@ -1,6 +1,7 @@
-"""Verb ``log``: what the last build of a bundle did, action by action.
+"""Verb ``log``: what the last build of a bundle did, action by action, also one that failed.
 
-In: a bundle's name. Out: one line per action: how, seconds, rule, label, key; what it had to tell. Not done here: why (``why``).
+In: a bundle's name. Out: one line per action: how, seconds, rule, label, key; what it had to tell; the error. Not done here: why
+(``why``).
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the log of each bundle."""
     from ingot_build_rules.engine.trace_file import read_trace
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.state import trace_path
+    from ingot_build_rules.workspace.state import failed_trace_path, trace_path
 
     loaded = load_project(arguments.folder, arguments.config)
     found: dict[str, list[dict[str, object]]] = {}
+    errors: dict[str, tuple[str, ...]] = {}
     for name in loaded.select(arguments.words).bundles:
-        trace = read_trace(trace_path(loaded.folder, name))
+        failed = read_trace(failed_trace_path(loaded.folder, name))
+        trace = failed or read_trace(trace_path(loaded.folder, name))
+        errors[name] = failed.explanation if failed else ()
         found[name] = [
             {
                 "rule": item.rule, "label": item.label, "how": item.how, "seconds": item.seconds, "key": item.key,
@@ -40,10 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
         console.print_json(found)
         return 0
     for name, actions in found.items():
-        print(f"{name}:" if actions else f"{name}: never built here")
+        print(f"{name}:" if actions or errors[name] else f"{name}: never built here")
         for item in actions:
             seconds = console.format_seconds(float(str(item["seconds"])))
             print(f"  {item['how']:7}{seconds:>10}  {item['rule']} {item['label']}  {str(item['key'])[:12]}".rstrip())
             for text in cast("list[str]", item["messages"]):
                 print(f"    {text}")
+        for line in errors[name]:
+            print(f"  {line}")
     return 0

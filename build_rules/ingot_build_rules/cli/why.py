@@ -1,4 +1,5 @@
-"""Verb ``why``: what a bundle's next build would do and what has changed, or why its last build did what it did.
+"""Verb ``why``: what a bundle's next build would do and what has changed, how its last build failed, why the last that did not did
+what it did.
 
 In: a bundle's name. Out: explanations. Not done here: reasons (``engine.explain``), words (``workspace.explanations``).
 """
@@ -25,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.engine.trace_file import read_trace
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.pending import pending_changes
-    from ingot_build_rules.workspace.state import read_workspace, trace_path
+    from ingot_build_rules.workspace.state import failed_trace_path, read_workspace, trace_path
 
     loaded = load_project(arguments.folder, arguments.config)
     names = loaded.select(arguments.words).bundles
@@ -35,8 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
     found: dict[str, dict[str, object]] = {}
     for name in names:
         trace = read_trace(trace_path(loaded.folder, name))
+        failed = read_trace(failed_trace_path(loaded.folder, name))
         found[name] = {
             "pending": pending_changes(loaded, state, name, trace),
+            "failed": list(failed.explanation) if failed else [],
             "last": list(trace.explanation) if trace else [],
             "built": trace is not None,
         }
@@ -49,12 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(name: str, item: dict[str, object]) -> str:
+    failed = ["the last build failed:", *(f"  {line}" for line in _list(item["failed"]))] if item["failed"] else []
     if not item["built"]:
-        return f"{name}: never built here"
+        return "\n".join([f"{name}: never built here", *failed])
     pending, last = [str(line) for line in _list(item["pending"])], [str(line) for line in _list(item["last"])]
     head = [f"{name}: would be built again", *(f"  {line}" for line in pending)] if pending else [f"{name}: up to date"]
     reasons = [f"  {line}" for line in last] or ["  nothing had to run: every result was in the cache"]
-    return "\n".join([*head, "the last build that ran something:" if last else "the last build:", *reasons])
+    which = [word for word, holds in (("succeeded", failed), ("ran something", last)) if holds]
+    return "\n".join([*head, *failed, f"the last build{' that ' * bool(which)}{' and '.join(which)}:", *reasons])
 
 
 def _list(value: object) -> list[object]:

@@ -29,6 +29,7 @@ from ingot_build_rules.engine.events import (
 from ingot_build_rules.engine.file_digests import Stamp, stamp_of
 from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
+from ingot_build_rules.engine.unchanged import forget
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.project.selection import Selection
@@ -41,7 +42,7 @@ from ingot_build_rules.workspace.build_project import TargetResult, Workspace
 from ingot_build_rules.workspace.code_tables import drop_code
 from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, check_lock, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
-from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
+from ingot_build_rules.workspace.state import failed_trace_path, read_workspace, state_folder, write_workspace
 from ingot_build_rules.workspace.tools import Tools, tools_of
 from ingot_build_rules.workspace.trace_keeper import TraceKeeper
 from ingot_compiler.ir.errors import UserError
@@ -244,7 +245,10 @@ def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
 def _explain(
     loaded: LoadedProject, request: BuildRequest, opened: _Opened, results: Sequence[TargetResult]
 ) -> dict[str, tuple[str, ...]]:
-    """Keep the trace of every bundle that was looked at, and say why what ran did."""
+    """Keep the trace of every bundle that was looked at, and say why what ran did; forget failures that are over."""
+    for result in results:
+        if result.how in _GOOD:
+            forget(failed_trace_path(loaded.folder, result.name))
     looked_at = [result for result in results if result.actions and not request.dry_run]
     if not looked_at:
         return {}

@@ -47,8 +47,13 @@ def state_folder(project_folder: str) -> str:
 
 
 def trace_path(project_folder: str, bundle: str) -> str:
-    """Where the trace of a bundle's last build is; any name makes a plain file name."""
+    """Where the trace of a bundle's last build that succeeded is; any name makes a plain file name."""
     return os.path.join(state_folder(project_folder), "traces", urllib.parse.quote(bundle, safe="") + ".trace")
+
+
+def failed_trace_path(project_folder: str, bundle: str) -> str:
+    """Where that of a later build is that failed; its explanation is the error."""
+    return trace_path(project_folder, bundle) + ".failed"
 
 
 def read_workspace(project_folder: str) -> WorkspaceState:

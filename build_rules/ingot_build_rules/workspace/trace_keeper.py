@@ -14,7 +14,7 @@ from ingot_build_rules.engine.trace_file import TargetTrace, read_trace, write_t
 from ingot_build_rules.workspace.build_project import TargetResult
 from ingot_build_rules.workspace.code_tables import keep_code, read_code
 from ingot_build_rules.workspace.explanations import Explainer
-from ingot_build_rules.workspace.state import trace_path
+from ingot_build_rules.workspace.state import failed_trace_path, trace_path
 from ingot_build_rules.workspace.tools import Tools
 
 
@@ -28,13 +28,19 @@ class TraceKeeper:
         keep_code(folder, tools.digest, tools.code)
 
     def keep(self, result: TargetResult) -> tuple[str, ...]:
-        """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran keeps the last explanation."""
+        """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran keeps the last explanation.
+
+        The next build is compared with the last that succeeded; one that failed is kept beside it.
+        """
         path = trace_path(self._folder, result.name)
         old = read_trace(path)
         new = TargetTrace(result.actions, self._tools.digest, old.explanation if old else ())
         lines = self._explain(result, old, new)
         if result.error is None:
             write_trace(path, replace(new, explanation=lines) if lines else new)
+        else:
+            error = tuple(str(result.error).splitlines())
+            write_trace(failed_trace_path(self._folder, result.name), replace(new, explanation=error))
         return lines
 
     def _explain(self, result: TargetResult, old: TargetTrace | None, new: TargetTrace) -> tuple[str, ...]:
