@@ -286,6 +286,12 @@ def test_checked_hits_and_expected_ones(tmp_path: Path, files: Path) -> None:
     with open_scheduler(tmp_path, policy=Policy(checked_share=1.0, expect_cached=True)) as build:
         build.run(everything(build, files))
         assert ran(build) == 0
+    checked = 0
+    for seed in range(0, 1 << 32, 1 << 30):  # each quarter of the keys once
+        with open_scheduler(tmp_path, policy=Policy(checked_share=0.25, check_seed=seed)) as build:
+            build.run(everything(build, files))
+            checked += ran(build)
+    assert checked == COUNT
     for blob in (tmp_path / "v1" / "cas").rglob("*"):
         if blob.is_file():
             blob.unlink()

@@ -264,11 +264,13 @@ def test_frozen(run: Command) -> None:
 
 
 def test_check_hits(run: Command) -> None:
-    """A share of the hits runs again and is compared; what is no share is refused."""
+    """A share of the hits runs again and is compared, of bundles that are up to date, too; what is no share is refused."""
     run.build("b")
-    shutil.rmtree("dist")
+    stamp = Path("dist/b.ingot").stat().st_mtime_ns
     report = run.json("build", "-j1", "--check-hits", "100%", "b")
     assert {count["hit"] for count in report["rules"].values()} == {0}
+    assert report["rules"]["bundle"]["ran"] == 1
+    assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
     for text in ("2", "-1", "some", "101%"):
         run.build("--check-hits", text, code=1)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -146,6 +147,7 @@ def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildReque
         caches_below=tuple(map(os.path.abspath, arguments.cache_below)),
         lint=arguments.lint,
         checked_share=arguments.check_hits,
+        check_seed=secrets.randbits(32),
         depfile=arguments.depfile,
         makeflags=makeflags(),
     )

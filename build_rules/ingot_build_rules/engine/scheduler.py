@@ -60,12 +60,13 @@ class Observers:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``keep_going`` after a failure; ``use_hits``: False runs everything again; ``checked_share``: of the hits, how many are
-    run again and compared; ``expect_cached``: an action that would have to run is an error instead."""
+    """``keep_going`` after a failure; ``checked_share``: of the hits, how many are run again and compared, ``check_seed``: 32 bits
+    that choose which; ``expect_cached``: an action that would have to run is an error instead."""
 
     keep_going: bool = False
     checked_share: float = 0.0
     expect_cached: bool = False
+    check_seed: int = 0
 
 
 @dataclass(slots=True)
@@ -284,9 +285,9 @@ class Scheduler:
             return None
 
     def _is_checked(self, action: Action) -> bool:
-        """A share of the keys, the same in every build; none where nothing may run."""
+        """A share of the keys; none where nothing may run."""
         share = 0.0 if self.policy.expect_cached else self.policy.checked_share
-        return int.from_bytes(action.key.digest[-4:], "big") < share * (1 << 32)
+        return int.from_bytes(action.key.digest[-4:], "big") ^ self.policy.check_seed < share * (1 << 32)
 
     def _enqueue(self, action: Action) -> None:
         if self.policy.expect_cached and not self._stopped:

@@ -60,7 +60,7 @@ class TargetResult:
 @dataclass(slots=True)
 class Workspace:
     """One build of one project: ``folder`` holds it; ``code`` is the digest of all code and tools; ``dry``: nothing is written;
-    ``check`` looks at every bundle before it is written."""
+    ``check`` looks at every bundle before it is written; ``thorough``: bundles that are up to date are asked for, too."""
 
     folder: str
     build: Scheduler
@@ -68,6 +68,7 @@ class Workspace:
     code: str
     toolchain: tuple[tuple[str, str], ...]
     dry: bool = False
+    thorough: bool = False
     check: Check = lambda _request, _result: None
     told: Told = lambda _name, _how, _path: None
     results: dict[str, TargetResult] = field(default_factory=dict[str, TargetResult])
@@ -136,6 +137,7 @@ class Workspace:
         known = self.state.bundles.get(name)
         current = (
             known is not None
+            and not self.thorough
             and (known.request, known.code, known.output) == (request_digest(request), self.code, path)
             and known.stamp == stamp_of(path)
             and os.path.exists(lock_path(path))

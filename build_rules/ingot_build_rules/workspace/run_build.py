@@ -65,6 +65,7 @@ class BuildRequest:
     caches_below: tuple[str, ...] = ()
     lint: bool = False
     checked_share: float = 0.0
+    check_seed: int = 0
     depfile: str | None = None
     makeflags: str = ""
 
@@ -160,7 +161,10 @@ def _opened(
         tools = tools_of(build.files, code_digests_path(settings))
         state = read_workspace(loaded.folder)
         versions = toolchain(build.keys.tool("linker"))
-        workspace = Workspace(loaded.folder, build, state, tools.digest, versions, request.dry_run, told=_teller(see))
+        thorough = request.lint or request.checked_share > 0
+        workspace = Workspace(
+            loaded.folder, build, state, tools.digest, versions, request.dry_run, thorough, told=_teller(see)
+        )
         if request.frozen:
             workspace.check = partial(check_lock, loaded.folder)
         yield _Opened(build, workspace, tools)
@@ -178,7 +182,10 @@ def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
         rehash=request.rehash,
         lint=request.lint,
         policy=Policy(
-            request.keep_going or request.dry_run, request.checked_share, request.dry_run or request.expect_cached
+            request.keep_going or request.dry_run,
+            request.checked_share,
+            request.dry_run or request.expect_cached,
+            request.check_seed,
         ),
         observers=ActionEvents(see).observers(),
         waiting=lambda process: see(Message("note", f"waiting for process {process}, which cleans the cache")),
