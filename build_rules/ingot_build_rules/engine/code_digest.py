@@ -27,6 +27,8 @@ class CodeDigests:
         cache_file: str | None,
         distributions: Mapping[str, str] | None = None,
         search_path: Sequence[str] = (),
+        *,
+        saves: bool = True,
     ) -> None:
         """Look at every file of the packages.
 
@@ -35,11 +37,12 @@ class CodeDigests:
             cache_file: saves reading what did not change; whatever is in it, the digests are right.
             distributions: top module -> the distribution that it comes from, for those that decide results.
             search_path: the folders that distributions are looked for in.
+            saves: whether ``cache_file`` is brought up to date.
 
         Raises:
             OSError: a source file is not readable.
         """
-        facts = FileFacts(cache_file, "code digests 1")
+        facts = FileFacts(cache_file, "code digests 1", saves=saves)
         self._files: dict[str, list[SourceFile]] = {}
         self._references: dict[str, Iterable[str]] = {}
         for top, root in sorted(package_roots.items()):

@@ -69,9 +69,9 @@ def file_digest(path: str) -> str:
 class DiskFiles:
     """The files of one build. Implements ``FileDigests``."""
 
-    def __init__(self, cache_file: str | None, *, rehash: bool = False) -> None:
-        """Read the digests of last time."""
-        self._cache_file = cache_file
+    def __init__(self, cache_file: str | None, *, rehash: bool = False, saves: bool = True) -> None:
+        """Read the digests of last time; without ``saves``, those of this time are not kept."""
+        self._cache_file, self._saves = cache_file, saves
         self._known = _read(cache_file) if cache_file and not rehash else {}
         self._seen: dict[str, tuple[Stamp, str]] = {}
         self._first_seen: dict[str, tuple[Stamp | None, int]] = {}
@@ -107,7 +107,7 @@ class DiskFiles:
         """Keep the digests of files that have not changed for a while."""
         settled = {path: seen for path, seen in self._seen.items() if max(seen[0][0], seen[0][3]) < self._settled_ns}
         kept = self._known | settled
-        if self._cache_file and kept != self._known:
+        if self._saves and self._cache_file and kept != self._known:
             write_state(self._cache_file, _KIND, {path: (*stamp, digest) for path, (stamp, digest) in kept.items()})
 
 

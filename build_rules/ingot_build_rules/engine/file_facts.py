@@ -28,9 +28,9 @@ class FileFacts:
     Nothing that is in the cache's file makes this fail.
     """
 
-    def __init__(self, cache_file: str | None, kind: str) -> None:
-        """Read the facts of last time."""
-        self._cache_file, self._kind = cache_file, kind
+    def __init__(self, cache_file: str | None, kind: str, *, saves: bool = True) -> None:
+        """Read the facts of last time; without ``saves``, those of this time are not kept."""
+        self._cache_file, self._kind, self._saves = cache_file, kind, saves
         self._known = _entries(read_state(cache_file, kind) if cache_file else None)
         self._kept: dict[str, _Entry] = {}
         self._settled_ns = time.time_ns() - _SETTLED_NS
@@ -52,7 +52,11 @@ class FileFacts:
 
     def save(self) -> None:
         """Keep the facts of the files that were asked for, and of others that are still there: of another installation over this cache."""
-        if self._cache_file and any(self._known.get(path) != entry for path, entry in self._kept.items()):
+        if (
+            self._saves
+            and self._cache_file
+            and any(self._known.get(path) != entry for path, entry in self._kept.items())
+        ):
             others = [path for path in self._known if path not in self._kept and os.path.isfile(path)]
             kept = {path: self._known[path] for path in others[-_OTHERS_MAX:]} | self._kept
             write_state(self._cache_file, self._kind, kept)

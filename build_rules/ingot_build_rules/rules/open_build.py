@@ -87,11 +87,11 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         cache = Cache(folder, lower)
         stack.callback(cache.close)
         stack.enter_context(cache.building(settings.waiting))
-        files = DiskFiles(os.path.join(cache.folder, "file_digests"), rehash=settings.rehash)
+        files = DiskFiles(_facts_path(settings, "file_digests"), rehash=settings.rehash, saves=not settings.read_only)
         values = Values(cache.blobs, Codec(RULEBOOK.types))
         executor = _executor(settings, cache, values, stack)
         keys = KeyMaker(
-            code_of(code_digests(code_digests_path(settings))),
+            code_of(code_digests_of(settings)),
             lambda tool: files.digest(tool_path(tool)),
         )
         build = Scheduler(
@@ -149,15 +149,20 @@ def code_parts(digests: CodeDigests, module: str) -> Code:
     return (*sorted({*digests.files_of(module), *encoding}), *digests.distributions_of(module), python)
 
 
-def code_digests_path(settings: BuildSettings) -> str | None:
-    """Where digests of code are kept between builds."""
-    return None if settings.read_only else os.path.join(settings.cache_folder, "v1", "code_digests")
+def code_digests_of(settings: BuildSettings) -> CodeDigests:
+    """Digests of our own code, kept between builds in the cache."""
+    return code_digests(_facts_path(settings, "code_digests"), saves=not settings.read_only)
 
 
 @functools.cache
-def code_digests(cache_file: str | None) -> CodeDigests:
+def code_digests(cache_file: str | None, *, saves: bool = True) -> CodeDigests:
     """Digests of our own code and of the packages that it calls: what runs in this process does not change any more."""
-    return CodeDigests(PACKAGE_FOLDERS, cache_file, {name: name for name in _DISTRIBUTIONS}, sys.path)
+    distributions = {name: name for name in _DISTRIBUTIONS}
+    return CodeDigests(PACKAGE_FOLDERS, cache_file, distributions, sys.path, saves=saves)
+
+
+def _facts_path(settings: BuildSettings, name: str) -> str:
+    return os.path.join(settings.cache_folder, "v1", name)
 
 
 def start_compilation(build: Scheduler, model: Model, options: CompileOptions) -> CompiledModel:

@@ -12,6 +12,7 @@ from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.file_digests import DiskFiles, stamp_of
 from ingot_build_rules.engine.trace_file import TargetTrace
 from ingot_build_rules.project.compile_requests import compile_requests
+from ingot_build_rules.rules.open_build import code_digests
 from ingot_build_rules.workspace.build_project import request_digest
 from ingot_build_rules.workspace.code_tables import read_code
 from ingot_build_rules.workspace.difference_text import short
@@ -37,7 +38,7 @@ def pending_changes(loaded: LoadedProject, state: WorkspaceState, name: str, tra
         lines.append(f"file {os.path.relpath(known.output)} is not as the last build left it")
     if known.output != os.path.normpath(os.path.join(loaded.folder, request.bundle.output)):
         lines.append(f"{os.path.relpath(loaded.path)} asks for another output")
-    tools = tools_of(files, None)
+    tools = tools_of(files, code_digests(None))
     if known.code != tools.digest:
         lines += _code_changes(read_code(loaded.folder, trace.code), tools.code)
     return lines

@@ -34,7 +34,7 @@ from ingot_build_rules.project.compile_requests import CompileRequest, compile_r
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.project.selection import Selection
 from ingot_build_rules.rules.lock_file import record_code
-from ingot_build_rules.rules.open_build import BuildSettings, code_digests_path, open_build
+from ingot_build_rules.rules.open_build import BuildSettings, code_digests_of, open_build
 from ingot_build_rules.rules.output_file import write_text
 from ingot_build_rules.rules.toolchain import toolchain
 from ingot_build_rules.workspace.action_events import ActionEvents
@@ -158,7 +158,7 @@ def _opened(
     see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
     settings = _settings(request, see)
     with open_build(settings) as build:
-        tools = tools_of(build.files, code_digests_path(settings))
+        tools = tools_of(build.files, code_digests_of(settings))
         state = read_workspace(loaded.folder)
         versions = toolchain(build.keys.tool("linker"))
         thorough = request.lint or request.checked_share > 0

@@ -13,7 +13,7 @@ from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.rule import FileDigests
-from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_digests, code_parts, tool_path
+from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_parts, tool_path
 from ingot_build_rules.rules.registry import RULES
 
 
@@ -27,9 +27,9 @@ class Tools:
     paths: tuple[str, ...]
 
 
-def tools_of(files: FileDigests, cache_file: str | None) -> Tools:
-    """Return the tools of today; ``cache_file``: where digests of code are kept."""
-    digests, linker = code_digests(cache_file), tool_path("linker")
+def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
+    """Return the tools of today."""
+    linker = tool_path("linker")
     modules = {rule.name: rule.compute.__module__ for rule in RULES}
     code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
