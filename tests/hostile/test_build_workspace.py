@@ -126,7 +126,7 @@ def test_forged_times(bench: Workbench) -> None:
 def test_clock_that_goes_backwards(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources from the future are never old enough for the path without looking."""
     monkeypatch.chdir(bench.folder)
-    monkeypatch.setattr(unchanged, "_SETTLED_NS", 0)
+    monkeypatch.setattr(unchanged, "SETTLED_NS", 0)
     monkeypatch.setattr(sys, "argv", ["ingot", "build", "-j1", "-q"])
     now = time.time_ns
     monkeypatch.setattr(time, "time_ns", lambda: now() - 3600 * 10**9)
@@ -154,7 +154,7 @@ def test_folder_with_a_newline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     bench = Workbench(tmp_path / "a\nfolder \u00e4", Path(os.environ["INGOT_CACHE"]))
     bench.project({"a": chain([4, 8, 4])})
     monkeypatch.chdir(bench.folder)
-    monkeypatch.setattr(unchanged, "_SETTLED_NS", 0)
+    monkeypatch.setattr(unchanged, "SETTLED_NS", 0)
     monkeypatch.setattr(sys, "argv", ["ingot", "build", "-j1", "-q"])
     assert main(sys.argv[1:]) == 0
     assert not is_no_op(sys.argv[2:])

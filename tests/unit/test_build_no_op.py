@@ -28,7 +28,7 @@ TEXTS = ("-j1", "-q")
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
     """A built project with external data, a glob and a test, in the current folder; its files count as old enough."""
-    monkeypatch.setattr(engine, "_SETTLED_NS", 0)
+    monkeypatch.setattr(engine, "SETTLED_NS", 0)
     bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
     bench.project(
         {"a": with_external(chain([4, 8, 4]), bench.folder, "parts/a.bin")},

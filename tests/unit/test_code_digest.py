@@ -138,7 +138,7 @@ def test_the_digest_is_of_names_and_sources_alone(tmp_path: Path) -> None:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files that are just written for old ones."""
-    monkeypatch.setattr(file_facts, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(file_facts, "SETTLED_NS", -(10**12))
 
 
 @pytest.mark.usefixtures("settled")

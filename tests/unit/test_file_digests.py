@@ -28,7 +28,7 @@ def sha256(text: str) -> str:
 @pytest.fixture
 def aged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every file count as old: digests are remembered at once."""
-    monkeypatch.setattr(file_digests, "_SETTLED_NS", -(10**12))
+    monkeypatch.setattr(file_digests, "SETTLED_NS", -(10**12))
 
 
 def remembered(state: Path, file: Path, text: str) -> None:

@@ -19,9 +19,9 @@ from typing import cast
 
 from ingot_build_rules.engine.rule import FileDigests, Moment
 from ingot_build_rules.engine.state_file import read_state, write_state
+from ingot_build_rules.engine.unchanged import SETTLED_NS
 
 _KIND = "file digests 1"
-_SETTLED_NS = 2_000_000_000
 _COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE
 Stamp = tuple[int, int, int, int]
 """mtime_ns, size in bytes, inode, ctime_ns."""
@@ -75,7 +75,7 @@ class DiskFiles:
         self._known = _read(cache_file) if cache_file and not rehash else {}
         self._seen: dict[str, tuple[Stamp, str]] = {}
         self._first_seen: dict[str, tuple[Stamp | None, int]] = {}
-        self._settled_ns = time.time_ns() - _SETTLED_NS
+        self._settled_ns = time.time_ns() - SETTLED_NS
 
     def digest(self, path: str) -> str:
         """Return the digest of a regular file's content; "" where none can be read."""

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import TypeGuard, cast
 
 from ingot_build_rules.engine.state_file import read_state, write_state
+from ingot_build_rules.engine.unchanged import SETTLED_NS
 
-# A file system's clock may stand still for as long: what is younger could change again without any sign of it.
-_SETTLED_NS = 2_000_000_000
 _OTHERS_MAX = 2000
 Fact = tuple[str, tuple[str, ...]]
 """A digest, and further texts."""
@@ -33,7 +32,7 @@ class FileFacts:
         self._cache_file, self._kind, self._saves = cache_file, kind, saves
         self._known = _entries(read_state(cache_file, kind) if cache_file else None)
         self._kept: dict[str, _Entry] = {}
-        self._settled_ns = time.time_ns() - _SETTLED_NS
+        self._settled_ns = time.time_ns() - SETTLED_NS
 
     def fact(self, path: str, status: os.stat_result, read: Callable[[bytes], Fact]) -> Fact:
         """Return ``read(content of the file)``; ``status`` is its state before this call.

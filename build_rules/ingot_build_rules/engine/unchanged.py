@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ingot_build_rules.engine.file_digests import Stamp
 
 _HEAD = b"ingot unchanged 2 "
-_SETTLED_NS = 2_000_000_000
+SETTLED_NS = 2_000_000_000
+"""A file system's clock may stand still for as long: what is younger could change again without any sign of it."""
 
 
 def unchanged(path: str, key: str) -> str | None:
@@ -51,7 +52,7 @@ def remember(
 
     Nothing is kept if a source had not been as it is for two seconds when the build began, at ``started_ns``.
     """
-    if any(max(stamp[0], stamp[3]) > started_ns - _SETTLED_NS for stamp in sources.values()):
+    if any(max(stamp[0], stamp[3]) > started_ns - SETTLED_NS for stamp in sources.values()):
         forget(path)
         return
     files = [
