@@ -70,7 +70,7 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "assembly", "blame", "bundle_contents", "bundle_difference", "bundle_file",
+            "arrays", "artifact_types", "assembly", "blame", "bundle_contents", "bundle_difference", "bundle_file",
             "bundle_record", "changed_code", "check_inputs", "check_report", "compilation", "compile_model",
             "compile_options", "compiled_bundle", "deviation", "find_blame", "find_model", "fusion_report", "interface",
             "kernel_object", "launch_recorder", "lock_file", "loop_record", "main_object", "model_source", "open_build", "options", "options_record",

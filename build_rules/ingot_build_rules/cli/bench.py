@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.rules import arrays
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session

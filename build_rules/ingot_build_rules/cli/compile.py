@@ -158,7 +158,7 @@ def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str
         return compiled.text(arguments.to), None
     if arguments.check is None:
         return compiled.save(arguments.output), None
-    from ingot_build_rules.cli.arrays import read_npz
+    from ingot_build_rules.rules.arrays import read_npz
     from ingot_build_rules.rules.self_check import save_checked
 
     return save_checked(compiled, arguments.output, read_npz(arguments.check) if arguments.check else None)

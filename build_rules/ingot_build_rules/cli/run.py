@@ -10,7 +10,8 @@ import argparse
 import time
 from typing import Any
 
-from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli import console, usage
+from ingot_build_rules.rules import arrays
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

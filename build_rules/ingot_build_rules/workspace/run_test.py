@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 import ingot_runtime
-from ingot_build_rules.cli.arrays import read_npz
 from ingot_build_rules.project.model import TestSpec
+from ingot_build_rules.rules.arrays import read_npz
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 Array = npt.NDArray[Any]
