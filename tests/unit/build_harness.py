@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from ingot_build_rules.engine.pool import PoolExecutor
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build
 
@@ -153,3 +155,13 @@ def age(*paths: Path) -> None:
 
     newest = max(max(os.stat(path).st_mtime_ns, os.stat(path).st_ctime_ns) for path in paths)
     time.sleep(max(0.0, 2.1 - (time.time_ns() - newest) / 1e9))
+
+
+def all_in_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let builds with several jobs run every action in a worker, however little there is to do."""
+
+    def grown(_: object, pool: PoolExecutor, jobs: int) -> PoolExecutor:
+        pool.grow(jobs)
+        return pool
+
+    monkeypatch.setattr("ingot_build_rules.rules.open_build.LocalExecutor", grown)

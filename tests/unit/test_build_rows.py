@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from tests.unit.build_harness import TARGET, TEST, Workbench, chain, new_weight, ran, with_external
+from tests.unit.build_harness import TARGET, TEST, Workbench, all_in_workers, chain, new_weight, ran, with_external
 
 from ingot_build_rules.rules.compile_model import compile_model
 from ingot_build_rules.rules.options import make_options
@@ -222,13 +222,18 @@ def test_failed_test_fails_until_it_passes(bench: Workbench) -> None:
     assert bench.build().named("passed") == ["test.a"]
 
 
-def test_same_bytes_whatever_the_way(alone: Workbench, tmp_path: Path) -> None:
-    """One job, eight, cold, warm, another folder, the naive executor: the same bytes."""
+@pytest.mark.parametrize("workers", [False, True])
+def test_same_bytes_whatever_the_way(
+    alone: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: bool
+) -> None:
+    """One job, eight (here or in workers), cold, warm, another folder, the naive executor: the same bytes."""
     model = chain([4, 8, 4], ("Relu", "Sigmoid"))
     targets = [TARGET, "x86-64-v4"]
     alone.project({"a": model}, targets=targets)
     alone.build(jobs=1)
     expected = alone.bundle("a")
+    if workers:
+        all_in_workers(monkeypatch)
     other = Workbench(tmp_path / "another" / "folder", tmp_path / "another cache")
     other.project({"a": model}, targets=targets)
     other.build(jobs=8)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, numpy_helper
+from tests.unit.build_harness import all_in_workers
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
 
@@ -87,9 +88,10 @@ def test_one_digest(bundles: list[bytes]) -> None:
     assert len(set(bundles)) == 1
 
 
-def test_a_model_in_memory_gives_the_same_kernels(bundles: list[bytes]) -> None:
+def test_a_model_in_memory_gives_the_same_kernels(bundles: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """From Python, from bytes and from a message, twice in one process: the same file as by the command."""
     model = sample_model()
+    all_in_workers(monkeypatch)
     for given in (model, model.SerializeToString()):
         assert ingot.compile(given, targets=TARGETS[::-1], workers=2).to_bytes() == bundles[0]
 
