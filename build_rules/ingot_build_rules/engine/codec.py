@@ -1,6 +1,6 @@
 """Values as bytes, the same for equal values in every process; and the values again. Never pickle.
 
-In: frozen dataclasses of listed classes, tuples, numbers, texts, bytes, artifacts. Out: names of the classes, then the value, both
+In: frozen dataclasses of listed classes, tuples, numbers, texts, bytes, artifacts. Out: names of the classes, then the value as
 msgpack. Not done here: storage, digests. Only the listed classes are ever built from bytes, whatever the bytes say.
 
 A tuple is an array, anything else of ours a map of one entry: number of its kind -> its parts. So msgpack's own loops do all but one
@@ -39,7 +39,7 @@ class Codec:
         """
         writer = _Writer(self)
         body = pack(value, default=writer.plain)
-        names = pack(list(writer.numbers))
+        names = ",".join(writer.numbers).encode()
         return len(names).to_bytes(_HEAD_BYTES, "big") + names + body, tuple(writer.refs)
 
     def decode(self, content: bytes | memoryview, loader: Loader) -> Any:
@@ -59,8 +59,8 @@ class Codec:
         view = memoryview(content)
         end = _HEAD_BYTES + int.from_bytes(view[:_HEAD_BYTES], "big")
         try:
-            names = unpack(view[_HEAD_BYTES:end])
-            reader = _Reader([self._class(str(name)) for name in names], loader)
+            names = str(view[_HEAD_BYTES:end], "ascii")
+            reader = _Reader([self._class(name) for name in names.split(",")] if names else [], loader)
             value = unpack(view[end:], use_list=False, strict_map_key=False, object_hook=reader.build)
         except Exception as error:  # noqa: BLE001  # a constructor may refuse what it gets in any way
             raise ValueError(f"not an encoded value: {error}") from None

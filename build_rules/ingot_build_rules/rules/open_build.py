@@ -6,6 +6,7 @@ In: where the cache is, how many processes, what to do with failures and hits. O
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import sys
 import tempfile
@@ -22,7 +23,6 @@ from ingot_artifacts.store.cache import Cache
 from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.executor import Executor, InlineExecutor
 from ingot_build_rules.engine.file_digests import DiskFiles
 from ingot_build_rules.engine.jobserver import JobServer
@@ -135,7 +135,11 @@ def tool_path(tool: str) -> str:
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
     """Return the function from a rule to the digest of its code."""
-    return lambda rule: digest(code_parts(digests, rule.compute.__module__))
+    return lambda rule: _digest(code_parts(digests, rule.compute.__module__))
+
+
+def _digest(code: Code) -> str:
+    return hashlib.sha256("".join(f"{name}\n{item}\n" for name, item in code).encode()).hexdigest()
 
 
 def code_parts(digests: CodeDigests, module: str) -> Code:
