@@ -270,7 +270,8 @@ def _live_nodes(graph: Graph) -> list[Node]:
         needed.update(node.operands, captured(node))
         symbols.update(_attribute_symbols(node.attributes))
         symbols.update(name for region in node.regions for name in _graph_symbols(region))
-        symbols.update(name for value in node.results for name in _type_symbols(graph.types[value]))
+        for value in node.results:
+            symbols.update(_type_symbols(graph.types[value]))
     return live[::-1]
 
 
@@ -289,8 +290,7 @@ def _graph_symbols(graph: Graph) -> Iterable[str]:
 
 
 def _type_symbols(tensor: TensorType) -> Iterable[str]:
-    for dim in tensor.shape:
-        yield from symbols_of(dim)
+    return (name for dim in tensor.shape if not isinstance(dim, int) for name in symbols_of(dim))
 
 
 @lru_cache(maxsize=_CACHED_MAX)  # every pass asks for the same ones
