@@ -305,3 +305,18 @@ def test_interrupt_at_any_time(tmp_path: Path) -> None:
 def ingot_runtime_loads(path: Path) -> None:
     """The file is a whole bundle."""
     ingot_runtime.load(path).close()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("arguments", ["--help", "identify", "build", "build --json"])
+def test_standard_output_that_takes_nothing(tmp_path: Path, arguments: str) -> None:
+    """A full disk behind standard output is no bug of ours; one that is closed is none to write to."""
+    (tmp_path / "ingot.toml").write_text("")
+    line = [sys.executable, "-m", "ingot", *arguments.split()]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(line, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "a bug in Ingot" not in done.stderr
+    assert done.returncode in (1, 2)
+    closed = ["/bin/sh", "-c", 'exec "$@" >&- 2>&-', "sh", *line]
+    assert subprocess.run(closed, cwd=tmp_path, check=False).returncode in (0, 1)

@@ -23,6 +23,7 @@ from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.state_file import write_state
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.state import read_workspace, write_workspace
+from ingot_compiler.ir.errors import UserError
 
 SEED = 5
 KILL_COUNT = 40
@@ -82,7 +83,7 @@ def test_state_of_another_shape(bench: Workbench, value: object) -> None:
 
 
 def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
-    """The memory of another project, copied, and this project's own after a move: looked at again."""
+    """The memory of another project, copied: looked at again. This project's own after a move: nothing has changed."""
     other = Workbench(tmp_path / "other", bench.cache)
     other.project({"a": chain([4, 9, 4])})
     other.build()
@@ -93,7 +94,7 @@ def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
     assert bench.bundle("a") == first
     moved = Workbench(tmp_path / "moved", bench.cache)
     bench.folder.rename(moved.folder)
-    assert moved.build().named("built") == ["a"]
+    assert moved.build().named("unchanged") == ["a"]
     assert moved.bundle("a") == first
 
 
@@ -260,3 +261,48 @@ def test_kill_of_everything(tmp_path: Path) -> None:
         if number % 8 == 7:
             check(bench, tmp_path, expected)
             shutil.rmtree(bench.folder)
+
+
+# -- copies, locks, outputs ------------------------------------------------------------------------------------------
+
+
+def test_a_copy_of_a_project_has_nothing_to_do_with_the_first(bench: Workbench, tmp_path: Path) -> None:
+    """What is built or cleaned in the copy leaves the first one alone; the copy knows its own files."""
+    bench.project({"a": chain([4, 8, 4])})
+    bench.build()
+    before = bench.bundle("a")
+    shutil.copytree(bench.folder, tmp_path / "copy")
+    line = [sys.executable, "-m", "ingot", "clean", "-C", str(tmp_path / "copy")]
+    subprocess.run(line, check=True, capture_output=True)
+    assert bench.bundle("a") == before
+    (tmp_path / "link").symlink_to(bench.folder)
+    assert ran(Workbench(tmp_path / "link", bench.cache).build()) == {}
+    assert Workbench(tmp_path / "link", bench.cache).build().named("unchanged") == ["a"]
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", ""])
+def test_a_lock_that_somebody_changed_is_written_anew(bench: Workbench, content: str) -> None:
+    """The lock file is an output like the bundle: an old or damaged one does not stay."""
+    bench.project({"a": chain([4, 8, 4])})
+    bench.build()
+    path = bench.folder / "dist" / "a.lock.json"
+    right = path.read_bytes()
+    path.write_text(content)
+    report = bench.build()
+    assert (report.named("built"), ran(report)) == (["a"], {})
+    assert path.read_bytes() == right
+    assert bench.build().named("unchanged") == ["a"]
+
+
+def test_files_that_are_no_bundles_are_not_written_over(bench: Workbench) -> None:
+    """The project file, what the workspace remembers, and any file of the user's are safe."""
+    bench.project({"a": chain([4, 8, 4])})
+    bench.write("notes.txt", "mine")
+    for output in ("ingot.toml", "./ingot.toml", ".ingot/state"):
+        with pytest.raises(UserError, match="the project's own"):
+            bench.build(config=[f"bundle.a.output={output}"])
+    report = bench.build(config=["bundle.a.output=notes.txt"])
+    assert "no bundle" in str(report.results[0].error)
+    assert (bench.folder / "notes.txt").read_text() == "mine"
+    (bench.folder / "notes.txt").write_bytes(b"")
+    assert bench.build(config=["bundle.a.output=notes.txt"]).named("built") == ["a"]

@@ -196,7 +196,8 @@ def test_exit_codes(run: Command) -> None:
 
 
 def test_explain(run: Command) -> None:
-    """Why everything that runs does, below its bundle."""
+    """Why everything that runs does, below its bundle; in a cache of its own, so that it does run."""
+    run.monkeypatch.setenv("INGOT_CACHE", str(run.bench.folder / "cache"))
     run.build()
     run.bench.edit("a", new_weight)
     lines = run.build("--explain").splitlines()
@@ -270,7 +271,11 @@ def test_check_hits(run: Command) -> None:
     report = run.json("build", "-j1", "--check-hits", "100%", "b")
     assert {count["hit"] for count in report["rules"].values()} == {0}
     assert report["rules"]["bundle"]["ran"] == 1
+    assert report["explanations"] == {}
+    assert {item["how"] for item in run.json("log", "b")["b"]} == {"checked"}
     assert Path("dist/b.ingot").stat().st_mtime_ns == stamp
+    assert run.build("--check-hits", "1", "-n", "b").startswith("1 unchanged")
+    assert run.build("--check-hits", "1", "--expect-cached", "b").startswith("1 unchanged")
     for text in ("2", "-1", "some", "101%"):
         run.build("--check-hits", text, code=1)
 
@@ -328,7 +333,7 @@ def test_why(run: Command) -> None:
     assert lines[2].startswith("  import_model: source changed ")
     Path("dist/b.ingot").unlink()
     assert "dist/b.ingot is not as the last build left it" in run("why", "b")
-    assert "asks for other options" in run("why", "a", "--config", "bundle.a.planner=hill_climb")
+    assert 'option planner changed "best" -> "hill_climb"' in run("why", "a", "--config", "bundle.a.planner=hill_climb")
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
     found = run.json("why", "a", "b")
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
@@ -366,6 +371,17 @@ def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
         run.bench.write("b.onnx", before)
         run.build("b")
         assert "failed" not in run("why", "b") + run("log", "b")
+    (run.bench.folder / "b.onnx").unlink()
+    run.build("b", code=1)
+    assert "  no such model file" in run("why", "b")
+
+
+def test_what_was_only_skipped_has_not_failed(run: Command) -> None:
+    """Another bundle's failure is not told of the one that had to wait."""
+    run.bench.edit("a", broken)
+    run.build("-j1", code=1)
+    assert "the last build failed" in run("why", "a")
+    assert "failed" not in run("why", "b")
 
 
 def test_query(run: Command) -> None:

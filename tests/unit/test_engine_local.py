@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from tests.hostile.engine_harness import BOOK, each, open_scheduler, read_log
 
 from ingot_artifacts.store.blobs import BlobStore
 from ingot_build_rules.engine.build import Count
-from ingot_build_rules.engine.errors import ActionError
 from ingot_build_rules.engine.executor import InlineExecutor
 from ingot_build_rules.engine.local import LocalExecutor
 from ingot_build_rules.engine.pool import PoolExecutor
@@ -20,12 +19,12 @@ from ingot_build_rules.engine.scheduler import Scheduler
 
 
 @contextmanager
-def local(folder: Path, jobs: int) -> Generator[Scheduler]:
+def local(folder: Path, jobs: int, warn: Callable[[str], None] = lambda _: None) -> Generator[Scheduler]:
     """A build whose executor begins in this process."""
     with open_scheduler(folder) as build:
         blobs = build.values.blobs
         assert isinstance(blobs, BlobStore)
-        executor = LocalExecutor(InlineExecutor(BOOK, build.values), PoolExecutor(BOOK, [blobs.folder]), jobs)
+        executor = LocalExecutor(InlineExecutor(BOOK, build.values), PoolExecutor(BOOK, [blobs.folder]), jobs, warn)
         build.executor = executor
         try:
             yield build
@@ -57,14 +56,20 @@ def test_a_large_build_goes_on_in_workers(tmp_path: Path) -> None:
     assert {line.process for line in lines[-20:]} == processes(log) - {lines[0].process}
 
 
-def test_a_worker_that_ends_before_it_listens_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No endless starting of others in its place."""
-    program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nexit 7\n")
-    program.chmod(0o755)
+@pytest.mark.parametrize("exists", [True, False])
+def test_without_workers_all_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool) -> None:
+    """Workers that end before they listen, or cannot be started: one warning, no endless starting of others, a right build."""
+    program, log = tmp_path / "python", tmp_path / "log"
+    if exists:
+        program.write_text("#!/bin/sh\nexit 7\n")
+        program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    with pytest.raises(ActionError, match="it ended with status 7"), local(tmp_path / "cache", 2) as build:
-        build.run(each(build, range(60), str(tmp_path / "log"), 0.1))
+    warnings: list[str] = []
+    with local(tmp_path / "cache", 2, warnings.append) as build:
+        build.run(each(build, range(30), str(log), 0.1))
+    assert len(processes(log)) == 1
+    (warning,) = warnings
+    assert ("it ended with status 7" if exists else "No such file") in warning
 
 
 def test_expected_seconds_leave_out_what_loading_takes() -> None:

@@ -136,7 +136,7 @@ except OutputError as error:
         done = python(code, str(folder), KEY.hex(), _digest(action))
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("cannot use the cache\n  where: ")
-        assert "do: name another folder for the cache, or use this one for reading alone" in done.stdout
+        assert "do: name another folder for the cache, or use this one for reading alone (--read-only)" in done.stdout
     finally:
         open_up(folder)
 

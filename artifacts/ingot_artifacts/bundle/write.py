@@ -96,6 +96,8 @@ def write_frame(frame: Frame, weights: Iterable[Chunk], path: str | os.PathLike[
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
     with atomic_file(path) as file:
+        if hasattr(os, "posix_fallocate"):  # a hole that a full disk cannot fill would end who maps the file
+            os.posix_fallocate(file.fileno(), 0, frame.size_bytes)
         file.write(frame.prefix)
         for offset, source in weights:
             file.seek(len(frame.prefix) + offset)

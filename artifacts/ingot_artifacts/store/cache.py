@@ -80,5 +80,5 @@ def _make_folders(path: str, folder: str) -> None:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), inner)
     except OSError as error:
         where = str(error.filename or path)
-        do = "name another folder for the cache, or use this one for reading alone"
+        do = "name another folder for the cache, or use this one for reading alone (--read-only)"
         raise OutputError("cannot use the cache", where, error.strerror or str(error), do) from error

@@ -172,15 +172,15 @@ def _tell(report: Report, arguments: argparse.Namespace) -> None:
         return
     if arguments.explain:
         _tell_why(report)
-    if arguments.quiet:
+    if arguments.quiet or arguments.events == "-":
         return
     if arguments.dry_run:
         for text in report.would_run:
             print(f"would run {text}, and what depends on it")
-    changed = [item for item in report.results if item.how != "unchanged" and item.path]
+    changed = [item for item in report.results if item.how != "unchanged"]
     for item in changed[:_LIST_MAX]:
-        size = f", {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}" if item.root else ""
-        print(f"{item.how.replace('-', ' ')} {os.path.relpath(item.path)}{size}")
+        size = f", {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}" if item.how == "built" else ""
+        print(f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}{size}")
     if len(changed) > _LIST_MAX:
         print(f"and {len(changed) - _LIST_MAX} more")
     print(summary(report))
@@ -201,7 +201,8 @@ def _failures(report: Report) -> dict[str, Failure]:
     for result in report.results:
         if result.how == "failed" and isinstance(result.error, Exception):
             error = in_four_parts(result.error, result.name)
-            where = f"bundle {result.name!r}, {error.where}" if result.path else error.where
+            name = f"bundle {result.name!r}" if result.path else f"test {result.name.removeprefix('test.')!r}"
+            where = error.where if error.where.startswith(name) else f"{name}, {error.where}"
             found[result.name] = Failure(error.what, where, error.why, error.do)
     return found
 

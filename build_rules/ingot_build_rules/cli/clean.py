@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from contextlib import suppress
 
+from ingot_artifacts.errors import OutputError
 from ingot_build_rules.cli import console, no_op, usage
 from ingot_build_rules.cli.build import add_project
 
@@ -70,8 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _remove(*paths: str) -> None:
     for path in paths:
-        with suppress(FileNotFoundError):
+        try:
             os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            do = "choose a folder that you may write to"
+            raise OutputError("cannot remove a file", path, error.strerror or str(error), do) from error
 
 
 def _remove_empty(folder: str, root: str) -> None:

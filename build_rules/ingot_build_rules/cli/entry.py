@@ -21,13 +21,13 @@ def quiet_interrupts() -> None:
 def main() -> "NoReturn":
     """Run the command on the process's arguments, and end the process."""
     code = _run()
-    try:
-        sys.stderr.flush()
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough
-        pass
-    except OSError:
-        code = code or 2
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()
+        except BrokenPipeError:  # the reader has seen enough
+            pass
+        except OSError:
+            code = code or 2
     # All is done and written. To free every value first takes longer than many a build; and Ctrl-C comes too late now.
     os._exit(code)
 
@@ -35,6 +35,8 @@ def main() -> "NoReturn":
 def _run() -> int:
     """Return the exit code; once the command is imported, it tells of Ctrl-C itself."""
     quiet_interrupts()
+    # Streams that were closed before the command began are none.
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
     # numpy's threads would spin beside the compiler's processes; nothing that a build computes with numpy is large.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.argv[1:2] == ["build"]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import importlib
 import os
 import signal
@@ -27,6 +28,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
 
 EXIT_INTERRUPTED = 130
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -82,9 +84,23 @@ def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
         # The reader (head, less) has seen enough. Python would complain when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _interrupted() if interrupts else _fail(_of_output(error), texts[0], debug="--debug" in texts)
     except Exception as error:  # noqa: BLE001
         return _interrupted() if interrupts else _fail(error, texts[0], debug="--debug" in texts)
     return code
+
+
+def _of_output(error: OSError) -> Exception:
+    """What has no file's name was written to standard output."""
+    if error.filename is not None or error.errno not in _NOT_WRITTEN:
+        return error
+    return UserError(
+        "standard output cannot be written",
+        "command ingot",
+        error.strerror or str(error),
+        "free space, or choose another output",
+    )
 
 
 def _interrupted() -> int:

@@ -35,9 +35,7 @@ def is_no_op(texts: "Sequence[str]") -> bool:
     count, _, check = summary.partition(" ")
     if "--json" in texts:
         return _print_json(folder, check)
-    if "-q" not in texts and "--quiet" not in texts:
-        sys.stdout.write(f"{count} unchanged\n")
-    return True
+    return "-q" in texts or "--quiet" in texts or _print(f"{count} unchanged\n")
 
 
 def _print_json(folder: str, check: str) -> bool:
@@ -48,7 +46,16 @@ def _print_json(folder: str, check: str) -> bool:
         return False
     if str(crc32(content)) != check:
         return False
-    sys.stdout.write(content.decode() + "\n")
+    return _print(content.decode() + "\n")
+
+
+def _print(text: str) -> bool:
+    """Return False where standard output takes nothing: who looks closer tells of it."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        return False
     return True
 
 

@@ -29,6 +29,9 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build for ever."""
+    from ingot_build_rules.project.files import find_project
+
+    find_project(arguments.folder)  # without one there is nothing to wait for
     code = _code_stamps()
     exit_code, seen = _attempt(arguments)
     while True:

@@ -15,8 +15,8 @@ from ingot_build_rules.engine.values import Values
 class Executor(Protocol):
     """Runs actions somewhere."""
 
-    def room(self, waiting_seconds: float) -> int:
-        """How many more actions can start now, where those that wait would take so long one after the other."""
+    def room(self, waiting_count: int, waiting_seconds: float) -> int:
+        """How many more actions can start now, where so many wait that would take so long one after the other."""
         ...
 
     def submit(self, number: int, rule: str, inputs: object) -> None:
@@ -41,9 +41,9 @@ class InlineExecutor:
         self._values = values
         self._ended: list[tuple[int, Outcome]] = []
 
-    def room(self, waiting_seconds: float) -> int:
+    def room(self, waiting_count: int, waiting_seconds: float) -> int:
         """One action at a time; the scheduler sees its outcome before the next."""
-        del waiting_seconds
+        del waiting_count, waiting_seconds
         return 0 if self._ended else 1
 
     def submit(self, number: int, rule: str, inputs: object) -> None:
@@ -63,3 +63,4 @@ class InlineExecutor:
     def close(self, *, kill: bool) -> None:
         """Nothing is left behind."""
         del kill
+        self._ended.clear()

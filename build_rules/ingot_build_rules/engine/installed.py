@@ -34,7 +34,17 @@ def installed_versions(names: Iterable[str], search_path: Sequence[str]) -> dict
     The standard library's way loads a parser of mails for it.
     """
     found = {stem: version for folder in reversed(search_path) for stem, version, _ in _entries(folder)}
-    return {name: found.get(_normal(name), "") for name in sorted(names)}
+    return {name: found.get(_normal(name)) or _other_version(name) for name in sorted(names)}
+
+
+def _other_version(name: str) -> str:
+    """Of what was installed in another way, as system packages are."""
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def find_installed(names: Iterable[str], search_path: Sequence[str], facts: FileFacts) -> dict[str, Installed]:

@@ -81,9 +81,9 @@ class PoolExecutor:
         self._workers: list[_Worker] = []
 
     def grow(self, size: int) -> None:
-        """Have at least so many workers; they start beside what runs meanwhile."""
+        """Have at least so many workers; they start beside what runs meanwhile, where tokens are lent each when it has one."""
         self._size = max(self._size, size)
-        while len(self._workers) < self._size:
+        while len(self._workers) < (self._size if self._tokens is None else 1):
             self._start()
 
     def serves(self) -> bool:
@@ -97,9 +97,9 @@ class PoolExecutor:
                 raise _death(self._bury(worker), "before its first action")
         return any(worker.serves for worker in self._workers)
 
-    def room(self, waiting_seconds: float) -> int:
+    def room(self, waiting_count: int, waiting_seconds: float) -> int:
         """How many more actions can start; where tokens are lent, the one for the next action is taken now."""
-        del waiting_seconds
+        del waiting_count, waiting_seconds
         free = self._size - self._busy_count()
         if self._tokens is None or free <= 0:
             return free

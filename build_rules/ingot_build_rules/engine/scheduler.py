@@ -304,7 +304,7 @@ class Scheduler:
         self._finish(action, "stopped", None, error)
 
     def _start_actions(self) -> None:
-        while self._queue and self.executor.room(self._waiting_seconds()):
+        while self._queue and self.executor.room(len(self._queue), self._waiting_seconds()):
             action = heapq.heappop(self._queue)[2]
             self._waiting[action.rule.name] -= 1
             self._begin(action)
@@ -330,7 +330,7 @@ class Scheduler:
             self._blocked.append(action)
         elif self._take_hit(action):
             self.leases.release(action.key.digest)
-        elif not self.executor.room(self._waiting_seconds()):
+        elif not self.executor.room(len(self._queue), self._waiting_seconds()):
             self.leases.release(action.key.digest)
             self._enqueue(action)
         else:

@@ -18,7 +18,7 @@ _KIND = "target trace 2"
 
 @dataclass(frozen=True, slots=True)
 class TracedAction:
-    """One action: ``reads`` are (name, digest) that it found while running; ``refs`` the artifacts that it made; ``where`` its
+    """One action: ``how`` is that of ``Action``, or checked for a hit that was run again; ``reads`` are (name, digest) that it found while running; ``refs`` the artifacts that it made; ``where`` its
     record is in the cache."""
 
     rule: str
@@ -60,7 +60,7 @@ def _traced(label: str, action: Action) -> TracedAction:
         action.rule.name,
         label,
         action.key.digest.hex(),
-        action.how,
+        "checked" if action.expected is not None and action.how == "ran" else action.how,
         action.seconds,
         action.key.ingredients,
         action.reads,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import FILE_NAME, Project
 from ingot_build_rules.project.problems import Findings
 
 
@@ -21,7 +21,14 @@ def report_outputs(project: Project, findings: Findings) -> None:
     for bundle in project.bundles:
         path = posixpath.normpath(bundle.output)
         at = ("bundle", bundle.name, "output")
-        if path in read:
+        if path == FILE_NAME or path.split("/")[0] == ".ingot":
+            findings.add(
+                at,
+                f"the output {bundle.output!r} is the project's own",
+                "writing would destroy it",
+                "choose another output",
+            )
+        elif path in read:
             why = f"{read[path]} reads it; writing would destroy it"
             findings.add(at, f"the output {bundle.output!r} is an input", why, "choose another output")
         elif path in written:

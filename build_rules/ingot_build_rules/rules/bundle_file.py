@@ -13,6 +13,7 @@ from typing import BinaryIO
 from ingot_artifacts.bundle.write import Frame, write_frame
 from ingot_build_rules.rules.bundle import BundleFrame
 from ingot_build_rules.rules.compilation import Compilation
+from ingot_runtime.format.header import MAGIC
 
 _STEP_BYTES = 1 << 20
 
@@ -30,6 +31,16 @@ async def write_bundle_file(compilation: Compilation, path: str) -> BundleFrame:
     if not _is_there(path, frame.size_bytes, _spans(prefix, chunks)):
         write_frame(Frame(frame.root, bytes(prefix), frame.size_bytes), chunks, path)
     return frame
+
+
+def is_other_file(path: str) -> bool:
+    """Whether a file is there that is no bundle."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(len(MAGIC))
+    except OSError:
+        return False
+    return bool(head) and head != MAGIC
 
 
 def _spans(prefix: memoryview, chunks: list[tuple[int, memoryview]]) -> Iterator[tuple[int, memoryview]]:

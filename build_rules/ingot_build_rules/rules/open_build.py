@@ -115,7 +115,8 @@ def _executor(settings: BuildSettings, cache: Cache, values: Values, stack: Exit
     inline = InlineExecutor(RULEBOOK, values)
     if settings.jobs == 1:
         return inline
-    return LocalExecutor(inline, PoolExecutor(RULEBOOK, folders, _tokens(settings, stack)), settings.jobs)
+    pool = PoolExecutor(RULEBOOK, folders, _tokens(settings, stack))
+    return LocalExecutor(inline, pool, settings.jobs, settings.warn)
 
 
 def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:

@@ -10,10 +10,12 @@ them. Otherwise its rules are asked for: most of their results are in the cache.
 from __future__ import annotations
 
 import functools
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.content import digest
@@ -24,12 +26,13 @@ from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.engine.trace_file import TracedAction, traced
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
-from ingot_build_rules.rules.bundle_file import write_bundle_file
+from ingot_build_rules.rules.bundle_file import is_other_file, write_bundle_file
 from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.rules.lock_file import lock_path
 from ingot_build_rules.rules.model_source import open_model
+from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_compiler.ir.errors import IngotError
 
@@ -111,6 +114,12 @@ class Workspace:
         self.told(result.name, result.how, "")
         return result
 
+    def locked(self, result: TargetResult) -> None:
+        """Note what the lock file of a bundle looks like, now that it is written."""
+        known = self.state.bundles.get(result.name)
+        if known is not None:
+            self.state.bundles[result.name] = replace(known, lock=stamp_of(lock_path(result.path)))
+
     # -- one bundle --------------------------------------------------------------------------------------------------
 
     def _path(self, request: CompileRequest) -> str:
@@ -140,7 +149,8 @@ class Workspace:
             and not self.thorough
             and (known.request, known.code, known.output) == (request_digest(request), self.code, path)
             and known.stamp == stamp_of(path)
-            and os.path.exists(lock_path(path))
+            and known.lock is not None
+            and known.lock == stamp_of(lock_path(path))
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
         result = self.results[name] = TargetResult(name, "unchanged" if current else "skipped", path)
@@ -161,10 +171,22 @@ class Workspace:
         if not self.dry:
             beside = [(name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]]
             self.check(request, replace(result, sources=(*result.sources, *beside)))
+            self._refuse_strangers(result)
             _make_folder(result.path)
             await write_bundle_file(compilation, result.path)
             result.how = "built"
         self.told(result.name, result.how, result.path)
+
+    def _refuse_strangers(self, result: TargetResult) -> None:
+        """Never write over a file that is neither a bundle nor what an earlier build left."""
+        known = self.state.bundles.get(result.name)
+        if (known is None or known.output != result.path) and is_other_file(result.path):
+            raise OutputError(
+                "the output is a file that is no bundle",
+                result.path,
+                "writing would destroy it",
+                "choose another output, or remove it",
+            )
 
     def _remember(self, request: CompileRequest, result: TargetResult, started: Moment) -> None:
         """Note what a bundle was made from; of a source that may have changed since it was read, that it is none of today's."""
@@ -173,8 +195,9 @@ class Workspace:
         result.stamp = stamp_of(result.path)
         if result.stamp is not None:
             self.state.bundles[result.name] = BundleState(
-                request_digest(request), self.code, sources, result.path, result.stamp, result.root
-            )
+                request_digest(request), self.code, sources, result.path, result.stamp, result.root,
+                options=options_text(request.options),
+            )  # fmt: skip
 
     def _failed(self, result: TargetResult, error: BaseException) -> None:
         result.error = error
@@ -205,6 +228,12 @@ def _beside(sources: tuple[tuple[str, str], ...], actions: Sequence[Action]) -> 
 def request_digest(request: CompileRequest) -> str:
     """Return what names everything that the project says of a bundle."""
     return digest((request.source, _options_digest(request.options)))
+
+
+@functools.cache
+def options_text(options: CompileOptions) -> str:
+    """Return the options as a lock has them, one line of JSON."""
+    return json.dumps(options_record(options), sort_keys=True)
 
 
 @functools.cache

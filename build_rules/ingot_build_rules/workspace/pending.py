@@ -6,14 +6,17 @@ make of it (``ingot build -n``).
 
 from __future__ import annotations
 
+import json
 import os
+from typing import cast
 
 from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.file_digests import DiskFiles, stamp_of
 from ingot_build_rules.engine.trace_file import TargetTrace
 from ingot_build_rules.project.compile_requests import compile_requests
+from ingot_build_rules.rules.lock_file import lock_path
 from ingot_build_rules.rules.open_build import code_digests
-from ingot_build_rules.workspace.build_project import request_digest
+from ingot_build_rules.workspace.build_project import options_text, request_digest
 from ingot_build_rules.workspace.code_tables import read_code
 from ingot_build_rules.workspace.difference_text import short
 from ingot_build_rules.workspace.open_workspace import LoadedProject
@@ -33,15 +36,28 @@ def pending_changes(loaded: LoadedProject, state: WorkspaceState, name: str, tra
         if now != digest:
             lines.append(f"file {os.path.relpath(path)} changed {short(digest)} -> {short(now)}")
     if known.request != request_digest(request):
-        lines.append(f"{os.path.relpath(loaded.path)} asks for other options")
+        lines += _other_options(known.options, options_text(request.options)) or [
+            f"{os.path.relpath(loaded.path)} asks for another model"
+        ]
     if known.stamp != stamp_of(known.output):
         lines.append(f"file {os.path.relpath(known.output)} is not as the last build left it")
+    elif known.lock is None or known.lock != stamp_of(lock_path(known.output)):
+        lines.append(f"file {os.path.relpath(lock_path(known.output))} is not as the last build left it")
     if known.output != os.path.normpath(os.path.join(loaded.folder, request.bundle.output)):
         lines.append(f"{os.path.relpath(loaded.path)} asks for another output")
     tools = tools_of(files, code_digests(None))
     if known.code != tools.digest:
         lines += _code_changes(read_code(loaded.folder, trace.code), tools.code)
     return lines
+
+
+def _other_options(old: str, new: str) -> list[str]:
+    before, now = (cast("dict[str, object]", json.loads(text or "{}")) for text in (old, new))
+    return [
+        f"option {name} changed {json.dumps(before.get(name))} -> {json.dumps(now.get(name))}"
+        for name in sorted(before | now)
+        if before.get(name) != now.get(name)
+    ]
 
 
 def _code_changes(old: Code, new: Code) -> list[str]:

@@ -161,7 +161,8 @@ def _opened(
         tools = tools_of(build.files, code_digests_of(settings))
         state = read_workspace(loaded.folder)
         versions = toolchain(build.keys.tool("linker"))
-        thorough = request.lint or request.checked_share > 0
+        may_run = not (request.dry_run or request.expect_cached)
+        thorough = may_run and (request.lint or request.checked_share > 0)
         workspace = Workspace(
             loaded.folder, build, state, tools.digest, versions, request.dry_run, thorough, told=_teller(see)
         )
@@ -210,8 +211,7 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
     results = opened.workspace.build_bundles(requests)
     if request.dry_run:
         return results
-    if not request.frozen:
-        _lock(loaded, opened, requests, results)
+    _lock(loaded, opened, requests, results, frozen=request.frozen)
     _root(request, results)
     if request.depfile is not None and results[0].how in ("built", "unchanged"):
         sources = [loaded.path, *(path for path, _ in results[0].sources)]
@@ -226,16 +226,23 @@ def _run_test(spec: TestSpec, bundle: str, folder: str) -> None:
 
 
 def _lock(
-    loaded: LoadedProject, opened: _Opened, requests: Sequence[CompileRequest], results: Sequence[TargetResult]
+    loaded: LoadedProject,
+    opened: _Opened,
+    requests: Sequence[CompileRequest],
+    results: Sequence[TargetResult],
+    *,
+    frozen: bool,
 ) -> None:
-    """Write what each bundle was made from beside it."""
+    """Write what each bundle was made from beside it; a ``frozen`` build has found it there."""
     built = [pair for pair in zip(requests, results, strict=True) if pair[1].how == "built"]
     if built:
         code = record_code(opened.tools.digests)
         if len(loaded.project.bundles) > FILES_LISTED_MAX:
             code = replace(code, files=())
         for item, result in built:
-            lock_bundle(loaded.folder, item, result, code)
+            if not frozen:
+                lock_bundle(loaded.folder, item, result, code)
+            opened.workspace.locked(result)
 
 
 def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
@@ -256,7 +263,7 @@ def _explain(
     for result in results:
         if result.how in _GOOD:
             forget(failed_trace_path(loaded.folder, result.name))
-    looked_at = [result for result in results if result.actions and not request.dry_run]
+    looked_at = [result for result in results if (result.actions or result.error) and not request.dry_run]
     if not looked_at:
         return {}
     keeper = TraceKeeper(loaded.folder, opened.build, opened.tools)

@@ -16,14 +16,14 @@ from typing import Any, cast
 from ingot_build_rules.engine.file_digests import Stamp
 from ingot_build_rules.engine.state_file import read_state, write_state
 
-_KIND = "workspace 1"
+_KIND = "workspace 2"
 FOLDER_NAME = ".ingot"
 
 
 @dataclass(frozen=True, slots=True)
 class BundleState:
     """``request``: digest of what was asked for; ``code``: of all code and tools; ``sources``: (path, digest); the file
-    ``output`` as it was left, with its ``root`` digest."""
+    ``output`` as it was left, with its ``root`` digest; ``lock``: what its lock file looked like; ``options``: as a lock has them."""
 
     request: str
     code: str
@@ -31,6 +31,8 @@ class BundleState:
     output: str
     stamp: Stamp
     root: str
+    lock: Stamp | None = None
+    options: str = ""
 
 
 @dataclass(slots=True)
@@ -62,20 +64,29 @@ def read_workspace(project_folder: str) -> WorkspaceState:
     try:
         bundles, tests = found
         return WorkspaceState(
-            {str(name): _bundle_state(item) for name, item in bundles.items()},
+            {str(name): _bundle_state(project_folder, item) for name, item in bundles.items()},
             {str(name): str(key) for name, key in tests.items()},
         )
     except (TypeError, ValueError, AttributeError):
         return WorkspaceState()
 
 
-def _bundle_state(item: object) -> BundleState:
+def _bundle_state(folder: str, item: object) -> BundleState:
     """Take what has the right shape: its writer may have been anybody."""
     match item:
-        case (str(), str(), tuple(), str(), (int(), int(), int(), int()), str()):
-            request, code, sources, output, stamp, root = cast("tuple[str, str, Any, str, Stamp, str]", item)
-            pairs = tuple((str(path), str(digest)) for path, digest in sources)
-            return BundleState(request, code, pairs, output, stamp, root)
+        case (
+            str(),
+            str(),
+            tuple(),
+            str(),
+            (int(), int(), int(), int()),
+            str(),
+            None | (int(), int(), int(), int()),
+            str(),
+        ):
+            request, code, sources, output, stamp, root, lock, options = cast("Any", item)
+            pairs = tuple((os.path.join(folder, str(path)), str(digest)) for path, digest in sources)
+            return BundleState(request, code, pairs, os.path.join(folder, output), stamp, root, lock, options)
         case _:
             raise ValueError("not the state of a bundle")
 
@@ -83,9 +94,18 @@ def _bundle_state(item: object) -> BundleState:
 def write_workspace(project_folder: str, state: WorkspaceState) -> None:
     """Keep the state; a folder that cannot be written forgets it."""
     bundles = {
-        name: (item.request, item.code, item.sources, item.output, item.stamp, item.root)
+        name: (
+            item.request, item.code, tuple((_inside(project_folder, path), digest) for path, digest in item.sources),
+            _inside(project_folder, item.output), item.stamp, item.root, item.lock, item.options,
+        )
         for name, item in sorted(state.bundles.items())
-    }
+    }  # fmt: skip
     write_state(
         os.path.join(state_folder(project_folder), "state"), _KIND, (bundles, dict(sorted(state.tests.items())))
     )
+
+
+def _inside(folder: str, path: str) -> str:
+    """Paths in the project are kept by what they are called in it: a copy of a project has nothing to do with the first one."""
+    start = os.path.join(folder, "")
+    return path.removeprefix(start)

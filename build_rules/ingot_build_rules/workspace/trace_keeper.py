@@ -38,7 +38,7 @@ class TraceKeeper:
         lines = self._explain(result, old, new)
         if result.error is None:
             write_trace(path, replace(new, explanation=lines) if lines else new)
-        else:
+        elif result.how == "failed":
             error = tuple(str(result.error).splitlines())
             write_trace(failed_trace_path(self._folder, result.name), replace(new, explanation=error))
         return lines

@@ -111,7 +111,9 @@ def linker_path() -> str:
 
 def _link_error(text: str, object_names: Sequence[str]) -> InternalError:
     """Turn the linker's own words into ours: numbered files get the names that the caller gave."""
-    named = re.sub(r"\b(\d+)\.o\b", lambda found: object_names[int(found[1])], text)
+    named = re.sub(
+        r"\b(\d+)\.o\b", lambda found: object_names[int(found[1])], text.replace(" in archive objects.a", "")
+    )
     undefined = sorted(set(re.findall(r"(?:undefined symbol|symbol not found): (\S+)", named)))
     lines = [line.strip().removeprefix("ld.lld: error: ") for line in named.splitlines() if line.strip()]
     return InternalError(
