@@ -133,7 +133,7 @@ def test_sizes() -> None:
     assert size_bytes("5GB") == size_bytes("5G") == 5 * 10**9
     assert size_bytes("1.5MiB") == 3 << 19
     assert size_bytes("12") == size_bytes("12B") == 12
-    assert size_bytes("2 kB") == 2000
+    assert size_bytes("2 kB") == size_bytes("2KB") == size_bytes("2kb") == 2000
 
 
 def test_the_folder_by_flag_and_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.run_build import BuildRequest, Report
 
 _LIST_MAX = 20
-_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build")
+_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
 
 
 def add_project(parser: usage.Parser) -> None:

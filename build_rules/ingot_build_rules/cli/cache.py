@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _EXIT_FAILED = 4
 _PREFIX_DIGITS_MIN = 6
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kMGT]?)(i?)B?", re.ASCII)
-_POWERS = {"": 0, "k": 1, "M": 2, "G": 3, "T": 4}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 # option -> the actions that it is for
 _ONLY_FOR = {"max": ("gc",), "wait": ("gc",), "dry_run": ("gc", "verify"), "what": ("why",)}
 
@@ -32,7 +32,7 @@ def size_bytes(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if not found:
         raise argparse.ArgumentTypeError(f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2]])
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

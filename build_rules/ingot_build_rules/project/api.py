@@ -134,7 +134,7 @@ class Project:
         """Build bundles and run tests as ``ingot build`` does, over the same cache and the same memory of the last build.
 
         Args:
-            words: names of bundles and tests, or output files; none for all.
+            words: names of bundles and tests, or output files; one text is one of them; none for all.
             jobs: processes at most. 1: everything runs in this process.
             cache: the cache's folder; None for the project's, else the user's.
             keep_going: after a failure, build all that can be built.
@@ -154,7 +154,13 @@ class Project:
         inside = loaded.project.cache and os.path.join(loaded.folder, loaded.project.cache)
         folder = cache_folder(os.fspath(cache) if cache is not None else inside)
         request = BuildRequest(
-            folder, tuple(words), jobs, keep_going=keep_going, expect_cached=expect_cached, frozen=frozen, rehash=rehash
+            folder,
+            (words,) if isinstance(words, str) else tuple(words),
+            jobs,
+            keep_going=keep_going,
+            expect_cached=expect_cached,
+            frozen=frozen,
+            rehash=rehash,
         )
         report = run_build(loaded, request)
         errors = [item.error for item in report.results if item.how == "failed" and item.error is not None]

@@ -44,7 +44,7 @@ Told = Callable[[str, str, str], None]
 
 @dataclass(slots=True)
 class TargetResult:
-    """``how``: built, passed (a test), unchanged, failed, skipped, or would-build; ``sources``: (path, digest) of all files that it was made from;
+    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or would-run (a test); ``sources``: (path, digest) of all files that it was made from;
     ``stamp``: what the bundle looks like."""
 
     name: str
@@ -97,12 +97,14 @@ class Workspace:
         result = self.results[f"test.{spec.name}"] = TargetResult(f"test.{spec.name}", "skipped", "")
         paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
         result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
-        if bundle.how not in ("built", "unchanged"):
+        if bundle.how not in ("built", "unchanged", "would-build"):
             self.told(result.name, "skipped", "")
             return result
         key = digest((spec, bundle.root, [content for _, content in result.sources]))
         if self.state.tests.get(spec.name) == key:
             result.how = "unchanged"
+        elif self.dry:
+            result.how = "would-run"
         else:
             try:
                 run(spec, bundle.path, self.folder)
@@ -168,9 +170,9 @@ class Workspace:
         compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
         frame = await compilation.frame()
         result.root, result.size_bytes, result.how = frame.root, frame.size_bytes, "would-build"
+        beside = [(name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]]
+        self.check(request, replace(result, sources=(*result.sources, *beside)))
         if not self.dry:
-            beside = [(name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]]
-            self.check(request, replace(result, sources=(*result.sources, *beside)))
             self._refuse_strangers(result)
             _make_folder(result.path)
             await write_bundle_file(compilation, result.path)

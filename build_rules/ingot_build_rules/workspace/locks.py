@@ -11,7 +11,7 @@ from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.rules.lock_file import CodeRecord, LockFile, lock_path, read_lock, relative_sources, write_lock
 from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.workspace.build_project import TargetResult
-from ingot_compiler.ir.errors import VerificationError
+from ingot_compiler.ir.errors import UserError, VerificationError
 
 FILES_LISTED_MAX = 100
 """Projects of more bundles list the digest of each rule's code alone: the list of its files is longer than all the rest."""
@@ -30,10 +30,13 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
     """Compare a bundle and its sources with its lock file.
 
     Raises:
-        VerificationError: the first thing that differs. UserError: no lock file.
+        VerificationError: no lock file, or the first thing that differs.
     """
     path = lock_path(result.path)
-    locked = read_lock(path)
+    try:
+        locked = read_lock(path)
+    except UserError as error:
+        raise VerificationError(error.what, error.where, error.why, error.do) from error
     found = replace(_lock(folder, request, result, locked.code), toolchain=locked.toolchain)
     if found == locked:
         return
@@ -43,7 +46,9 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
             why = f"expected {locked_name} {locked_digest[:16]}, got {name} {digest[:16]}"
             raise VerificationError("a source is not the one that is locked", path, why, do)
     if found.options != locked.options:
-        raise VerificationError("options are not those that are locked", path, "ingot.toml asks for others", do)
+        different = sorted(name for name in found.options if found.options[name] != locked.options.get(name))
+        why = "; ".join(f"{name}: expected {locked.options.get(name)}, got {found.options[name]}" for name in different)
+        raise VerificationError("options are not those that are locked", path, why, do)
     why = f"expected {locked.bundle[:16]}, got {found.bundle[:16]}"
     raise VerificationError(f"bundle {result.name!r} is not the one that is locked", path, why, do)
 

@@ -210,7 +210,7 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
     requests = compile_requests(loaded.project, names, loaded.path)
     results = opened.workspace.build_bundles(requests)
     if request.dry_run:
-        return results
+        return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
     _root(request, results)
     if request.depfile is not None and results[0].how in ("built", "unchanged"):
