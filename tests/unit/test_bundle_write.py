@@ -64,6 +64,15 @@ def test_chunks(tmp_path: Path) -> None:
     assert weights_of(tmp_path / "m.ingot") == bytes(expected)
 
 
+def test_no_holes(tmp_path: Path) -> None:
+    """What lies between weights has its place on the disk: a disk that is full later cannot end who maps the file."""
+    chunks = [(0, memoryview(b"a")), (7 * MIB, memoryview(b"b"))]
+    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=8 * MIB)
+    write_bundle(contents, tmp_path / "m.ingot", tree_entry)
+    state = (tmp_path / "m.ingot").stat()
+    assert state.st_blocks * 512 >= state.st_size
+
+
 def _without_ranges(contents: BundleContents) -> BundleContents:
     return replace(contents, variants=tuple(replace(variant, weight_ranges=()) for variant in contents.variants))
 
