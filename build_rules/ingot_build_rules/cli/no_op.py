@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingot_build_rules.engine.file_digests import Stamp
+    from ingot_build_rules.engine.unchanged import Stamp
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import Report
 

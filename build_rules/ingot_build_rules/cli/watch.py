@@ -14,7 +14,8 @@ import time
 from contextlib import suppress
 
 from ingot_build_rules.cli import build, console, usage
-from ingot_build_rules.engine.file_digests import Stamp, stamp_of
+from ingot_build_rules.engine.file_digests import stamp_of
+from ingot_build_rules.engine.unchanged import Stamp
 from ingot_compiler.ir.errors import IngotError
 
 _POLL_SECONDS = 0.1

@@ -19,12 +19,10 @@ from typing import cast
 
 from ingot_build_rules.engine.rule import FileDigests, Moment
 from ingot_build_rules.engine.state_file import read_state, write_state
-from ingot_build_rules.engine.unchanged import SETTLED_NS
+from ingot_build_rules.engine.unchanged import SETTLED_NS, Stamp
 
 _KIND = "file digests 1"
 _COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE
-Stamp = tuple[int, int, int, int]
-"""mtime_ns, size in bytes, inode, ctime_ns."""
 
 
 class WatchedFiles:

@@ -14,9 +14,9 @@ TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ingot_build_rules.engine.file_digests import Stamp
-
 _HEAD = b"ingot unchanged 2 "
+Stamp = tuple[int, int, int, int]
+"""mtime_ns, size in bytes, inode, ctime_ns."""
 SETTLED_NS = 2_000_000_000
 """A file system's clock may stand still for as long: what is younger could change again without any sign of it."""
 

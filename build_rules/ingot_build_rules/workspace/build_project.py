@@ -20,10 +20,11 @@ from ingot_artifacts.store.atomic import output_error
 from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.errors import BuildStoppedError
-from ingot_build_rules.engine.file_digests import Stamp, moment, stamp_of
+from ingot_build_rules.engine.file_digests import moment, stamp_of
 from ingot_build_rules.engine.rule import Moment
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.engine.trace_file import TracedAction, traced
+from ingot_build_rules.engine.unchanged import Stamp
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.bundle_file import is_other_file, write_bundle_file

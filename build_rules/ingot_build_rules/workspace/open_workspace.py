@@ -10,7 +10,8 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.engine.file_digests import Stamp, stamp_of
+from ingot_build_rules.engine.file_digests import stamp_of
+from ingot_build_rules.engine.unchanged import Stamp
 from ingot_build_rules.project.api import Project as DeclaredProject
 from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.model import Project

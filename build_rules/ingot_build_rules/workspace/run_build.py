@@ -26,10 +26,10 @@ from ingot_build_rules.engine.events import (
     TargetFinished,
     TargetHow,
 )
-from ingot_build_rules.engine.file_digests import Stamp, stamp_of
+from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
-from ingot_build_rules.engine.unchanged import forget
+from ingot_build_rules.engine.unchanged import Stamp, forget
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.project.selection import Selection
