@@ -46,6 +46,7 @@ PURE = (
     "ingot_compiler.targets",
     "ingot_build_rules.engine.rule",
     "ingot_build_rules.engine.content",
+    "ingot_build_rules.engine.leaves",
     "ingot_build_rules.engine.codec",
     "ingot_build_rules.engine.key",
     "ingot_build_rules.engine.record",

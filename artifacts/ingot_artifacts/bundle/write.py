@@ -4,6 +4,7 @@ In: ``BundleContents``, the tree of its weights. Out: a frame (all but the weigh
 compiling, packing weights, their tree (``weights_tree``), reading bundles.
 """
 
+import errno
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -96,13 +97,22 @@ def write_frame(frame: Frame, weights: Iterable[Chunk], path: str | os.PathLike[
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
     with atomic_file(path) as file:
-        if hasattr(os, "posix_fallocate"):  # a hole that a full disk cannot fill would end who maps the file
-            os.posix_fallocate(file.fileno(), 0, frame.size_bytes)
+        _reserve(file.fileno(), frame.size_bytes)
         file.write(frame.prefix)
         for offset, source in weights:
             file.seek(len(frame.prefix) + offset)
             file.write(bytes_of(source))
         file.truncate(frame.size_bytes)
+
+
+def _reserve(descriptor: int, size_bytes: int) -> None:
+    """Take the whole file's place on the disk, where that can be: a hole that a full disk cannot fill would end who maps the file."""
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(descriptor, 0, size_bytes)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                raise
 
 
 def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_entry: TreeEntry) -> str:

@@ -66,7 +66,7 @@ def remember_build(
     from ingot_build_rules.engine.file_digests import stamp_of
     from ingot_build_rules.rules.lock_file import lock_path
 
-    done = all(item.how in ("built", "passed", "unchanged") for item in report.results)
+    done = all(item.is_good for item in report.results)
     if report.looked_at is None or not done:
         forget_build(loaded.folder)
         return

@@ -5,14 +5,14 @@ In: a rule, its inputs, digests of its code and tools. Out: ``Key``. Not done he
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.content import digest
+from ingot_build_rules.engine.leaves import leaves
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
 
 _TEXT_MAX = 2000
@@ -80,23 +80,8 @@ class KeyMaker:
             return Ingredient(name, digest(value), str(value)[:_TEXT_MAX])
         known = self._described.get(id(value))
         if known is None or known[0] is not value:
-            parts = tuple(dict.fromkeys(_artifacts(value)))
+            parts = tuple(dict.fromkeys(leaf.digest for leaf in leaves(value) if isinstance(leaf, Artifact)))
             text = "" if parts else str(value)
             known = (value, digest(value), text if len(text) <= _TEXT_MAX else "", parts)
             self._described[id(value)] = known
         return Ingredient(name, *known[1:])
-
-
-def _artifacts(value: object) -> Iterator[str]:
-    """Yield the digests of the artifacts inside a value."""
-    if isinstance(value, Artifact):
-        yield value.digest
-    elif isinstance(value, tuple | list):
-        for item in cast("tuple[object, ...]", value):
-            yield from _artifacts(item)
-    elif isinstance(value, Mapping):
-        for item in cast("Mapping[object, object]", value).values():
-            yield from _artifacts(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for field in dataclasses.fields(value):
-            yield from _artifacts(getattr(value, field.name))

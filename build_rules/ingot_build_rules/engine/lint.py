@@ -9,22 +9,21 @@ packages, of the folders that it is told to trust.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib.machinery
 import os
 import stat
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.errors import UndeclaredReadError
 from ingot_build_rules.engine.executor import InlineExecutor
 from ingot_build_rules.engine.file_digests import DiskFiles, WatchedFiles
+from ingot_build_rules.engine.leaves import leaves
 from ingot_build_rules.engine.perform import Outcome, perform
 from ingot_build_rules.engine.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.values import Values
@@ -73,7 +72,9 @@ class LintExecutor(InlineExecutor):
         finally:
             _watches().remove(watch)
         if outcome.error is None and not outcome.lost:
-            known = {_real(text) for text in _texts(inputs)} | {_real(path) for path in _noted(rule, inputs, outcome)}
+            known = {_real(leaf) for leaf in leaves(inputs) if isinstance(leaf, str)} | {
+                _real(path) for path in _noted(rule, inputs, outcome)
+            }
             wrong = [path for path in watch.read if path not in known and not self._may_read(path, watch)]
             if wrong:
                 outcome.error = _error(rule, wrong)
@@ -109,21 +110,6 @@ def _is_file(path: str) -> bool:
         return stat.S_ISREG(os.stat(path).st_mode)
     except OSError:
         return False
-
-
-def _texts(value: object) -> Iterator[str]:
-    """Yield every text inside the inputs: any of them may be a path."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, tuple | list | set | frozenset):
-        for item in cast("tuple[object, ...]", value):
-            yield from _texts(item)
-    elif isinstance(value, Mapping):
-        for item in cast("Mapping[object, object]", value).items():
-            yield from _texts(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, Artifact):
-        for item in dataclasses.fields(value):
-            yield from _texts(getattr(value, item.name))
 
 
 def _noted(rule: AnyRule, inputs: object, outcome: Outcome) -> Iterator[str]:

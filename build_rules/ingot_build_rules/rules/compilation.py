@@ -218,10 +218,10 @@ class Compilation:
             program = await self.need(LOWER, LowerInputs(fused.groups[group], target), labels[group])
             return program, await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
 
-        first = {group.digest: number for number, group in reversed(list(enumerate(fused.groups)))}
-        found = await self.build.gather([compiled(number) for number in sorted(first.values())])
-        by_group = dict(zip(sorted(first.values()), found, strict=True))
-        return tuple(by_group[first[group.digest]] for group in fused.groups)
+        different = {group.digest: number for number, group in reversed(list(enumerate(fused.groups)))}
+        numbers = sorted(different.values())
+        found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
+        return tuple(found[different[group.digest]] for group in fused.groups)
 
     async def _main(
         self,

@@ -60,6 +60,11 @@ class TargetResult:
     compilation: Compilation | None = None
     toolchain: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_good(self) -> bool:
+        """Whether it is as it should be now."""
+        return self.how in ("built", "passed", "unchanged")
+
 
 @dataclass(slots=True)
 class Workspace:
@@ -98,7 +103,7 @@ class Workspace:
         result = self.results[f"test.{spec.name}"] = TargetResult(f"test.{spec.name}", "skipped", "")
         paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
         result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
-        if bundle.how not in ("built", "unchanged", "would-build"):
+        if not bundle.is_good and bundle.how != "would-build":
             self.told(result.name, "skipped", "")
             return result
         key = digest((spec, bundle.root, [content for _, content in result.sources]))

@@ -70,9 +70,6 @@ class BuildRequest:
     makeflags: str = ""
 
 
-_GOOD = ("built", "passed", "unchanged")
-
-
 @dataclass(slots=True)
 class Report:
     """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to run and was not allowed to;
@@ -90,6 +87,10 @@ class Report:
         """Names of the bundles and tests that ended in one of these ways."""
         return [item.name for item in self.results if item.how in hows]
 
+    def good(self) -> list[str]:
+        """Names of the bundles and tests that are as they should be now."""
+        return [item.name for item in self.results if item.is_good]
+
     def plain(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
@@ -99,7 +100,7 @@ class Report:
                 item.name: {"how": item.how, "path": item.path or None, "digest": item.root or None}
                 for item in self.results
             },
-            "built": self.named(*_GOOD),
+            "built": self.good(),
             "failed": self.named("failed"),
             "skipped": self.named("skipped"),
             "would_run": self.would_run,
@@ -132,7 +133,7 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
         report.would_run = [_name(item.rule.name, item.label) for item in opened.build.would_run]
     report.seconds = time.perf_counter() - started
     counts = {name: {"ran": count.ran, "hit": count.hit} for name, count in report.counts.items()}
-    built = tuple(report.named(*_GOOD))
+    built = tuple(report.good())
     observe(BuildFinished(counts, report.seconds, tuple(report.named("failed")), built))
     return report
 
@@ -213,7 +214,7 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
         return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
     _root(request, results)
-    if request.depfile is not None and results[0].how in ("built", "unchanged"):
+    if request.depfile is not None and results[0].is_good:
         sources = [loaded.path, *(path for path, _ in results[0].sources)]
         write_text(request.depfile, depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))))
     return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
@@ -261,7 +262,7 @@ def _explain(
 ) -> dict[str, tuple[str, ...]]:
     """Keep the trace of every bundle that was looked at, and say why what ran did; forget failures that are over."""
     for result in results:
-        if result.how in _GOOD:
+        if result.is_good:
             forget(failed_trace_path(loaded.folder, result.name))
     looked_at = [result for result in results if (result.actions or result.error) and not request.dry_run]
     if not looked_at:
