@@ -191,7 +191,6 @@ def _identify(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    import os
 
     from .format.describe import describe_source, text_of
     from .format.source import open_file
@@ -200,6 +199,6 @@ def _inspect(options: argparse.Namespace) -> int:
     try:
         described = describe_source(source)
     finally:
-        os.close(source.fd)
+        source.close()
     print(json.dumps(described, sort_keys=True) if options.json else text_of(described))
     return 0

@@ -18,6 +18,7 @@ SIZE_BYTES_MAX = 1 << 46  # of a file, a workspace, a block
 REGISTER_COUNT_MAX = 1 << 20
 BUFFER_COUNT_MAX = 1 << 20
 INSTRUCTION_COUNT_MAX = 1 << 22
+FRAME_SIZE_BYTES_MAX = 1 << 26  # memory of `main` for its registers and the addresses of its buffers
 
 MIB = 1 << 20
 TREE_ENTRY_SIZE_BYTES = 40  # BLAKE3, then the lane checksum
