@@ -21,15 +21,26 @@ _TICKS_MAX = 20
 _TICK_SECONDS = 0.001
 
 
-class BundleFile(FileIO):
-    """An open file that knows which one it is. ``stamp`` is (bytes, time of writing, time of change) when it was opened."""
+class SilentFile(FileIO):
+    """A file that the interpreter closes with its last reference, without a word: that is no mistake here.
 
-    number = -1
-    identity = (0, 0)
+    The slot takes what `FileIO` would warn by; no Python code runs when the file goes.
+    """
 
-    def __init__(self, *arguments: "object", **options: "object") -> None:
-        super().__init__(*arguments, **options)  # type: ignore[arg-type]
-        self.number = self.fileno()
+    __slots__ = ("_finalizing",)
+
+
+class BundleFile:
+    """An open file that knows which one it is: ``number`` is its descriptor, ``stamp`` what it was when it was opened.
+
+    Without a call of ``close`` the interpreter closes the descriptor with the last reference.
+    """
+
+    __slots__ = ("_file", "identity", "number", "stamp")
+
+    def __init__(self, file: SilentFile) -> None:
+        self._file = file
+        self.number = file.fileno()
         found = os.fstat(self.number)
         self.identity = found.st_dev, found.st_ino
         self.stamp = stamp(found)
@@ -44,12 +55,19 @@ class BundleFile(FileIO):
 
     def close(self) -> None:
         """Close the descriptor, unless it is somebody else's by now."""
-        if not self.closed and (self.number < 0 or self.is_ours()):
-            super().close()
+        if self._file.closed:
+            return
+        if self.is_ours():
+            self._file.close()
+        else:
+            _not_ours.append(self._file)
 
     def __del__(self) -> None:
-        # Dropping the last reference is the usual end: no reason for a ResourceWarning.
         self.close()
+
+
+_not_ours: "list[SilentFile]" = []
+"""Never dropped: that would close the descriptors of others."""
 
 
 def stamp(found: os.stat_result) -> "Stamp":
@@ -67,7 +85,7 @@ def open_regular(path: str) -> BundleFile:
     """
     try:
         _require_regular(os.stat(path), path)  # opening a pipe would wait, opening a device may do anything
-        file = BundleFile(path)
+        file = BundleFile(SilentFile(path))
         _require_regular(os.fstat(file.number), path)
         _let_tick(file)
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
 """Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zero pages there and counts.
 
-In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults are counted; the handler is
-installed while any range is guarded. Not done here: telling the user (whoever looks at the count).
+In: an image (its handler and the page behind it), a size. Out: ``GuardedArea``; the handler is installed while there is any.
+Not done here: telling the user (whoever looks at the count of faults).
 One image's handler serves the whole process; that image stays mapped as long as the handler is installed. The list of ranges has
 no limit; its rows are used again and never given back, because the handler may be reading one in any thread.
 """
@@ -52,21 +52,22 @@ class _Row:
         self._store("start", start)
         self._store("end", end)
 
-    def is_free(self) -> bool:
-        return self.area is None or self.area() is None
+    def is_free(self, gone: "Area | None" = None) -> bool:
+        return self.area is None or self.area() in (None, gone)
 
     def _store(self, name: str, value: int) -> None:
         ctypes.c_uint64.from_address(self.address + abi.GUARDED.offsets[name]).value = value
 
 
 class _Handler:
-    """The installed handler: one image and its page."""
+    """One image and its page. ``is_wanted``: it was installed, and nobody has begun to uninstall it."""
 
-    __slots__ = ("image", "page")
+    __slots__ = ("image", "is_wanted", "page")
 
     def __init__(self, image: Image) -> None:
         self.image = image
         self.page = image.page
+        self.is_wanted = False
         machine = os.uname().machine
         for name, value in (
             ("first", _rows[-1].address if _rows else 0),
@@ -78,31 +79,54 @@ class _Handler:
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
 
     def install(self) -> None:
-        action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-        ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
-        ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-        system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
+        """Install it, or go on where an exception has cut that short."""
+        if not self._is_active():
+            action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
+            ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
+            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
+            system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
+        self.is_wanted = True
 
     def uninstall(self) -> bool:
-        """Bring the old action back; return False if somebody else has installed another one over ours."""
+        """Bring the old action back; return False if somebody else has installed another one over ours, and may call it."""
+        if self._is_active():
+            self.is_wanted = False
+            system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
+        return not self.is_wanted
+
+    def _is_active(self) -> bool:
         now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
         system.install_action(_SIGBUS, 0, ctypes.addressof(now))
-        if ctypes.c_uint64.from_buffer(now).value != self.image.exports["sigbus_handler"]:
-            return False
-        system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
-        return True
+        return ctypes.c_uint64.from_buffer(now).value == self.image.exports["sigbus_handler"]
 
 
-def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
-    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults."""
-    with _lock:
-        row = next((row for row in _rows if row.is_free()), None) or _more_rows()
-        if not _installed:
-            handler = _Handler(image)
-            _installed.append(handler)  # first: an installed handler must not lose its image
-            handler.install()
-        row.guard(area, start, start + size_bytes)
-        return ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
+class GuardedArea(Area):
+    """An area of which no page that cannot be read ends the process; ``faults`` counts those that zeros stand for."""
+
+    __slots__ = ("faults",)
+
+    def __init__(self, image: Image, size_bytes: int) -> None:
+        """Reserve and guard.
+
+        Raises:
+            ResourceError: the system refused.
+        """
+        super().__init__(size_bytes)
+        with _lock:
+            row = next((row for row in _rows if row.is_free()), None) or _more_rows()
+            if not _installed:
+                _installed.append(_Handler(image))  # before it is installed: it must not lose its image
+            if not _installed[0].is_wanted:
+                _installed[0].install()
+            row.guard(self, self.address, self.address + self.size_bytes)
+            self.faults = ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
+
+    def __del__(self) -> None:
+        try:
+            _sweep(self)
+        except BaseException:  # nobody hears of it here, but the handler shall go
+            _sweep(self)
+            raise
 
 
 def _more_rows() -> _Row:
@@ -116,12 +140,11 @@ def _more_rows() -> _Row:
     return _rows[-1]
 
 
-def sweep() -> None:
-    """Uninstall the handler if nothing is guarded any more."""
-    # Whoever has the lock, maybe this thread further up, sweeps next time.
-    if _installed and _lock.acquire(blocking=False):
-        try:
-            if all(row.is_free() for row in _rows) and _installed[0].uninstall():
-                _installed.clear()
-        finally:
-            _lock.release()
+def _sweep(gone: Area) -> None:
+    """Uninstall the handler if nothing but `gone` is guarded any more."""
+    # Not where the lock is taken, maybe by this thread further up: whoever is in there guards something.
+    if not _installed or _lock.locked():
+        return
+    with _lock:
+        if _installed and all(row.is_free(gone) for row in _rows) and _installed[0].uninstall():
+            _installed.clear()

@@ -5,11 +5,10 @@ Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a
 """
 
 import ctypes
-import errno
 import os
 
 from ..errors import ResourceError
-from ..format.file import BundleFile, stamp
+from ..format.file import BundleFile, SilentFile, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +38,9 @@ _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _LIBC.sigaction.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _LIBC.getauxval.restype = ctypes.c_ulong
 _LIBC.getauxval.argtypes = (ctypes.c_ulong,)
+_MEMFD_CREATE = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_uint, ctypes.py_object, ctypes.py_object, use_errno=True
+)(ctypes.cast(_LIBC.memfd_create, ctypes.c_void_p).value or 0)
 _MAP_FAILED = ctypes.c_void_p(-1).value
 
 PAGE_SIZE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -95,20 +97,6 @@ def request_amx() -> bool:
     return bool(_LIBC.syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA) == 0)
 
 
-class _MemoryFileFlags:
-    """Stands for the flags of open(2), which ``FileIO`` would give to ``memfd_create``: the newest ones, then older ones."""
-
-    noexec_seal = True
-
-    @classmethod
-    def from_param(cls, _: int) -> ctypes.c_uint:
-        """Return the flags of memfd_create(2)."""
-        return ctypes.c_uint(_MFD_CLOEXEC | (_MFD_NOEXEC_SEAL if cls.noexec_seal else _MFD_ALLOW_SEALING))
-
-
-_LIBC.memfd_create.argtypes = (ctypes.c_char_p, _MemoryFileFlags)  # type: ignore[assignment]  # from_param is all it takes
-
-
 def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
     """Return an anonymous file with the bytes of `data` that nobody can change any more.
 
@@ -130,14 +118,14 @@ def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
 
 
 def _memory_file() -> BundleFile:
-    """Make one by libc's own function, so that it belongs to an object from the beginning."""
-    try:
-        return BundleFile(b"ingot", "r+b", opener=_LIBC.memfd_create)
-    except ValueError:  # a descriptor of -1
-        if not _MemoryFileFlags.noexec_seal or ctypes.get_errno() != errno.EINVAL:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())) from None
-    _MemoryFileFlags.noexec_seal = False  # before Linux 6.3
-    return _memory_file()
+    """Make one by libc's own function, so that its descriptor belongs to an object from the beginning."""
+    for flag in (_MFD_NOEXEC_SEAL, _MFD_ALLOW_SEALING):  # the second: before Linux 6.3
+        try:
+            # FileIO gives a name and flags of open(2), which libc does not look at.
+            return BundleFile(SilentFile(b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)))
+        except ValueError:  # a descriptor of -1
+            number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number))
 
 
 def callback(function: "Callable[..., object]", *arguments: object) -> "Callable[[object], object]":

@@ -13,7 +13,6 @@ from ..format.checks import DAMAGED
 from ..format.limits import MIB
 from ..format.source import Source, changed
 from . import sigbus, system
-from .area import Area
 from .block import Block
 from .image import Image
 from .pool import Pool
@@ -32,7 +31,7 @@ _LEAST_BAD = (1 << 64) - 1
 class Weights:
     """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches it, and as long as it lives."""
 
-    __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
+    __slots__ = ("__weakref__", "_area", "address", "size_bytes")
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
         """Map the section.
@@ -41,19 +40,18 @@ class Weights:
             ResourceError: the system refused.
         """
         self.size_bytes = row.size_bytes
-        self._area = Area(row.size_bytes)
+        self._area = sigbus.GuardedArea(image, row.size_bytes)
         self.address = self._area.address
-        self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
         # The file is shared, not copied: what is in the page cache costs no memory, and sessions share it.
         self._area.put(0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset)
 
     @property
     def is_whole(self) -> bool:
         """Whether every page that was touched could be read; zeros stand for the others, for ever."""
-        return not self._faults.value
+        return not self._area.faults.value
 
 
-_mapped: "weakref.WeakValueDictionary[tuple[int, ...], Weights]" = weakref.WeakValueDictionary()
+_mapped: "dict[tuple[int, ...], weakref.ref[Weights]]" = {}
 
 
 def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
@@ -62,9 +60,11 @@ def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
     if row is None:
         return None
     key = (*source.file.identity, *source.file.stamp, row.offset, row.size_bytes)
-    weights = _mapped.get(key)
+    shared = _mapped.get(key)
+    weights = shared() if shared else None
     if weights is None or not weights.is_whole:
-        weights = _mapped[key] = Weights(source, row, image)
+        weights = Weights(source, row, image)
+        _mapped[key] = weakref.ref(weights, system.callback(_mapped.pop, key))
     return weights
 
 

@@ -1,0 +1,188 @@
+"""Calls that are stopped from outside: cancel, timeout, signals; in loops, in one long launch, native and stepped."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.lowering_harness import normal
+
+import ingot
+import ingot_runtime
+
+FOREVER = {"n": np.array(1 << 40), "x": np.ones(4, np.float32)}
+SHORT = {"n": np.array(3), "x": np.ones(4, np.float32)}
+EXECUTORS = ("aot", "vm")
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """y = x + 1, n times."""
+    from onnx import TensorProto, helper
+
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["v", "one"], ["w"]),
+            helper.make_node("Identity", ["going"], ["still"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("going", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("v", TensorProto.FLOAT, [4]),
+        ],
+        [
+            helper.make_tensor_value_info("still", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("w", TensorProto.FLOAT, [4]),
+        ],
+    )
+    nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)]
+    model = make_model(nodes, [tensor("n", [], 7), tensor("x", [4])], [tensor("y", [4])], {"one": np.float32([1])})
+    path = tmp_path_factory.mktemp("stop") / "loop.ingot"
+    ingot.compile(model).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One launch: a matrix product with any number of rows."""
+    model = make_model(
+        [node("MatMul", "x w", "y")], [tensor("x", ["n", 512])], [tensor("y", ["n", 512])], {"w": normal(0, 512, 512)}
+    )
+    path = tmp_path_factory.mktemp("stop") / "product.ingot"
+    ingot.compile(model).save(path)
+    return path
+
+
+def right(session: "ingot_runtime.Session") -> bool:
+    """Whether a short call gives what it should."""
+    return bool((session.run(SHORT)["y"] == np.full(4, 4, np.float32)).all())
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_timeout(loop: Path, executor: str, threads: int) -> None:
+    """A call ends after its time; the error is a TimeoutError, too; the next call runs without a limit."""
+    session = ingot_runtime.load(loop, executor=executor, threads=threads)
+    for _ in range(2):
+        with pytest.raises(ingot_runtime.TimedOutError, match="the call took too long") as caught:
+            session.run(FOREVER, timeout=0.05)
+        assert isinstance(caught.value, TimeoutError)
+        assert right(session)
+
+
+def test_bad_timeouts(loop: Path) -> None:
+    """Seconds above 0."""
+    session = ingot_runtime.load(loop)
+    for bad in (0, -1, "1", True, float("nan")):
+        with pytest.raises(ingot_runtime.InputError, match="bad timeout"):
+            session.run(SHORT, timeout=bad)  # type: ignore[arg-type]  # the error is what is tested
+    assert right(session)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_cancel(loop: Path, executor: str) -> None:
+    """Another thread ends the call; a session without a call has nothing to end, and forgets nothing."""
+    session = ingot_runtime.load(loop, executor=executor)
+    assert not session.cancel()
+    over = threading.Event()
+    ended: list[bool] = []
+
+    def stop() -> None:
+        while not over.is_set() and not ended:
+            ended.extend([True] * session.cancel())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        with pytest.raises(ingot_runtime.CancelledError, match="the call was cancelled"):
+            session.run(FOREVER)
+    finally:
+        over.set()
+        thread.join()
+    assert ended == [True]
+    assert right(session)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_signal_handler_runs_during_a_call(loop: Path, executor: str) -> None:
+    """What it raises ends the call and is raised as it is; where it raises nothing, the call goes on."""
+
+    class Alarm(Exception):
+        pass
+
+    rang: list[int] = []
+
+    def ring(number: int, _frame: object) -> None:
+        rang.append(number)
+        if len(rang) == 2:
+            raise Alarm
+
+    session = ingot_runtime.load(loop, executor=executor)
+    former = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.2)
+    try:
+        with pytest.raises(Alarm):
+            session.run(FOREVER)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+    assert len(rang) == 2
+    assert right(session)
+
+
+def test_ctrl_c_ends_a_loop(loop: Path) -> None:
+    """SIGINT ends an endless call with KeyboardInterrupt, and the session works afterwards."""
+    text = """
+import sys, numpy as np, ingot_runtime
+session = ingot_runtime.load(sys.argv[1])
+x = np.ones(4, np.float32)
+session.run({"n": np.array(1), "x": x})
+print("ready", flush=True)
+try:
+    session.run({"n": np.array(1 << 40), "x": x})
+except KeyboardInterrupt:
+    print(session.run({"n": np.array(3), "x": x})["y"].tolist())
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", text, str(loop)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout
+        assert child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate()
+    assert (child.returncode, out) == (0, "[4.0, 4.0, 4.0, 4.0]\n"), err
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_long_launch_is_stopped(product: Path, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch is run in pieces: it ends long before it would be done, on every thread, and pieces change no bit."""
+
+    def as_asked(asked: int) -> int:
+        return asked
+
+    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", as_asked)
+    session = ingot_runtime.load(product, threads=threads)
+    x = normal(1, 60_000, 512)
+    whole = session.run({"x": x})["y"]
+    assert (whole[-1000:] == session.run({"x": x[-1000:]})["y"]).all()
+    # The memory of all outputs is filled with zeros by the system: what is still zero was not computed.
+    bound = session.bind({"x": x})
+    bound.outputs["y"].fill(0)
+    with pytest.raises(ingot_runtime.TimedOutError):
+        bound.run(timeout=0.001)
+    assert not bound.outputs["y"][-1].any() or not bound.outputs["y"][len(x) // 2 - 1].any()
+    bound.run()
+    assert (bound.outputs["y"] == whole).all()
