@@ -58,10 +58,10 @@ def use(path: str, threads: int) -> None:
 def held(tasks_max: int) -> tuple[int, int, int]:
     """Return the counts of threads, descriptors and mappings of bundles and images; a thread may need a moment to leave."""
     for _ in range(2000):
-        tasks = len(os.listdir("/proc/self/task"))
-        if tasks <= tasks_max:
+        if len(os.listdir("/proc/self/task")) <= tasks_max:
             break
         time.sleep(0.005)
+    tasks = len(os.listdir("/proc/self/task"))
     with open("/proc/self/maps") as file:
         mappings = sum("memfd:ingot" in line or ".ingot" in line for line in file)
     return tasks, len(os.listdir("/proc/self/fd")), mappings
@@ -89,7 +89,7 @@ def as_asked(asked: int) -> int:
 
 def main(path: str, threads: int, points: int, seed: int) -> None:
     """Try `points` bytecodes, all kinds of places alike; print what each trial left."""
-    load_module.usable_threads = as_asked
+    load_module.usable_threads = as_asked  # type: ignore[attr-defined]
     sys.unraisablehook = lambda _: None  # an exception in a finalizer has nowhere else to go
     for _ in range(3):
         use(path, threads)

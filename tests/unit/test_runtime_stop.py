@@ -15,6 +15,7 @@ from tests.unit.lowering_harness import normal
 
 import ingot
 import ingot_runtime
+from ingot_runtime.executor.session import Session
 
 FOREVER = {"n": np.array(1 << 40), "x": np.ones(4, np.float32)}
 SHORT = {"n": np.array(3), "x": np.ones(4, np.float32)}
@@ -43,7 +44,9 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ],
     )
     nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)]
-    model = make_model(nodes, [tensor("n", [], 7), tensor("x", [4])], [tensor("y", [4])], {"one": np.float32([1])})
+    model = make_model(
+        nodes, [tensor("n", [], 7), tensor("x", [4])], [tensor("y", [4])], {"one": np.ones(1, np.float32)}
+    )
     path = tmp_path_factory.mktemp("stop") / "loop.ingot"
     ingot.compile(model).save(path)
     return path
@@ -60,7 +63,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def right(session: "ingot_runtime.Session") -> bool:
+def right(session: Session) -> bool:
     """Whether a short call gives what it should."""
     return bool((session.run(SHORT)["y"] == np.full(4, 4, np.float32)).all())
 
