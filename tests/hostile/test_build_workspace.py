@@ -18,6 +18,7 @@ from tests.unit.build_harness import TARGET, Workbench, chain, new_weight, ran
 
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.no_op import is_no_op
+from ingot_build_rules.cli.user_key import user_key
 from ingot_build_rules.engine import unchanged
 from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.state_file import write_state
@@ -78,7 +79,7 @@ def test_damaged_memory_is_no_memory(bench: Workbench, damage: str) -> None:
 )  # fmt: skip
 def test_state_of_another_shape(bench: Workbench, value: object) -> None:
     """A state that is whole, and of another shape, is no state."""
-    assert write_state(str(bench.folder / ".ingot/state"), "workspace 1", value)
+    assert write_state(str(bench.folder / ".ingot/state"), "workspace 2", value, user_key())
     assert bench.build().named("built") == ["a"]
 
 
@@ -103,12 +104,12 @@ def test_forged_digests_need_rehash(bench: Workbench) -> None:
     memory = bench.cache / "v1" / "file_digests"
     path = bench.folder / "a.onnx"
     before = path.read_bytes()
-    old = read_workspace(str(bench.folder)).bundles["a"].sources[0][1]
+    old = read_workspace(str(bench.folder), user_key()).bundles["a"].sources[0][1]
     bench.edit("a", new_weight)
     assert len(path.read_bytes()) == len(before)
     stamp = stamp_of(str(path))
     assert stamp is not None
-    write_state(str(memory), "file digests 1", {str(path): (*stamp, old)})
+    write_state(str(memory), "file digests 1", {str(path): (*stamp, old)}, user_key())
     assert bench.build().named("unchanged") == ["a"]
     assert bench.build(rehash=True).named("built") == ["a"]
     assert bench.build().named("unchanged") == ["a"]
@@ -164,9 +165,9 @@ def test_folder_with_a_newline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_state_survives_its_own_file(bench: Workbench) -> None:
     """What is written is what is read."""
-    state = read_workspace(str(bench.folder))
-    write_workspace(str(bench.folder), state)
-    assert read_workspace(str(bench.folder)) == state
+    state = read_workspace(str(bench.folder), user_key())
+    write_workspace(str(bench.folder), state, user_key())
+    assert read_workspace(str(bench.folder), user_key()) == state
     assert load_project(str(bench.folder)).folder == str(bench.folder)
 
 
