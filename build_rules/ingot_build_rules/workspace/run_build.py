@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from ingot_artifacts.store.atomic import sync_folders
 from ingot_artifacts.store.roots import Roots
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.engine.build import Count
@@ -227,11 +228,23 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
     if request.dry_run:
         return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
+    sync_folders(_folders_of(loaded.folder, results))  # before anything says that they are there
     _root(request, results)
     if request.depfile is not None and results[0].is_good:
         sources = [loaded.path, *(path for path, _ in results[0].sources)]
         write_text(request.depfile, depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))))
     return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
+
+
+def _folders_of(project_folder: str, results: Sequence[TargetResult]) -> set[str]:
+    """The folders of bundles that were built, and those above them that the build may have made."""
+    found: set[str] = set()
+    for result in results:
+        folder = os.path.dirname(result.path) if result.how == "built" else ""
+        while folder and folder not in found:
+            found.add(folder)
+            folder = os.path.dirname(folder) if folder.startswith(project_folder + os.sep) else ""
+    return found
 
 
 def _run_test(spec: TestSpec, bundle: str, folder: str) -> None:
