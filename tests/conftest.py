@@ -6,6 +6,11 @@ import signal
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("ingot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ingot")
 
 
 def pytest_configure() -> None:

@@ -220,7 +220,7 @@ def test_interrupt(tmp_path: Path) -> None:
         while "codegen" not in process.stderr.readline():
             assert process.poll() is None
         os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode == 130
         assert errors.splitlines()[-1] == "interrupted"
         assert "Traceback" not in errors
@@ -237,7 +237,7 @@ def test_two_builds_at_once(tmp_path: Path) -> None:
     bench = Workbench(tmp_path / "project", tmp_path / "cache")
     bench.project({name: chain([4, 8 + index, 4]) for index, name in enumerate("ab")}, targets=[TARGET])
     with building(bench) as first, building(bench) as second:
-        results = [process.communicate(timeout=120) for process in (first, second)]
+        results = [process.communicate(timeout=300) for process in (first, second)]
         assert (first.returncode, second.returncode) == (0, 0), results
     assert leftovers(bench) == []
     report = bench.build()
@@ -258,7 +258,7 @@ def test_kill_of_everything(tmp_path: Path) -> None:
         with building(bench) as process:
             time.sleep(chance.uniform(0.05, 6.0))
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=30)
+            process.communicate(timeout=300)
         if number % 8 == 7:
             check(bench, tmp_path, expected)
             shutil.rmtree(bench.folder)

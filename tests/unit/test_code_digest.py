@@ -288,7 +288,7 @@ def packages(draw: st.DrawFn) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(packages())
 def test_the_closure_is_what_python_loads(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> None:
     """For modules that import at their top alone, the closure is exactly what the interpreter has loaded afterwards."""
