@@ -99,8 +99,8 @@ def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
     assert moved.bundle("a") == first
 
 
-def test_forged_digests_need_rehash(bench: Workbench) -> None:
-    """A source whose size and all times are forged is taken for the same; with ``--rehash`` it is read."""
+def test_forged_digests_need_the_key_or_rehash(bench: Workbench) -> None:
+    """A source whose digest is forged is read, unless the user's key seals the forgery; with ``--rehash`` it is read then, too."""
     memory = bench.cache / "v1" / "file_digests"
     path = bench.folder / "a.onnx"
     before = path.read_bytes()
@@ -109,6 +109,8 @@ def test_forged_digests_need_rehash(bench: Workbench) -> None:
     assert len(path.read_bytes()) == len(before)
     stamp = stamp_of(str(path))
     assert stamp is not None
+    write_state(str(memory), "file digests 1", {str(path): (*stamp, old)}, b"another user's key")
+    assert bench.build(dry_run=True).named("would-build") == ["a"]
     write_state(str(memory), "file digests 1", {str(path): (*stamp, old)}, user_key())
     assert bench.build().named("unchanged") == ["a"]
     assert bench.build(rehash=True).named("built") == ["a"]
