@@ -359,12 +359,15 @@ def test_key_that_is_no_good_is_refused(
     assert not bench.cache.exists()
 
 
-def test_key_that_cannot_be_made(key_file: Path) -> None:
-    """A file where its folder should be."""
+def test_key_that_cannot_be_made(bench: Workbench, key_file: Path) -> None:
+    """A file where its folder should be: refused, but for caches whose records need no key."""
     key_file.parents[1].write_bytes(b"")
     with pytest.raises(UserError) as caught:
         keys.user_key()
     assert "XDG_STATE_HOME" in caught.value.do
+    line = ["build", "-j1", "-q", "-C", str(bench.folder), "--cache", str(bench.cache)]
+    assert main(line) == 1
+    assert main([*line, "--cache-shared"]) == 0
 
 
 # -- what a project remembers, and where it writes -----------------------------------------------------------------------

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli.user_key import known_key, user_key
+from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.trust import Trust
@@ -75,8 +77,11 @@ def cache_trust(*, shared: bool = False, writes: bool = True) -> Trust:
     """Return whose records in a cache count; what ``writes`` nothing makes no key.
 
     Raises:
-        UserError: the user's key is not private, or cannot be made.
+        UserError: the user's key is not private, or cannot be made, and the cache is not ``shared``.
     """
     from ingot_artifacts.store.trust import Trust
 
-    return Trust(user_key() if writes else known_key(), shared)
+    if writes and shared:
+        with suppress(UserError):  # all that goes without the key is the memory of the project: it is looked at again
+            user_key()
+    return Trust(user_key() if writes and not shared else known_key(), shared)

@@ -113,5 +113,5 @@ def _damaged(path: str, size_bytes: int) -> "UserError":
 def _cannot(what: str, path: str, error: OSError) -> "UserError":
     from ingot_compiler.ir.errors import UserError
 
-    do = "make its folder writable for you, or name another one by XDG_STATE_HOME"
+    do = "make its folder writable for you, name another one by XDG_STATE_HOME, or share the cache (--cache-shared)"
     return UserError(f"the key that seals the cache cannot be {what}", path, error.strerror or str(error), do)
