@@ -1,4 +1,4 @@
-"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache."""
+"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache, a key."""
 
 import os
 import shutil
@@ -6,6 +6,11 @@ import signal
 import tempfile
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("ingot", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ingot")
 
 
 def pytest_configure() -> None:
@@ -14,11 +19,14 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Commands under test share a cache of their own, one per process of the test run.
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
+    # And a key: the user's own is nobody's business.
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
 
 
 def pytest_unconfigure() -> None:
     """Leave nothing behind."""
-    shutil.rmtree(os.environ["INGOT_CACHE"], ignore_errors=True)
+    for name in ("INGOT_CACHE", "XDG_STATE_HOME"):
+        shutil.rmtree(os.environ[name], ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

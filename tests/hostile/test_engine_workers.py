@@ -132,7 +132,7 @@ def test_children_of_a_rule_end_with_its_worker(tmp_path: Path) -> None:
     log = tmp_path / "log"
 
     def children() -> list[int]:
-        return processes_about("a child of a rule")
+        return processes_about(f"a child of a rule for {os.getpid()}")
 
     def kill_worker() -> None:
         wait_for(children)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -67,13 +68,18 @@ def test_flipped_bytes_never_escape_the_tree() -> None:
             continue
 
 
-def _with_external(location: str, offset: int = 0, length: int | None = None) -> bytes:
+def _with_external(
+    location: str, offset: int = 0, length: int | None = None, checksum: str | None = None, count: int = 1
+) -> bytes:
     tensor = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
     entries = {"location": location, "offset": str(offset)} | ({} if length is None else {"length": str(length)})
+    entries |= {} if checksum is None else {"checksum": checksum}
     for key, text in entries.items():
         tensor.external_data.add(key=key, value=text)
     built = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", [4])])
-    built.graph.initializer.append(tensor)
+    built.graph.initializer.extend([tensor] * count)
+    for number, item in enumerate(built.graph.initializer[1:]):
+        item.name = f"other{number}"
     return bytes(built.SerializeToString())
 
 
@@ -114,6 +120,74 @@ def test_symbolic_links_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ModelError, match="outside") as caught:
             safe_external_path(folder, location)
         assert "symbolic link" in caught.value.why
+
+
+def test_hard_links_are_refused(tmp_path: Path) -> None:
+    """A file that has another name somewhere, like a symbolic link; a copy of it is the model's own. Folders have many names."""
+    (tmp_path / "model/deep/deeper").mkdir(parents=True)
+    for location in ("weights.bin", "deep/weights.bin"):
+        path = tmp_path / "model" / location
+        (tmp_path / "secret").write_bytes(b"x" * 16)
+        path.hardlink_to(tmp_path / "secret")
+        with pytest.raises(ModelError, match="outside") as caught:
+            _import_beside(tmp_path / "model", _with_external(location))
+        assert "'weights.bin' has 2 names (hard links)" in caught.value.why
+        assert caught.value.do.startswith("replace it by a copy of itself")
+        path.with_suffix(".copy").write_bytes(path.read_bytes())
+        path.with_suffix(".copy").replace(path)
+        assert safe_external_path(tmp_path / "model", location) == path
+        (tmp_path / "secret").unlink()
+
+
+def test_hard_link_that_comes_after_the_check_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is opened is what is looked at."""
+    (tmp_path / "weights.bin").write_bytes(b"x" * 16)
+    opened = os.open
+
+    def link_first(path: Path, flags: int) -> int:
+        (tmp_path / "other").hardlink_to(tmp_path / "weights.bin")
+        return opened(path, flags)
+
+    monkeypatch.setattr(os, "open", link_first)
+    with pytest.raises(ModelError, match="outside"):
+        read_external_file(tmp_path, "weights.bin", 0, 16)
+
+
+def test_checksums_of_external_data(tmp_path: Path) -> None:
+    """The sha1 of the whole file where a tensor states one, in either case; empty is none; anything else names tensor and file."""
+    content = np.arange(4, dtype=np.float32).tobytes()
+    (tmp_path / "weights.bin").write_bytes(content + b"more")
+    right = hashlib.sha1(content + b"more").hexdigest()
+    for stated in (right, right.upper(), ""):
+        _import_beside(tmp_path, _with_external("weights.bin", checksum=stated))
+    for stated in (
+        hashlib.sha1(content).hexdigest(),
+        hashlib.sha256(content + b"more").hexdigest(),
+        "crc32:1",
+        right[:-1],
+    ):
+        with pytest.raises(ModelError, match="checksum") as caught:
+            _import_beside(tmp_path, _with_external("weights.bin", checksum=stated))
+        assert caught.value.where == "initializer 'w', location 'weights.bin'"
+        assert caught.value.why == f"expected sha1 {stated}, got {right}"
+    (tmp_path / "weights.bin").write_bytes(content + b"else")
+    with pytest.raises(ModelError, match="checksum"):
+        _import_beside(tmp_path, _with_external("weights.bin", checksum=right))
+
+
+def test_checksum_is_taken_once_per_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files have many tensors."""
+    content, taken = np.arange(4, dtype=np.float32).tobytes(), list[bytes]()
+    (tmp_path / "weights.bin").write_bytes(content)
+    sha1 = hashlib.sha1
+
+    def counted(data: memoryview, **options: bool) -> object:
+        taken.append(bytes(data))
+        return sha1(data, **options)
+
+    monkeypatch.setattr(hashlib, "sha1", counted)
+    _import_beside(tmp_path, _with_external("weights.bin", checksum=sha1(content).hexdigest(), count=3))
+    assert taken == [content]
 
 
 def test_missing_external_data(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_eight_builders_share_a_cache(tmp_path: Path) -> None:
     """Eight processes, 20 random builds each, records deleted between them: no wrong byte, no error, a sound cache."""
     builders = [start_python(SHARER, str(tmp_path), str(number)) for number in range(8)]
     try:
-        outputs = [builder.communicate(timeout=120)[0] for builder in builders]
+        outputs = [builder.communicate(timeout=300)[0] for builder in builders]
         assert [builder.returncode for builder in builders] == [0] * 8
     finally:
         for builder in builders:
@@ -160,7 +160,7 @@ def test_the_database_is_spoiled_under_builders(tmp_path: Path) -> None:
                 str(generator.randrange(20) * 1024),
             )
         for builder in builders:
-            builder.communicate(timeout=120)
+            builder.communicate(timeout=300)
         assert [builder.returncode for builder in builders] == [0] * 4
     finally:
         for builder in builders:

@@ -152,7 +152,7 @@ def _arrays() -> list[Array]:
     return [*inputs, *(np.zeros(_SIZE, NUMPY[dtype]) for dtype in _INPUTS)]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), level=st.sampled_from(RUNNABLE))
 def test_compiled_programs_agree_with_the_interpreter(program: LoopProgram, n: int, m: int, level: Target) -> None:
     """Any program gives the interpreter's numbers: integers exactly, floats within the functions' errors."""

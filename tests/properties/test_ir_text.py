@@ -70,7 +70,7 @@ def _add_node(draw: st.DrawFn, builder: GraphBuilder, values: list[int], source:
 
 
 @given(graphs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_parsing_undoes_printing(graph: Graph) -> None:
     """parse(print(g)) == g, and printing that gives the same text."""
     verify(graph)
@@ -80,7 +80,7 @@ def test_parsing_undoes_printing(graph: Graph) -> None:
 
 
 @given(graphs())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_digests_ignore_ordinals(graph: Graph) -> None:
     """Dropping every ordinal keeps the digest; dropping the outputs changes it."""
     bare = replace(graph, nodes=tuple(replace(node, source=()) for node in graph.nodes))
@@ -90,7 +90,7 @@ def test_digests_ignore_ordinals(graph: Graph) -> None:
 
 
 @given(graphs(), st.integers(1, 4), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_type_rules_predict_what_references_give(graph: Graph, s0: int, s1: int) -> None:
     """The interpreter checks every result against its evaluated type; random graphs run at random sizes."""
     sizes = {symbol("s0"): s0, symbol("s1"): s1}
@@ -103,7 +103,7 @@ def test_type_rules_predict_what_references_give(graph: Graph, s0: int, s1: int)
 
 
 @given(graphs(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_damaged_texts_are_refused_cleanly(graph: Graph, data: st.DataObject) -> None:
     """A text with a piece cut, doubled or replaced is either a well-formed graph or a ModelError, nothing else."""
     text = print_graph(graph)

@@ -49,7 +49,7 @@ def lifetimes(draw: st.DrawFn) -> tuple[PlannedBuffer, ...]:
 
 
 @pytest.mark.parametrize("planner", [*PLANNERS, "best"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(buffers=conflict_graphs())
 def test_plans_are_safe_and_repeatable(planner: str, buffers: tuple[PlannedBuffer, ...]) -> None:
     """A plan passes the checker or the pools are refused; a second run gives the same."""
@@ -63,7 +63,7 @@ def test_plans_are_safe_and_repeatable(planner: str, buffers: tuple[PlannedBuffe
     assert run() == run()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(buffers=lifetimes())
 def test_bounds_hold(buffers: tuple[PlannedBuffer, ...]) -> None:
     """Lower bound <= best <= each planner, and hill climb is never worse than its first solution."""
@@ -73,7 +73,7 @@ def test_bounds_hold(buffers: tuple[PlannedBuffer, ...]) -> None:
     assert totals["hill_climb"] <= total_bytes(buffers, start)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(buffers=conflict_graphs())
 def test_lower_bound_is_a_clique(buffers: tuple[PlannedBuffer, ...]) -> None:
     """The bound never exceeds the heaviest set of mutually conflicting buffers (found by trying all)."""

@@ -120,7 +120,7 @@ def optimized(graph: Graph) -> Graph:
     "run",
     [canonicalise, fold_literals, eliminate_common_subexpressions, eliminate_dead_code, optimized],
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graph=graphs(), seed=st.integers(0, 1000))
 def test_exact_passes_keep_every_bit(run: Pass, graph: Graph, seed: int) -> None:
     """NaN, infinities and signed zeros included."""
@@ -130,7 +130,7 @@ def test_exact_passes_keep_every_bit(run: Pass, graph: Graph, seed: int) -> None
     assert print_graph(parse_graph(print_graph(after))) == print_graph(after)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(graph=graphs())
 def test_marks_and_sources_survive(graph: Graph) -> None:
     """Every output keeps its mark, and the passes invent no source ordinal."""
@@ -141,7 +141,7 @@ def test_marks_and_sources_survive(graph: Graph) -> None:
     assert {ordinal for node in after.nodes for ordinal in node.source} <= known
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(graph=graphs())
 def test_optimize_is_stable_and_independent_of_numbering(graph: Graph) -> None:
     """A second run changes nothing; reading the text back first changes nothing."""
@@ -185,7 +185,7 @@ def attentions(draw: st.DrawFn) -> Graph:
     return builder.finish((add("matmul", (weights, 2)),))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graph=attentions(), seed=st.integers(0, 1000))
 def test_attention_is_found_and_keeps_its_meaning(graph: Graph, seed: int) -> None:
     """Also for rows without any key: NaN without the guard, zero with it."""

@@ -98,7 +98,7 @@ def spelled(value: Value, draw: Random) -> str:
     return repr(value)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(declarations(), st.randoms(use_true_random=False))
 def test_every_spelling_means_what_calls_mean(tables: Tables, draw: Random) -> None:
     """A written file and the same calls of ``ingot.Project`` give equal data, or the same complaint."""
@@ -144,7 +144,7 @@ PIECES = st.sampled_from([
 EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), PIECES), max_size=6)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     EDITS,
     st.dictionaries(st.sampled_from(["bundle.a.planner", "model.a", "a..", "test.a.threads"]), PIECES, max_size=2),
@@ -180,7 +180,7 @@ def fits(path: list[str], pattern: list[str]) -> bool:
     return visible and fnmatch.fnmatchcase(path[0], pattern[0]) and fits(path[1:], pattern[1:])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(PATHS, st.lists(WILD, min_size=1, max_size=4))
 def test_wildcards_match_as_defined(paths: set[str], parts: list[str]) -> None:
     """The search through folders finds exactly the files that fit, each once, in order, and notes its folders."""

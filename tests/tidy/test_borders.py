@@ -34,6 +34,7 @@ ONLY_IN = {
 # module -> what it reads of the environment, and why no result depends on it
 READS_ENVIRONMENT = {
     "ingot_build_rules.cli.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is",
+    "ingot_build_rules.cli.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
     "ingot_build_rules.cli.entry": "OPENBLAS_NUM_THREADS: set to one thread where the user has not set it",
     "ingot_build_rules.cli.jobserver_flags": "MAKEFLAGS: how many jobs the `make` above lends",
 }

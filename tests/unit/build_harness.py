@@ -19,6 +19,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from ingot_build_rules.cli.cache_folder import cache_trust
 from ingot_build_rules.engine.pool import PoolExecutor
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build
@@ -134,7 +135,8 @@ class Workbench:
 
     def build(self, *words: str, config: Sequence[str] = (), **request: Any) -> Report:
         """Build in this process."""
-        return run_build(load_project(str(self.folder), config), BuildRequest(str(self.cache), tuple(words), **request))
+        asked = BuildRequest(str(self.cache), cache_trust(), tuple(words), **request)
+        return run_build(load_project(str(self.folder), config), asked)
 
     def bundle(self, name: str) -> bytes:
         """Bytes of a bundle."""

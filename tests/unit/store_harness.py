@@ -99,7 +99,7 @@ def sql(cache: Cache, *statements: tuple[str, Sequence[Any]]) -> None:
         database.commit()
 
 
-def python(code: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def python(code: str, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own."""
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

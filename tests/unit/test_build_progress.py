@@ -197,15 +197,27 @@ def test_a_full_disk_ends_the_stream_and_not_the_build(capsys: pytest.CaptureFix
         EventWriter(failing(errno.EPIPE), Clock()).observe(SUMMARY)
 
 
+# With "started", it goes on once the display has been drawn several times with what runs in it.
 REPLAY = """
-import sys, time
+import sys, threading
 from ingot_build_rules.cli.build_progress import build_observer
 from ingot_build_rules.engine.event_lines import read_events
+drawn, frames = threading.Event(), []
+if "started" in sys.argv:
+    from ingot_build_rules.cli import live_progress
+    render = live_progress.render
+    def noted(tally, seconds):
+        if tally.running:
+            frames.append(seconds)
+            if len(frames) == 4:
+                drawn.set()
+        return render(tally, seconds)
+    live_progress.render = noted
 with build_observer({"pack": 60.0}) as observe:
     for event in read_events(sys.stdin):
         observe(event)
         if "started" in sys.argv and type(event).__name__ == "ActionStarted":
-            time.sleep(0.4)
+            drawn.wait()
 print("rich" in sys.modules)
 """
 

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from tests.unit.build_harness import TARGET, TEST, Workbench, all_in_workers, chain, new_weight, ran, with_external
 
+from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.rules.compile_model import compile_model
 from ingot_build_rules.rules.options import make_options
 from ingot_compiler.ir.errors import VerificationError
@@ -56,12 +57,12 @@ def test_touched_inputs_run_nothing(bench: Workbench) -> None:
     """New times and old bytes: no action runs, the bundle keeps its time."""
     bench.project({"a": chain([4, 8, 4])})
     bench.build()
-    before = (bench.folder / "dist/a.ingot").stat()
+    before = stamp_of(str(bench.folder / "dist/a.ingot"))
     for path in ("a.onnx", "ingot.toml"):
         os.utime(bench.folder / path)
     report = bench.build()
     assert (ran(report), report.named("unchanged")) == ({}, ["a"])
-    assert (bench.folder / "dist/a.ingot").stat() == before
+    assert stamp_of(str(bench.folder / "dist/a.ingot")) == before
 
 
 def test_branch_there_and_back_runs_nothing(bench: Workbench) -> None:
@@ -106,10 +107,10 @@ def test_documentation_is_one_action(bench: Workbench) -> None:
     """Doc strings, producer and metadata: import alone; the bundle keeps bytes and time."""
     bench.project({"a": chain([4, 8, 4])})
     bench.build()
-    before, content = (bench.folder / "dist/a.ingot").stat(), bench.bundle("a")
+    before, content = stamp_of(str(bench.folder / "dist/a.ingot")), bench.bundle("a")
     bench.edit("a", document)
     assert ran(bench.build()) == {"import_model": 1}
-    assert (bench.folder / "dist/a.ingot").stat() == before
+    assert stamp_of(str(bench.folder / "dist/a.ingot")) == before
     assert bench.bundle("a") == content
 
 

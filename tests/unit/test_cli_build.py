@@ -9,11 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import onnx
@@ -321,7 +320,8 @@ def test_unknown_option(run: Command) -> None:
 
 
 def test_why(run: Command) -> None:
-    """What the next build would do and what has changed; what the last one did and why."""
+    """What the next build would do and what has changed; what the last one did and why; in a cache of its own, so that it does run."""
+    run.monkeypatch.setenv("INGOT_CACHE", str(run.bench.folder / "cache"))
     assert run("why", "b") == "b: never built here\n"
     run.build()
     assert run("why", "b").startswith("b: up to date\n")
@@ -455,23 +455,17 @@ def test_clean_leaves_what_is_not_ours(run: Command) -> None:
 
 
 def watch_once(run: Command, change: Callable[[], object], code: int = 0) -> str:
-    """Run ``watch --once`` while ``change`` happens after the first build; return what it said on both streams."""
-    finished, seen = threading.Event(), run.bench.folder / "dist/a.ingot"
+    """Run ``watch --once`` while ``change`` happens once it waits for one; return what it said on both streams."""
+    waits: list[float] = []
 
-    def act() -> None:
-        deadline = time.monotonic() + 30
-        while not seen.exists() and not finished.is_set() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        time.sleep(0.5)
-        change()
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        assert len(waits) < 10, "the change is not seen"
+        if len(waits) == 1:
+            change()
 
-    thread = threading.Thread(target=act)
-    thread.start()
-    try:
-        out = run("watch", "--once", "-j1", code=code)
-    finally:
-        finished.set()
-        thread.join()
+    run.monkeypatch.setattr("ingot_build_rules.cli.watch.time", SimpleNamespace(sleep=wait))
+    out = run("watch", "--once", "-j1", code=code)
     return out + run.errors
 
 

@@ -217,6 +217,11 @@ def test_a_state_of_another_kind_is_not_there(tmp_path: Path) -> None:
     assert write_state(path, "kind 1", {"a": [1, 2]})
     assert read_state(path, "kind 1") == {"a": (1, 2)}
     assert read_state(path, "kind 2") is None
+    assert read_state(path, "kind 1", b"a key") is None
+    assert write_state(path, "kind 1", 1, b"a key")
+    assert read_state(path, "kind 1", b"a key") == 1
+    assert read_state(path, "kind 1", b"another key") is None
+    assert read_state(path, "kind 1") is None
 
 
 RECORD = "x/__init__.py,sha256=AAA,5\nx/__pycache__/a.pyc,,\n{name}.dist-info/RECORD,,\n{name}.dist-info/INSTALLER,sha256=B,4\n../../../bin/x,sha256={script},9\n"
@@ -288,7 +293,7 @@ def packages(draw: st.DrawFn) -> dict[str, str]:
     return files
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(packages())
 def test_the_closure_is_what_python_loads(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> None:
     """For modules that import at their top alone, the closure is exactly what the interpreter has loaded afterwards."""

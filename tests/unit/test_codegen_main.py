@@ -150,7 +150,7 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
 _NUMBERS = st.one_of(st.integers(-9, 9), st.integers(-(2**63), 2**63 - 1), st.just(-(2**63)))
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.tuples(_NUMBERS, _NUMBERS), min_size=1, max_size=20), st.booleans())
 def test_arithmetic_is_that_of_the_format(pairs: list[tuple[int, int]], constant: bool) -> None:
     """Every operation on many pairs: values from the caller's shapes or constants, long stretches."""

@@ -91,7 +91,7 @@ NAMES = st.text(ALPHABET, min_size=1, max_size=6).filter(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(target=NAMES, dependencies=st.lists(NAMES, min_size=1, max_size=3, unique=True))
 def test_every_name_is_read_by_both_or_refused(
     target: str, dependencies: list[str], tmp_path_factory: pytest.TempPathFactory

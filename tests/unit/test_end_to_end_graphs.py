@@ -19,7 +19,7 @@ Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
 
 
 @settings(
-    max_examples=12, deadline=None, derandomize=True,
+    max_examples=12, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 @given(drawn=graphs(smooth=False), calls=st.lists(bindings(), min_size=1, max_size=3), special=st.booleans())

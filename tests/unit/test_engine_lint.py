@@ -16,6 +16,7 @@ import pytest
 from tests.unit.build_harness import TARGET, chain, with_external
 
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.trust import ANYONE
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.errors import UndeclaredReadError
 from ingot_build_rules.engine.lint import LintExecutor
@@ -124,7 +125,7 @@ def test_nobody_is_watched_afterwards(tmp_path: Path) -> None:
 
 def compile_linted(folder: Path, model: Path) -> dict[str, int]:
     """Compile a model under lint; return how many actions ran."""
-    with open_build(BuildSettings(str(folder), lint=True)) as build:
+    with open_build(BuildSettings(str(folder), ANYONE, lint=True)) as build:
         assert start_compilation(build, str(model), CompileOptions((resolve_target(TARGET),))).to_bytes()
         return {name: count.ran for name, count in build.counts.items()}
 

@@ -13,7 +13,6 @@ from ingot_compiler.ir.types import TensorType
 Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
 QUICK = settings(
     max_examples=40,
-    deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -31,7 +31,7 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     return subprocess.run(
         [sys.executable, "-m", "ingot_runtime", *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Sessions: what goes in is checked by name, what comes out is right and the caller's own, at a few microseconds."""
 
 import gc
-import time
+import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -233,26 +234,33 @@ def test_no_page_is_writable_and_executable(folder: Path) -> None:
         fields = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
         return [(field[1], field[5] if len(field) > 5 else "") for field in fields]
 
+    def images() -> Counter[str]:
+        return Counter(mode for mode, path in modes() if "memfd:ingot" in path)
+
+    gc.collect()  # sessions of other tests go now, or stay
     before = [mode for mode, _ in modes() if "wx" in mode]  # importing ctypes makes one
+    others = images()
     session = ingot_runtime.load(folder / "static.ingot", threads=2)
     session.run({"x": rows(4)})
-    assert sorted(mode for mode, path in modes() if "memfd:ingot" in path) == ["r--p", "r-xp"]
+    assert images() - others == {"r--p": 1, "r-xp": 1}
     assert [mode for mode, _ in modes() if "wx" in mode] == before
     session.close()
 
 
 def test_call_overhead(folder: Path) -> None:
-    """A call of a trivial model costs a few microseconds (the benchmark states the exact bound; this catches a slip)."""
+    """A call of a trivial model goes through few functions (the benchmark states how long it takes; this catches a slip)."""
     session = ingot_runtime.load(folder / "static.ingot")
     feed = {"x": rows(4)}
     session.run(feed)
-    best = 1.0
-    for _ in range(20):
-        start = time.perf_counter()
-        for _ in range(200):
-            session.run(feed)
-        best = min(best, (time.perf_counter() - start) / 200)
-    assert best < 15e-6
+    calls: list[str] = []
+
+    def note(_: object, event: str, __: object) -> None:
+        calls.append(event)
+
+    sys.setprofile(note)
+    session.run(feed)
+    sys.setprofile(None)
+    assert 0 < calls.count("call") + calls.count("c_call") <= 20
 
 
 def test_results_are_the_callers(folder: Path) -> None:

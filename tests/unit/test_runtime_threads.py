@@ -63,7 +63,7 @@ def test_threads_come_and_go(bundle: Path) -> None:
         assert thread_count() == before + 2
         assert (session.run({"x": x})["y"] == tiny_reference(x)).all()
         del session
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 300
         while thread_count() > before and time.monotonic() < deadline:
             time.sleep(0.001)  # a joined thread may be visible a moment longer
         assert thread_count() == before
@@ -191,7 +191,7 @@ except KeyboardInterrupt:
         assert child.stdout.readline() == "ready\n"
         time.sleep(0.1)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=300)
     assert (child.returncode, out) == (0, "True\n"), err
 
 
@@ -216,7 +216,7 @@ threading.Thread(target=call, daemon=True).start()
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")

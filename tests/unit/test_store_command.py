@@ -10,7 +10,7 @@ from tests.unit.store_harness import Action, digest_of, key_of
 
 from ingot_artifacts.store.cache import Cache
 from ingot_build_rules.cli.cache import size_bytes
-from ingot_build_rules.cli.cache_folder import cache_folder
+from ingot_build_rules.cli.cache_folder import cache_folder, cache_trust
 from ingot_build_rules.cli.main import main
 
 ACTION = Action(key_of("action"), "codegen", (b"content" * 100,))
@@ -19,7 +19,7 @@ ACTION = Action(key_of("action"), "codegen", (b"content" * 100,))
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
     """A cache with one record, one blob, one root."""
-    cache = Cache(str(tmp_path / "cache"))
+    cache = Cache(str(tmp_path / "cache"), trust=cache_trust())
     ACTION.run(cache)
     cache.roots.add("dist/a.ingot", [ACTION.key])
     cache.close()

@@ -119,8 +119,10 @@ from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.index import ActionIndex
 from ingot_artifacts.store.scrub import verify
+from ingot_artifacts.store.trust import Trust
 {UNPRIVILEGED}
-cache = Cache(sys.argv[1], read_only=True)
+shared = Trust(shared=True)  # this user does not own it
+cache = Cache(sys.argv[1], read_only=True, trust=shared)
 key = bytes.fromhex(sys.argv[2])
 assert cache.index.get(key) is not None
 assert bytes(cache.blobs.get(sys.argv[3])) == b"content"
@@ -128,7 +130,7 @@ assert verify(cache).findings == ()
 with cache.building():
     assert cache.leases.try_acquire(key)
 try:
-    Cache(sys.argv[1])
+    Cache(sys.argv[1], trust=shared)
 except OutputError as error:
     print(error)
 """

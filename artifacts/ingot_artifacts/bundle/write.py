@@ -91,12 +91,12 @@ def frame_bundle(contents: BundleContents, tree: bytes) -> Frame:
 
 
 def write_frame(frame: Frame, weights: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
-    """Write a file that is a frame and its weights, whole or not at all.
+    """Write a file that is a frame and its weights, whole or not at all; its name lasts after ``sync_folders``.
 
     Raises:
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
-    with atomic_file(path) as file:
+    with atomic_file(path, lasting=True) as file:
         _reserve(file.fileno(), frame.size_bytes)
         file.write(frame.prefix)
         for offset, source in weights:

@@ -1,12 +1,15 @@
-"""Files that appear whole or not at all.
+"""Files that appear whole or not at all; those that are promised, also when the power is cut.
 
 In: a path. Out: an open temporary file beside it that is renamed over the path at the end. Not done here: what is written.
+
+A rename alone may reach the disk before the bytes of the file. So a ``lasting`` file is on the disk before it takes its name, and its
+name is there once ``sync_folder`` has returned: whenever the power is cut, the old file or the new one is there, whole.
 """
 
 import errno
 import os
 import secrets
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
@@ -27,10 +30,11 @@ _ADVICE = {
 
 
 @contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
+def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Generator[BinaryIO]:
     """Open a temporary file for writing; rename it to `path` when the block ends well, remove it otherwise.
 
-    Whoever has the old file open or mapped keeps the old content. The file's mode is what the umask leaves of 0666.
+    Whoever has the old file open or mapped keeps the old content. The file's mode is what the umask leaves of 0666. With ``lasting``
+    its bytes are on the disk before it has its name.
 
     Raises:
         OutputError: no folder, no permission, no space.
@@ -50,6 +54,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
             yield file
             file.flush()
             os.fchmod(file.fileno(), 0o666 & ~_umask())
+            if lasting:
+                _sync(file.fileno())
         os.replace(temporary, target)
         temporary = ""
     except OSError as error:
@@ -59,10 +65,40 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[BinaryIO]:
             _remove(temporary)
 
 
+def sync_folders(folders: Iterable[str]) -> None:
+    """Bring the names of files in folders to the disk; each folder once, however many files were written in it.
+
+    Raises:
+        OutputError: the disk failed.
+    """
+    for folder in sorted(set(map(os.path.abspath, folders))):
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except PermissionError:
+            continue  # a folder that may be written and not read: nobody can sync it
+        except OSError as error:
+            raise output_error(folder, folder, error) from error
+        try:
+            _sync(descriptor)
+        except OSError as error:
+            raise output_error(folder, folder, error) from error
+        finally:
+            os.close(descriptor)
+
+
 def output_error(name: str, path: str, error: OSError) -> OutputError:
     """Say in four parts why ``path``, which the user knows as ``name``, cannot be written."""
     do = _ADVICE.get(error.errno or 0, "check the path and the disk")
     return OutputError(f"cannot write {name!r}", path, error.strerror or str(error), do)
+
+
+def _sync(descriptor: int) -> None:
+    """Wait until what was written is on the disk, where the file system knows what that is."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
 
 
 def _private(path: str, flags: int) -> int:

@@ -60,9 +60,9 @@ def read_whole(path: str) -> tuple[memoryview, Identity]:
 
 
 def write_whole(folder: str, path: str, content: memoryview) -> None:
-    """Write a read-only file under another name in ``folder/tmp``, rename it to ``path``; no fsync.
+    """Write a read-only file under another name in ``folder/tmp``, rename it to ``path``; it is not synced.
 
-    What a power cut leaves is found when it is read.
+    No blob is promised to outlive a power cut: what is left of one has another digest, is found when it is read, and made again.
 
     Raises:
         OSError: no folder, no permission, no space; nothing is left behind.

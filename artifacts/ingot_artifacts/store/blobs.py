@@ -66,6 +66,7 @@ class BlobStore:
         # Of the layers that we cannot heal: what is there is damaged, and counts as missing.
         self._useless: set[tuple[str, str]] = set()
         self._verified: dict[str, Identity] = {}
+        self._plain_shards: set[tuple[str, str]] = set()
 
     def put(self, content: bytes | memoryview) -> str:
         """Keep ``content`` (contiguous); return its digest. Nothing is written where the same bytes are already.
@@ -102,7 +103,7 @@ class BlobStore:
     def verify(self, digest: str) -> bool:
         """Read a blob of the upper layer in any case; whether it is right, or gone. One that is not is discarded."""
         try:
-            content, _ = read_whole(blob_path(self.folder, digest))
+            content, _ = self._read(self.folder, digest)
             if hashlib.sha256(content).hexdigest() == digest:
                 return True
         except OSError as error:
@@ -118,7 +119,7 @@ class BlobStore:
         damaged = False
         for layer in self._layers_of(digest):
             try:
-                content, identity = read_whole(blob_path(layer, digest))
+                content, identity = self._read(layer, digest)
             except FileNotFoundError:
                 continue
             except OSError as error:
@@ -131,6 +132,19 @@ class BlobStore:
             damaged |= self._discard(layer, digest)
         return None, damaged
 
+    def _read(self, layer: str, digest: str) -> tuple[memoryview, Identity]:
+        """Read a blob's file.
+
+        Raises:
+            OSError: not there, not a regular file, or its folder is a link.
+        """
+        path, shard = blob_path(layer, digest), (layer, digest[:2])
+        if shard not in self._plain_shards and os.path.islink(os.path.dirname(path)):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        found = read_whole(path)
+        self._plain_shards.add(shard)
+        return found
+
     def _layers_of(self, digest: str) -> list[str]:
         return [layer for layer in self._layers if (layer, digest) not in self._useless]
 
@@ -139,7 +153,7 @@ class BlobStore:
         path = blob_path(layer, digest)
         if layer == self.folder and not self.read_only:
             shard = os.path.dirname(path)
-            if os.path.lexists(shard) and not os.path.isdir(shard):
+            if os.path.islink(shard) or (os.path.lexists(shard) and not os.path.isdir(shard)):
                 return set_aside(layer, shard, digest[:2])
             if set_aside(layer, path, digest):
                 return True

@@ -2,7 +2,8 @@
 
 In: a folder. Out: its parts. Not done here: what is cached (the engine), where the folder is by default (the command).
 
-Everything lies in ``v1/``; a program that needs another layout makes another folder beside it.
+Everything lies in ``v1/``; a program that needs another layout makes another folder beside it. A folder that others can write to
+is refused (``ownership``), what is remembered in it is sealed (``trust``).
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.blobs import BlobStore
 from ingot_artifacts.store.leases import Leases
+from ingot_artifacts.store.ownership import check_ownership
 from ingot_artifacts.store.roots import Roots
+from ingot_artifacts.store.trust import ANYONE, Trust
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.index import ActionIndex
@@ -34,14 +37,18 @@ class Cache:
     """The parts of a cache; several processes may use one folder at once.
 
     Raises:
+        CacheAuthorityError: it is not the user's alone, and ``trust`` does not say that it is shared; or a link is in it.
         OutputError: the folder cannot be made or written, and ``read_only`` is not asked for.
     """
 
-    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False) -> None:
+    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False, trust: Trust = ANYONE) -> None:
         self.path = os.path.abspath(folder)
         self.folder = os.path.join(self.path, _VERSION)
         self.lower = tuple(os.path.join(os.path.abspath(layer), _VERSION) for layer in lower)
         self.read_only = read_only
+        self.trust = trust
+        for path in (self.path, *map(os.path.abspath, lower)):
+            check_ownership(path, _folders(os.path.join(path, _VERSION)), shared=trust.shared)
         if not read_only:
             _make_folders(self.path, self.folder)
         self.blobs = BlobStore(self.folder, self.lower, read_only)
@@ -53,7 +60,7 @@ class Cache:
         """The action index; opened when it is first asked for, since diskcache costs 20 ms."""
         from ingot_artifacts.store.index import ActionIndex
 
-        return ActionIndex(self.folder, self.lower, self.read_only)
+        return ActionIndex(self.folder, self.lower, self.read_only, self.trust)
 
     def building(self, waiting: Callable[[int], None] | None = None) -> AbstractContextManager[None]:
         """Keep what is in the cache from being collected meanwhile; see ``Leases.building``."""
@@ -66,15 +73,16 @@ class Cache:
         self.leases.close()
 
 
+def _folders(folder: str) -> list[str]:
+    return [os.path.join(folder, name) if name else folder for name in _FOLDERS]
+
+
 def _make_folders(path: str, folder: str) -> None:
     try:
         os.makedirs(path, 0o700, exist_ok=True)
-        tag = os.path.join(path, "CACHEDIR.TAG")
-        if not os.path.exists(tag):
-            with open(tag, "w", encoding="ascii") as file:
-                file.write(_TAG)
-        for name in _FOLDERS:
-            inner = os.path.join(folder, name)
+        with suppress(FileExistsError), open(os.path.join(path, "CACHEDIR.TAG"), "x", encoding="ascii") as file:
+            file.write(_TAG)
+        for inner in _folders(folder):
             os.makedirs(inner, 0o700, exist_ok=True)
             if not os.access(inner, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), inner)

@@ -1,19 +1,20 @@
 """The action index: key -> what the cache remembers of an action; never more than bytes, never trusted further than its seal.
 
 In: keys (32 bytes), values (at most 32 KiB). Out: the values again, or None. Not done here: what a value says (``records``), what
-is still needed (``collect``). A damaged row is removed and missing. Importing this module imports diskcache (20 ms).
+is still needed (``collect``), whose seals hold (``trust``). A row whose seal does not hold is damaged or forged: it is removed and
+missing. Importing this module imports diskcache (20 ms).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingot_artifacts.errors import StoreReadOnly
 from ingot_artifacts.store.index_database import IndexDatabase
-from ingot_artifacts.store.index_disk import SEAL_BYTES, VALUE_BYTES_MAX, is_key
+from ingot_artifacts.store.index_disk import VALUE_BYTES_MAX, is_key
 from ingot_artifacts.store.index_reader import IndexReader
+from ingot_artifacts.store.trust import ANYONE, SEAL_BYTES, Trust
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,9 @@ class Entry:
 class ActionIndex:
     """The index of a folder and of the folders below it; several processes may use one folder at once."""
 
-    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False) -> None:
+    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False, trust: Trust = ANYONE) -> None:
         self._folder = folder
+        self._trust = trust
         self._upper = None if read_only else IndexDatabase(folder)
         self._readers = [IndexReader(layer) for layer in ([folder] if read_only else []) + list(lower)]
         self._deleted: set[bytes] = set()
@@ -40,13 +42,13 @@ class ActionIndex:
         assert is_key(key)
         if self._upper is not None:
             row = self._upper.get(key)
-            value = _unseal(key, row)
+            value = self._unseal(key, row)
             if value is not None:
                 return value
             if row is not None:
                 self._upper.delete(key)
         for reader in () if key in self._deleted else self._readers:
-            value = _unseal(key, reader.get(key))
+            value = self._unseal(key, reader.get(key))
             if value is not None:
                 return value
         return None
@@ -66,7 +68,7 @@ class ActionIndex:
             OutputError: no space, no permission. ``StoreReadOnly`` in a cache that is only read.
         """
         assert all(is_key(key) and len(value) <= VALUE_BYTES_MAX for key, value in pairs)
-        self._writable().put_many([(key, _seal(key, value) + value) for key, value in pairs])
+        self._writable().put_many([(key, self._trust.seal(key + value) + value) for key, value in pairs])
 
     def delete(self, key: bytes) -> None:
         """Forget a key; what lower layers say of it is not asked for again."""
@@ -90,7 +92,7 @@ class ActionIndex:
     def scan(self) -> Iterator[Entry]:
         """Yield all rows of the upper layer, damaged ones too, sorted by key."""
         for row in (self._upper or self._readers[0]).rows():
-            yield Entry(row.number, row.key, _unseal(row.key, row.content), row.used)
+            yield Entry(row.number, row.key, self._unseal(row.key, row.content), row.used)
 
     def discard(self, numbers: Sequence[int]) -> None:
         """Remove rows by the numbers that ``scan`` gives.
@@ -124,14 +126,9 @@ class ActionIndex:
             raise StoreReadOnly(self._folder)
         return self._upper
 
-
-def _seal(key: bytes, value: bytes) -> bytes:
-    """Return what goes before a value: flipped bits are found, and values that changed their places."""
-    return hashlib.sha256(key + value).digest()
-
-
-def _unseal(key: bytes | None, content: bytes | None) -> bytes | None:
-    if key is None or content is None:
-        return None
-    value = content[SEAL_BYTES:]
-    return value if _seal(key, value) == content[:SEAL_BYTES] else None
+    def _unseal(self, key: bytes | None, content: bytes | None) -> bytes | None:
+        """Return the value of a row; its seal is that of the key too, so values that changed their places are found."""
+        if key is None or content is None:
+            return None
+        value = content[SEAL_BYTES:]
+        return value if self._trust.holds(content[:SEAL_BYTES], key + value) else None

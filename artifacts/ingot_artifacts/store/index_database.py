@@ -209,7 +209,8 @@ class IndexDatabase:
     @contextmanager
     def _opening(self) -> Generator[None]:
         """Let one process at a time open, judge and replace the database."""
-        descriptor = os.open(os.path.join(self._folder, "index.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(os.path.join(self._folder, "index.lock"), flags, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

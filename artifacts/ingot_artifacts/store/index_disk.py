@@ -13,9 +13,10 @@ from typing import Any
 from diskcache import UNKNOWN, Disk
 from diskcache.core import MODE_RAW
 
+from ingot_artifacts.store.trust import SEAL_BYTES
+
 KEY_BYTES = 32
 VALUE_BYTES_MAX = 32 << 10
-SEAL_BYTES = 32
 ROW_BYTES_MAX = VALUE_BYTES_MAX + SEAL_BYTES
 
 

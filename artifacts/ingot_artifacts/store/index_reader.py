@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import quote
@@ -57,6 +58,8 @@ class IndexReader:
         return self._database
 
     def _open(self) -> sqlite3.Connection | None:
+        if not all(map(_is_plain, (self.path, self.path + "-wal"))):
+            return None
         for mode in _MODES:
             with suppress(*FAILURES):
                 uri = f"file:{quote(os.path.abspath(self.path))}?{mode}"
@@ -64,3 +67,11 @@ class IndexReader:
                 database.execute("SELECT key FROM Cache LIMIT 1").fetchall()
                 return database
         return None
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a file is there that is no link, or nothing: what is behind a link is not the cache's."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return True

@@ -26,6 +26,7 @@ from ingot_artifacts.store.atomic import output_error
 _CACHE_OFFSET = 1 << 62  # behind all actions
 _POLL_SECONDS = 0.05
 _FLOCK = "@hhqqi"  # struct flock of Linux: type, whence, start, length, process
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _open_files: dict[tuple[str, bool], _LeaseFile] = {}
 _opening = threading.Lock()
 
@@ -111,7 +112,7 @@ class _LeaseFile:
         self.read_only = read_only
         self.users = 0
         self._process = os.getpid()
-        self._descriptor = -1 if read_only else os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = -1 if read_only else os.open(path, _FLAGS, 0o600)
         self._guard = threading.Lock()
         self._held: set[int] = set()
         self._inside = 0  # builds of this process; -1: it has the cache alone

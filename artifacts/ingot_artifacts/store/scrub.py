@@ -81,7 +81,7 @@ def _set_aside(cache: Cache, kind: str, why: str, paths: Sequence[str]) -> Itera
 def _fault(entry: Entry, blobs: BlobStore) -> str:
     """Say what is wrong with a row of the index; empty if nothing is."""
     if entry.key is None or entry.value is None:
-        return "the row does not have the digest that it states"
+        return "its seal does not hold: it is damaged, or was made with another key"
     try:
         facts = read_facts(entry.value, blobs)
     except RecordError as error:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.cache_folder import add_caches, cache_folder
+from ingot_build_rules.cli.cache_folder import add_caches, cache_trust, project_cache_folder
 from ingot_build_rules.cli.compile import usable_cpu_count
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.jobserver_flags import makeflags
@@ -61,6 +61,9 @@ def add_arguments(parser: usage.Parser) -> None:
     parser.add_argument("--lint", action="store_true", help="fail when an action reads a file that it has not declared")
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
     add_caches(parser)
+    parser.add_argument(
+        "--allow-outside", action="store_true", help="let the project write outside of its folder: bundles, its cache"
+    )
     usage.add_json(parser)
 
 
@@ -86,7 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     started_ns = time.time_ns()
     loaded = load_project(arguments.folder, arguments.config)
     looked_at = loaded.stamps()
-    no_op.forget_build(loaded.folder)
+    if not arguments.dry_run:
+        no_op.forget_build(loaded.folder)
     quiet = arguments.quiet or arguments.json
     with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as show:
         timed = TimedEvents(show)
@@ -133,9 +137,9 @@ def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: T
 def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildRequest:
     from ingot_build_rules.workspace.run_build import BuildRequest
 
-    inside = loaded.project.cache and os.path.join(loaded.folder, loaded.project.cache)
     return BuildRequest(
-        cache_folder(arguments.cache or inside),
+        project_cache_folder(loaded, arguments.cache, allow_outside=arguments.allow_outside),
+        cache_trust(shared=arguments.cache_shared, writes=not arguments.dry_run),
         tuple(arguments.words),
         jobs=arguments.jobs,
         dry_run=arguments.dry_run,
@@ -150,6 +154,7 @@ def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildReque
         check_seed=secrets.randbits(32),
         depfile=arguments.depfile,
         makeflags=makeflags(),
+        allow_outside=arguments.allow_outside,
     )
 
 

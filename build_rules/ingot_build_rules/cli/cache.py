@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
+from ingot_build_rules.cli.cache_folder import add_cache, cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action != "stat" and not os.path.isdir(folder):
         do = "build something first, or name another folder (--cache DIR)"
         raise UserError("there is no cache", folder, "expected a folder, got none", do)
-    cache = Cache(folder, read_only=arguments.action in ("stat", "why") or arguments.dry_run)
+    read_only = arguments.action in ("stat", "why") or arguments.dry_run
+    trust = cache_trust(shared=arguments.cache_shared, writes=not read_only)
+    cache = Cache(folder, read_only=read_only, trust=trust)
     try:
         return _ACTIONS[arguments.action](cache, arguments)
     finally:

@@ -1,12 +1,22 @@
-"""Where the cache is: the one place that reads the environment for it.
+"""Where the cache is, and who is trusted to write to it: the one place that reads the environment for it.
 
-In: what ``--cache`` says. Out: a folder. Not done here: making it (``ingot_artifacts.store.cache``).
+In: what ``--cache`` and ``--cache-shared`` say. Out: a folder, ``Trust``. Not done here: making it
+(``ingot_artifacts.store.cache``), the user's key (``user_key``).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.cli.user_key import known_key, user_key
+from ingot_compiler.ir.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot_artifacts.store.trust import Trust
+    from ingot_build_rules.workspace.open_workspace import LoadedProject
 
 
 def add_cache(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +25,11 @@ def add_cache(parser: argparse.ArgumentParser) -> None:
         "--cache",
         metavar="DIR",
         help="the cache's folder (default: $INGOT_CACHE, $XDG_CACHE_HOME/ingot, ~/.cache/ingot)",
+    )
+    parser.add_argument(
+        "--cache-shared",
+        action="store_true",
+        help="trust all who can write to the caches: by default they must be yours alone",
     )
 
 
@@ -39,3 +54,34 @@ def cache_folder(given: str | None = None) -> str:
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG specification: a relative path is invalid and is ignored.
     return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "ingot")
+
+
+def project_cache_folder(loaded: LoadedProject, given: str | None, *, allow_outside: bool) -> str:
+    """Return the cache folder of a project: what was given, else what its file says, else the user's.
+
+    Raises:
+        UserError: the project's file names one outside of its folder and of the user's cache, and that is not allowed.
+    """
+    from ingot_build_rules.workspace.places import is_inside, outside_error
+
+    declared = loaded.project.cache
+    if given or declared is None:
+        return cache_folder(given)
+    folder = os.path.abspath(os.path.join(loaded.folder, declared))
+    if not allow_outside and not any(is_inside(folder, place) for place in (loaded.folder, cache_folder())):
+        raise outside_error(loaded.folder, loaded.path, [("its cache", folder)])
+    return folder
+
+
+def cache_trust(*, shared: bool = False, writes: bool = True) -> Trust:
+    """Return whose records in a cache count; what ``writes`` nothing makes no key.
+
+    Raises:
+        UserError: the user's key is not private, or cannot be made, and the cache is not ``shared``.
+    """
+    from ingot_artifacts.store.trust import Trust
+
+    if writes and shared:
+        with suppress(UserError):  # all that goes without the key is the memory of the project: it is looked at again
+            user_key()
+    return Trust(user_key() if writes and not shared else known_key(), shared)

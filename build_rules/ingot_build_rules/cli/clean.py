@@ -13,6 +13,7 @@ import shutil
 from ingot_artifacts.errors import OutputError
 from ingot_build_rules.cli import console, no_op, usage
 from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli.user_key import known_key, user_key
 
 
 def add_arguments(parser: usage.Parser) -> None:
@@ -37,7 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
     )
 
     loaded = load_project(arguments.folder, arguments.config)
-    state = read_workspace(loaded.folder)
+    key = known_key() if arguments.dry_run else user_key()
+    state = read_workspace(loaded.folder, key)
     names = loaded.select(arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
     removed: list[str] = []
     kept: list[str] = []
@@ -61,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         no_op.forget_build(loaded.folder)
         if arguments.words or kept:
-            write_workspace(loaded.folder, state)
+            write_workspace(loaded.folder, state, key)
         else:
             shutil.rmtree(state_folder(loaded.folder), ignore_errors=True)
     _tell(removed, kept, arguments)

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_caches, cache_folder
+from ingot_build_rules.cli.cache_folder import add_caches, cache_folder, cache_trust
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
@@ -143,6 +143,7 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
 
     return BuildSettings(
         cache_folder(arguments.cache),
+        cache_trust(shared=arguments.cache_shared),
         tuple(map(os.path.abspath, arguments.cache_below)),
         read_only=arguments.read_only,
         jobs=arguments.jobs,

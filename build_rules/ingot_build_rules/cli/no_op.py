@@ -1,14 +1,14 @@
 """The build that has nothing to do: found before anything else is imported.
 
-In: the command's arguments, a workspace's memory. Out: True when all is as the last build left it. Not done here: looking at files
+In: the command's arguments, a workspace's memory, the user's key. Out: True when all is as the last build left it. Not done here: looking at files
 (``engine.unchanged``), everything else (``build``).
 """
 
 import os
 import sys
-from binascii import crc32
 
-from ingot_build_rules.engine.unchanged import forget, remember, unchanged, write_whole
+from ingot_build_rules.cli.user_key import known_key
+from ingot_build_rules.engine.unchanged import forget, remember, seal, unchanged, write_whole
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
@@ -29,22 +29,25 @@ def is_no_op(texts: "Sequence[str]") -> bool:
     if any(text in _LOOKS_CLOSER or text.split("=", 1)[0] in _TAKES_VALUE for text in texts):
         return False
     folder = _project_folder(_value_of(texts, "-C", "--folder") or ".")
-    summary = folder and unchanged(_path(folder), _key(texts))
+    if not folder or not os.path.exists(_path(folder)):
+        return False
+    user_key = known_key()
+    summary = unchanged(_path(folder), _key(texts), user_key)
     if not summary:
         return False
     count, _, check = summary.partition(" ")
     if "--json" in texts:
-        return _print_json(folder, check)
+        return _print_json(folder, user_key, check)
     return "-q" in texts or "--quiet" in texts or _print(f"{count} unchanged\n")
 
 
-def _print_json(folder: str, check: str) -> bool:
+def _print_json(folder: str, user_key: bytes, check: str) -> bool:
     try:
         with open(_json_path(folder), "rb") as file:
             content = file.read()
     except OSError:
         return False
-    if str(crc32(content)) != check:
+    if seal(user_key, content).decode() != check:
         return False
     return _print(content.decode() + "\n")
 
@@ -74,15 +77,14 @@ def remember_build(
     outputs |= {lock_path(path): stamp_of(lock_path(path)) for path in outputs}
     tools = {path: stamp_of(path) for path in report.tool_paths}
     seen = {path: stamp for path, stamp in (tools | outputs).items() if stamp is not None}
-    content = _json(report)
+    content, user_key = _json(report), known_key()
     if len(seen) < len(tools) + len(outputs) or not write_whole(_json_path(loaded.folder), content):
         forget_build(loaded.folder)
         return
     sources = {**looked_at, **{path: seen[path] for path in tools}, **report.looked_at}
-    summary = f"{len(report.results)} {crc32(content)}"
-    remember(
-        _path(loaded.folder), _key(sys.argv[2:]), summary, sources, {path: seen[path] for path in outputs}, started_ns
-    )
+    summary = f"{len(report.results)} {seal(user_key, content).decode()}"
+    left = {path: seen[path] for path in outputs}
+    remember(_path(loaded.folder), _key(sys.argv[2:]), user_key, summary, sources, left, started_ns)
 
 
 def forget_build(folder: str) -> None:

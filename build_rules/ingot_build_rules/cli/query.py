@@ -10,6 +10,7 @@ from typing import Any
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli.user_key import known_key
 
 _VERSION = 1
 
@@ -44,7 +45,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
     selection = loaded.select(arguments.words)
     tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
     names = {*selection.bundles, *(spec.bundle for spec in tests)}
-    state = read_workspace(loaded.folder)
+    state = read_workspace(loaded.folder, known_key())
     bundles = {}
     for request in compile_requests(loaded.project, names, loaded.path):
         known = state.bundles.get(request.bundle.name)

@@ -15,11 +15,12 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_cache, cache_folder
+from ingot_build_rules.cli.cache_folder import add_cache, cache_folder, cache_trust
 from ingot_build_rules.cli.compile import usable_cpu_count
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
+    from ingot_artifacts.store.trust import Trust
     from ingot_build_rules.engine.scheduler import Scheduler
     from ingot_build_rules.rules.find_blame import Load
     from ingot_build_rules.rules.reproduce import Asked, Reproduction
@@ -65,11 +66,12 @@ def run(arguments: argparse.Namespace) -> int:
     lock = read_lock(named) if arguments.lock or os.path.exists(named) else None
     asked, notes = _asked(arguments.source, arguments.bundle)
     folder = cache_folder(arguments.cache)
-    with _old_values(folder) as old_value:
+    trust = cache_trust(shared=arguments.cache_shared, writes=arguments.cached)
+    with _old_values(folder, trust) as old_value:
         request = Request(
             arguments.bundle, arguments.source, lock, os.path.basename(named) if lock else "", asked, old_value
         )
-        found = reproduce(request, lambda: _build(arguments, folder))
+        found = reproduce(request, lambda: _build(arguments, folder, trust))
     _report(found, (*notes, *found.notes), arguments, time.perf_counter() - started)
     return 0
 
@@ -85,7 +87,7 @@ def _asked(folder: str, bundle: str) -> tuple[Asked | None, tuple[str, ...]]:
 
 
 @contextmanager
-def _old_values(folder: str) -> Generator[Load]:
+def _old_values(folder: str, trust: Trust) -> Generator[Load]:
     """Values of the build that made the bundle, if its cache is this one."""
     from ingot_artifacts.errors import ArtifactError
     from ingot_artifacts.store.cache import Cache
@@ -93,7 +95,7 @@ def _old_values(folder: str) -> Generator[Load]:
     from ingot_build_rules.engine.values import Values
     from ingot_build_rules.rules.registry import RULEBOOK
 
-    cache = Cache(folder, read_only=True)
+    cache = Cache(folder, read_only=True, trust=trust)
     values = Values(cache.blobs, Codec(RULEBOOK.types))
 
     def load(digest: str) -> object:
@@ -109,7 +111,7 @@ def _old_values(folder: str) -> Generator[Load]:
 
 
 @contextmanager
-def _build(arguments: argparse.Namespace, folder: str) -> Generator[Scheduler]:
+def _build(arguments: argparse.Namespace, folder: str, trust: Trust) -> Generator[Scheduler]:
     """A build in a cache of its own, which is empty, unless the user's may be used."""
     from ingot_build_rules.cli.build_progress import build_observer
     from ingot_build_rules.engine.scheduler import Policy
@@ -122,6 +124,7 @@ def _build(arguments: argparse.Namespace, folder: str) -> Generator[Scheduler]:
         observe = stack.enter_context(build_observer({}, quiet=arguments.quiet or arguments.json))
         settings = BuildSettings(
             folder,
+            trust,
             jobs=arguments.jobs,
             policy=Policy(keep_going=True),
             observers=ActionEvents(observe).observers(),

@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 
 from ingot_build_rules.cli import build, console, usage
+from ingot_build_rules.cli.user_key import known_key
 from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.unchanged import Stamp
 from ingot_compiler.ir.errors import IngotError
@@ -94,7 +95,9 @@ def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
             return before | {os.path.abspath(path): stamp_of(path)}
         return before
     paths = {*loaded.watched(), *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models)}
-    paths |= {path for known in read_workspace(loaded.folder).bundles.values() for path, _ in known.sources}
+    paths |= {
+        path for known in read_workspace(loaded.folder, known_key()).bundles.values() for path, _ in known.sources
+    }
     for test in loaded.project.tests:
         paths |= {os.path.join(loaded.folder, test.inputs), os.path.join(loaded.folder, test.outputs)}
     return {path: stamp_of(path) for path in sorted(paths)}

@@ -11,6 +11,7 @@ from typing import cast
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli.user_key import known_key
 from ingot_compiler.ir.errors import UserError
 
 
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     names = loaded.select(arguments.words).bundles
     if not names:
         raise UserError("no bundle named", "command ingot why", "tests have no actions of their own", "name a bundle")
-    state = read_workspace(loaded.folder)
+    state = read_workspace(loaded.folder, known_key())
     found: dict[str, dict[str, object]] = {}
     for name in names:
         trace = read_trace(trace_path(loaded.folder, name))

@@ -29,20 +29,22 @@ class CodeDigests:
         search_path: Sequence[str] = (),
         *,
         saves: bool = True,
+        key: bytes = b"",
     ) -> None:
         """Look at every file of the packages.
 
         Args:
             package_roots: top package -> its folder.
-            cache_file: saves reading what did not change; whatever is in it, the digests are right.
+            cache_file: saves reading what did not change; whatever is in it that is not sealed, the digests are right.
             distributions: top module -> the distribution that it comes from, for those that decide results.
             search_path: the folders that distributions are looked for in.
             saves: whether ``cache_file`` is brought up to date.
+            key: seals ``cache_file``.
 
         Raises:
             OSError: a source file is not readable.
         """
-        facts = FileFacts(cache_file, "code digests 1", saves=saves)
+        facts = FileFacts(cache_file, "code digests 1", saves=saves, key=key)
         self._files: dict[str, list[SourceFile]] = {}
         self._references: dict[str, Iterable[str]] = {}
         for top, root in sorted(package_roots.items()):

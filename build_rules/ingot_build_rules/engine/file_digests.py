@@ -67,10 +67,10 @@ def file_digest(path: str) -> str:
 class DiskFiles:
     """The files of one build. Implements ``FileDigests``."""
 
-    def __init__(self, cache_file: str | None, *, rehash: bool = False, saves: bool = True) -> None:
-        """Read the digests of last time; without ``saves``, those of this time are not kept."""
-        self._cache_file, self._saves = cache_file, saves
-        self._known = _read(cache_file) if cache_file and not rehash else {}
+    def __init__(self, cache_file: str | None, *, rehash: bool = False, saves: bool = True, key: bytes = b"") -> None:
+        """Read the digests of last time, if they are sealed with ``key``; without ``saves``, those of this time are not kept."""
+        self._cache_file, self._saves, self._key = cache_file, saves, key
+        self._known = _read(cache_file, key) if cache_file and not rehash else {}
         self._seen: dict[str, tuple[Stamp, str]] = {}
         self._first_seen: dict[str, tuple[Stamp | None, int]] = {}
         self._settled_ns = time.time_ns() - SETTLED_NS
@@ -106,7 +106,8 @@ class DiskFiles:
         settled = {path: seen for path, seen in self._seen.items() if max(seen[0][0], seen[0][3]) < self._settled_ns}
         kept = self._known | settled
         if self._saves and self._cache_file and kept != self._known:
-            write_state(self._cache_file, _KIND, {path: (*stamp, digest) for path, (stamp, digest) in kept.items()})
+            plain = {path: (*stamp, digest) for path, (stamp, digest) in kept.items()}
+            write_state(self._cache_file, _KIND, plain, self._key)
 
 
 def moment() -> Moment:
@@ -115,9 +116,9 @@ def moment() -> Moment:
     return file_ns, time.monotonic_ns()
 
 
-def _read(cache_file: str) -> dict[str, tuple[Stamp, str]]:
+def _read(cache_file: str, key: bytes) -> dict[str, tuple[Stamp, str]]:
     """Take what has the right shape: its writer may have been anybody."""
-    state = read_state(cache_file, _KIND)
+    state = read_state(cache_file, _KIND, key)
     known: dict[str, tuple[Stamp, str]] = {}
     if isinstance(state, dict):
         for path, entry in cast("dict[object, object]", state).items():

@@ -27,10 +27,11 @@ class FileFacts:
     Nothing that is in the cache's file makes this fail.
     """
 
-    def __init__(self, cache_file: str | None, kind: str, *, saves: bool = True) -> None:
-        """Read the facts of last time; without ``saves``, those of this time are not kept."""
+    def __init__(self, cache_file: str | None, kind: str, *, saves: bool = True, key: bytes = b"") -> None:
+        """Read the facts of last time, if they are sealed with ``key``; without ``saves``, those of this time are not kept."""
         self._cache_file, self._kind, self._saves = cache_file, kind, saves
-        self._known = _entries(read_state(cache_file, kind) if cache_file else None)
+        self._key = key
+        self._known = _entries(read_state(cache_file, kind, key) if cache_file else None)
         self._kept: dict[str, _Entry] = {}
         self._settled_ns = time.time_ns() - SETTLED_NS
 
@@ -58,7 +59,7 @@ class FileFacts:
         ):
             others = [path for path in self._known if path not in self._kept and os.path.isfile(path)]
             kept = {path: self._known[path] for path in others[-_OTHERS_MAX:]} | self._kept
-            write_state(self._cache_file, self._kind, kept)
+            write_state(self._cache_file, self._kind, kept, self._key)
 
 
 def _entries(state: object) -> dict[str, _Entry]:

@@ -130,6 +130,8 @@ class Project:
         expect_cached: bool = False,
         frozen: bool = False,
         rehash: bool = False,
+        cache_shared: bool = False,
+        allow_outside: bool = False,
     ) -> Report:
         """Build bundles and run tests as ``ingot build`` does, over the same cache and the same memory of the last build.
 
@@ -141,26 +143,30 @@ class Project:
             expect_cached: let nothing run; what would have to is in the report.
             frozen: refuse a bundle or a source that is not that of its lock file.
             rehash: read every source again, whatever its times say.
+            cache_shared: trust all who can write to the cache; by default it must be the user's alone.
+            allow_outside: let the project write outside of its folder.
 
         Raises:
             UserError: everything that is wrong with the project. The error of the first bundle or test that failed, unless
             ``keep_going``: then each result in the report has its own.
         """
-        from ingot_build_rules.cli.cache_folder import cache_folder
+        from ingot_build_rules.cli.cache_folder import cache_trust, project_cache_folder
         from ingot_build_rules.workspace.open_workspace import loaded_project
         from ingot_build_rules.workspace.run_build import BuildRequest, run_build
 
         loaded = loaded_project(self)
-        inside = loaded.project.cache and os.path.join(loaded.folder, loaded.project.cache)
-        folder = cache_folder(os.fspath(cache) if cache is not None else inside)
+        given = os.fspath(cache) if cache is not None else None
+        folder = project_cache_folder(loaded, given, allow_outside=allow_outside)
         request = BuildRequest(
             folder,
+            cache_trust(shared=cache_shared),
             (words,) if isinstance(words, str) else tuple(words),
             jobs,
             keep_going=keep_going,
             expect_cached=expect_cached,
             frozen=frozen,
             rehash=rehash,
+            allow_outside=allow_outside,
         )
         report = run_build(loaded, request)
         errors = [item.error for item in report.results if item.how == "failed" and item.error is not None]

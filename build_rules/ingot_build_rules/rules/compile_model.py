@@ -9,6 +9,7 @@ import os
 import tempfile
 from functools import cached_property
 
+from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.engine.file_digests import file_digest
 from ingot_build_rules.engine.naive import NaiveBuild, Observer
 from ingot_build_rules.rules import stage_text
@@ -93,13 +94,15 @@ class CompiledModel:
         return self._run(self.compilation.variants())
 
     def save(self, path: str) -> str:
-        """Write the bundle; return its root digest, 64 hex digits.
+        """Write the bundle, and wait until it is on the disk; return its root digest, 64 hex digits.
 
         Raises:
             UserError: a bad place for the file. BuildError: no space. Every error of every stage.
         """
         check_output(path)
-        return self._run(write_bundle_file(self.compilation, path)).root
+        root = self._run(write_bundle_file(self.compilation, path)).root
+        sync_folders([os.path.dirname(os.path.abspath(path))])
+        return root
 
     def read_constant(self, weight: str) -> memoryview:
         """Return the bytes of one of the model's constants, by its number."""

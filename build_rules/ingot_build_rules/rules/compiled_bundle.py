@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.rules.open_build import BuildSettings, open_build, start_compilation
 from ingot_build_rules.rules.output_file import check_output
 
@@ -38,9 +39,10 @@ class Bundle:
         self._model, self._options, self._settings = model, options, settings
 
     def save(self, path: str | os.PathLike[str]) -> str:
-        """Write the bundle, whole or not at all; return its root digest, 64 hex digits."""
+        """Write the bundle, whole or not at all, and wait until it is on the disk; return its root digest, 64 hex digits."""
         check_output(os.fspath(path))
         write_frame(self._frame, self._weights, path)
+        sync_folders([os.path.dirname(os.path.abspath(path))])
         return self.digest
 
     def to_bytes(self) -> bytes:

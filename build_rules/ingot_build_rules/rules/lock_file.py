@@ -74,7 +74,7 @@ def relative_sources(folder: str, sources: Sequence[tuple[str, str]]) -> Pairs:
 
 
 def write_lock(path: str, lock: LockFile) -> None:
-    """Make ``path`` the lock file; one that has this content keeps its times.
+    """Make ``path`` the lock file; one that has this content keeps its times. Its name lasts after ``sync_folders``.
 
     Raises:
         OutputError: no folder, no permission, no space.
@@ -83,7 +83,7 @@ def write_lock(path: str, lock: LockFile) -> None:
     with suppress(OSError), open(path, "rb") as file:
         if file.read() == content:
             return
-    with atomic_file(path) as file:
+    with atomic_file(path, lasting=True) as file:
         file.write(content)
 
 

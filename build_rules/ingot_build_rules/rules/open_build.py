@@ -1,6 +1,6 @@
 """A build over a cache and processes, opened and closed: where the generic engine meets our rules and our code.
 
-In: where the cache is, how many processes, what to do with failures and hits. Out: a ``Scheduler``. Not done here: scheduling.
+In: where the cache is, whose records in it count, how many processes, what to do with failures and hits. Out: a ``Scheduler``. Not done here: scheduling.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import ingot_build_rules
 import ingot_compiler
 import ingot_runtime
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
@@ -54,12 +55,13 @@ Code = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """``cache_folder`` is written to, ``lower`` ones are only read; with ``read_only`` the first one is, too. ``jobs``: processes at
+    """``cache_folder`` is written to, ``lower`` ones are only read; ``trust`` says whose records in them count; with ``read_only`` the first one is, too. ``jobs``: processes at
     most, 1 runs everything in this one; more are started when there is enough to do. ``rehash``: look into every file.
     ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had. ``lint``: run
     everything again, in this process, and fail what reads a file that its key does not know of."""
 
     cache_folder: str
+    trust: Trust
     lower: tuple[str, ...] = ()
     read_only: bool = False
     jobs: int = 1
@@ -77,17 +79,20 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
     """Open a build; its processes end with the block, at once if it fails.
 
     Raises:
-        OutputError: the cache cannot be made or written.
+        CacheAuthorityError: others can write to the cache. OutputError: it cannot be made or written.
     """
     with ExitStack() as stack:
         folder, lower = settings.cache_folder, settings.lower
         if settings.read_only:
             # What is made is of use within this build alone.
             folder, lower = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-")), (folder, *lower)
-        cache = Cache(folder, lower)
+        cache = Cache(folder, lower, trust=settings.trust)
         stack.callback(cache.close)
         stack.enter_context(cache.building(settings.waiting))
-        files = DiskFiles(_facts_path(settings, "file_digests"), rehash=settings.rehash, saves=not settings.read_only)
+        files = DiskFiles(
+            _facts_path(settings, "file_digests"), rehash=settings.rehash, saves=not settings.read_only,
+            key=settings.trust.key,
+        )  # fmt: skip
         values = Values(cache.blobs, Codec(RULEBOOK.types))
         executor = _executor(settings, cache, values, stack)
         keys = KeyMaker(
@@ -156,14 +161,14 @@ def code_parts(digests: CodeDigests, module: str) -> Code:
 
 def code_digests_of(settings: BuildSettings) -> CodeDigests:
     """Digests of our own code, kept between builds in the cache."""
-    return code_digests(_facts_path(settings, "code_digests"), saves=not settings.read_only)
+    return code_digests(_facts_path(settings, "code_digests"), saves=not settings.read_only, key=settings.trust.key)
 
 
 @functools.cache
-def code_digests(cache_file: str | None, *, saves: bool = True) -> CodeDigests:
+def code_digests(cache_file: str | None, *, saves: bool = True, key: bytes = b"") -> CodeDigests:
     """Digests of our own code and of the packages that it calls: what runs in this process does not change any more."""
     distributions = {name: name for name in _DISTRIBUTIONS}
-    return CodeDigests(PACKAGE_FOLDERS, cache_file, distributions, sys.path, saves=saves)
+    return CodeDigests(PACKAGE_FOLDERS, cache_file, distributions, sys.path, saves=saves, key=key)
 
 
 def _facts_path(settings: BuildSettings, name: str) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import ingot_runtime
+from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.rules.check_inputs import generated_inputs
 from ingot_build_rules.rules.check_report import CheckReport, Finding
 from ingot_build_rules.rules.deviation import deviation, may_jump
@@ -52,6 +53,7 @@ def save_checked(compiled: CompiledModel, path: str, inputs: Inputs | None) -> t
         report = check_bundle(compiled, candidate, inputs)
         if not report.differences:
             os.replace(candidate, path)
+            sync_folders([folder])
     return digest, report
 
 

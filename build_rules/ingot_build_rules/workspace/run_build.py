@@ -14,7 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from ingot_artifacts.store.atomic import sync_folders
 from ingot_artifacts.store.roots import Roots
+from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.depfile import depfile_text
 from ingot_build_rules.engine.events import (
@@ -31,7 +33,7 @@ from ingot_build_rules.engine.history import medians, read_history, with_events,
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.engine.unchanged import Stamp, forget
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
-from ingot_build_rules.project.model import TestSpec
+from ingot_build_rules.project.model import BundleSpec, TestSpec
 from ingot_build_rules.project.selection import Selection
 from ingot_build_rules.rules.lock_file import record_code
 from ingot_build_rules.rules.open_build import BuildSettings, code_digests_of, open_build
@@ -42,6 +44,7 @@ from ingot_build_rules.workspace.build_project import TargetResult, Workspace
 from ingot_build_rules.workspace.code_tables import drop_code
 from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, check_lock, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
+from ingot_build_rules.workspace.places import check_outputs
 from ingot_build_rules.workspace.state import failed_trace_path, read_workspace, state_folder, write_workspace
 from ingot_build_rules.workspace.tools import Tools, tools_of
 from ingot_build_rules.workspace.trace_keeper import TraceKeeper
@@ -51,9 +54,11 @@ from ingot_compiler.ir.errors import UserError
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
     """``words``: bundles, tests or output files, none for all; ``dry_run``: say what would run, and run nothing; ``frozen``: fail
-    where a bundle or its sources are not those of its lock file; ``depfile``: where to write the sources of one bundle."""
+    where a bundle or its sources are not those of its lock file; ``depfile``: where to write the sources of one bundle;
+    ``allow_outside``: the project may write outside of its folder."""
 
     cache_folder: str
+    trust: Trust
     words: tuple[str, ...] = ()
     jobs: int = 1
     dry_run: bool = False
@@ -68,6 +73,7 @@ class BuildRequest:
     check_seed: int = 0
     depfile: str | None = None
     makeflags: str = ""
+    allow_outside: bool = False
 
 
 @dataclass(slots=True)
@@ -117,13 +123,15 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
     """Build what is asked for.
 
     Raises:
-        UserError: words that mean nothing, a depfile for several bundles. Failures of bundles and tests are in the report.
+        UserError: words that mean nothing, a depfile for several bundles, outputs outside of the project. Failures of bundles and tests are in the report.
     """
     started = time.perf_counter()
     selection = loaded.select(request.words)
     if request.depfile is not None and len(selection.bundles) != 1:
         why = f"expected one bundle, got {len(selection.bundles)}"
         raise UserError("a depfile is about one bundle", "option --depfile", why, "name one bundle")
+    if not request.allow_outside:
+        check_outputs(loaded.folder, loaded.path, _bundles(loaded, selection))
     report = Report()
     with _opened(loaded, request, selection, observe) as opened:
         report.results = _build(loaded, request, selection, opened)
@@ -136,6 +144,12 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
     built = tuple(report.good())
     observe(BuildFinished(counts, report.seconds, tuple(report.named("failed")), built))
     return report
+
+
+def _bundles(loaded: LoadedProject, selection: Selection) -> list[BundleSpec]:
+    """The bundles that are asked for, and those that the tests that are asked for run."""
+    names = {*selection.bundles, *(spec.bundle for spec in loaded.project.tests if spec.name in selection.tests)}
+    return [spec for spec in loaded.project.bundles if spec.name in names]
 
 
 @dataclass(slots=True)
@@ -160,7 +174,7 @@ def _opened(
     settings = _settings(request, see)
     with open_build(settings) as build:
         tools = tools_of(build.files, code_digests_of(settings))
-        state = read_workspace(loaded.folder)
+        state = read_workspace(loaded.folder, request.trust.key)
         versions = toolchain(build.keys.tool("linker"))
         may_run = not (request.dry_run or request.expect_cached)
         thorough = may_run and (request.lint or request.checked_share > 0)
@@ -171,15 +185,16 @@ def _opened(
             workspace.check = partial(check_lock, loaded.folder)
         yield _Opened(build, workspace, tools)
         if not request.dry_run:
-            write_workspace(loaded.folder, state)
+            write_workspace(loaded.folder, state, request.trust.key)
             write_history(_history_path(loaded), with_events(samples, events))
 
 
 def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
     return BuildSettings(
         request.cache_folder,
+        request.trust,
         request.caches_below,
-        read_only=request.read_only,
+        read_only=request.read_only or request.dry_run,
         jobs=1 if request.lint else request.jobs,
         rehash=request.rehash,
         lint=request.lint,
@@ -207,17 +222,29 @@ def _history_path(loaded: LoadedProject) -> str:
 
 def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: _Opened) -> list[TargetResult]:
     tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
-    names = {*selection.bundles, *(spec.bundle for spec in tests)}
+    names = {spec.name for spec in _bundles(loaded, selection)}
     requests = compile_requests(loaded.project, names, loaded.path)
     results = opened.workspace.build_bundles(requests)
     if request.dry_run:
         return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
     _lock(loaded, opened, requests, results, frozen=request.frozen)
+    sync_folders(_folders_of(loaded.folder, results))  # before anything says that they are there
     _root(request, results)
     if request.depfile is not None and results[0].is_good:
         sources = [loaded.path, *(path for path, _ in results[0].sources)]
         write_text(request.depfile, depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))))
     return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
+
+
+def _folders_of(project_folder: str, results: Sequence[TargetResult]) -> set[str]:
+    """The folders of bundles that were built, and those above them that the build may have made."""
+    found: set[str] = set()
+    for result in results:
+        folder = os.path.dirname(result.path) if result.how == "built" else ""
+        while folder and folder not in found:
+            found.add(folder)
+            folder = os.path.dirname(folder) if folder.startswith(project_folder + os.sep) else ""
+    return found
 
 
 def _run_test(spec: TestSpec, bundle: str, folder: str) -> None:

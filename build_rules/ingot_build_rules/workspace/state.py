@@ -1,9 +1,9 @@
 """What the last build of a workspace left: for each bundle what it was made from, for each test what it was run on.
 
-In: the folder ``.ingot``. Out: ``WorkspaceState``, and the file again. Not done here: deciding what is up to date (``build_project``).
+In: the folder ``.ingot``, the user's key. Out: ``WorkspaceState``, and the file again. Not done here: deciding what is up to date (``build_project``).
 
-A state is a memory and never a promise: one that is damaged, of another version or of another project is an empty one, and
-everything is looked at again.
+A state is a memory and never a promise: one that is damaged, of another version, project or user is an empty one, and everything
+is looked at again.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def failed_trace_path(project_folder: str, bundle: str) -> str:
     return trace_path(project_folder, bundle) + ".failed"
 
 
-def read_workspace(project_folder: str) -> WorkspaceState:
+def read_workspace(project_folder: str, key: bytes) -> WorkspaceState:
     """Return the state, empty where there is none."""
-    found = cast("Any", read_state(os.path.join(state_folder(project_folder), "state"), _KIND))
+    found = cast("Any", read_state(os.path.join(state_folder(project_folder), "state"), _KIND, key))
     try:
         bundles, tests = found
         return WorkspaceState(
@@ -91,7 +91,7 @@ def _bundle_state(folder: str, item: object) -> BundleState:
             raise ValueError("not the state of a bundle")
 
 
-def write_workspace(project_folder: str, state: WorkspaceState) -> None:
+def write_workspace(project_folder: str, state: WorkspaceState, key: bytes) -> None:
     """Keep the state; a folder that cannot be written forgets it."""
     bundles = {
         name: (
@@ -100,9 +100,8 @@ def write_workspace(project_folder: str, state: WorkspaceState) -> None:
         )
         for name, item in sorted(state.bundles.items())
     }  # fmt: skip
-    write_state(
-        os.path.join(state_folder(project_folder), "state"), _KIND, (bundles, dict(sorted(state.tests.items())))
-    )
+    path = os.path.join(state_folder(project_folder), "state")
+    write_state(path, _KIND, (bundles, dict(sorted(state.tests.items()))), key)
 
 
 def _inside(folder: str, path: str) -> str:

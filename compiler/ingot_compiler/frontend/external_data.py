@@ -3,8 +3,9 @@
 In: the model's folder and a location from the model file. Out: a checked path, or the bytes as a read-only mapping.
 Not done here: which tensors there are (``import_model``).
 
-Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything but a regular file. Hard
-links are not refused: package managers make them, and who can make one can read the file.
+Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything but a regular file, a file with
+several names (hard links; ``onnx`` refuses them too): like a symbolic link, one brings a file from elsewhere into the folder, and who
+made the link need not be able to read what the build then copies into a bundle.
 """
 
 from __future__ import annotations
@@ -35,9 +36,21 @@ def safe_external_path(folder: Path, location: str) -> Path:
             continue
         path = path / part
         _check_component(path, location)
-    if path == folder or not stat.S_ISREG(os.lstat(path).st_mode):
+    found = os.lstat(path)
+    if path == folder or not stat.S_ISREG(found.st_mode):
         raise ModelError("external data is not a file", f"location {location!r}", "expected a regular file", _DO)
+    _check_names(found, location)
     return path
+
+
+def _check_names(found: os.stat_result, location: str) -> None:
+    if found.st_nlink > 1:
+        name = location.rpartition("/")[2]
+        raise _outside(
+            location,
+            f"{name!r} has {found.st_nlink} names (hard links), so it is a file from elsewhere too",
+            "replace it by a copy of itself: copy it to another name, and rename the copy over it",
+        )
 
 
 def _check_component(path: Path, location: str) -> None:
@@ -56,7 +69,9 @@ def read_external_file(folder: Path, location: str, offset_bytes: int, size_byte
     # O_NOFOLLOW: a link put in place after the check is refused too.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
     try:
-        file_size_bytes = os.fstat(descriptor).st_size
+        found = os.fstat(descriptor)
+        _check_names(found, location)
+        file_size_bytes = found.st_size
         size = file_size_bytes - offset_bytes if size_bytes is None else size_bytes
         if offset_bytes < 0 or size < 0 or offset_bytes + size > file_size_bytes:
             why = f"expected {size} bytes at offset {offset_bytes}, got a file of {file_size_bytes} bytes"
@@ -69,8 +84,7 @@ def read_external_file(folder: Path, location: str, offset_bytes: int, size_byte
         os.close(descriptor)
 
 
-def _outside(location: str, why: str) -> ModelError:
-    do = "put the file itself beside the model and export again"
+def _outside(location: str, why: str, do: str = "put the file itself beside the model and export again") -> ModelError:
     return ModelError("external data lies outside the model's folder", f"location {location!r}", why, do)
 
 

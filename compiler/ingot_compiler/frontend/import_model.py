@@ -19,6 +19,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
 from ingot_compiler.frontend.detach_tensors import detach_tensors
+from ingot_compiler.frontend.external_checksum import check_checksum
 from ingot_compiler.frontend.findings import Finding, raise_unsupported
 from ingot_compiler.frontend.imported import (
     ABSENT,
@@ -125,6 +126,7 @@ class _Importer:
         self.opsets = {canonical_domain(entry.domain): entry.version for entry in model.opset_import} or {"": 1}
         self.detached = detached
         self.read_external = read_external
+        self.checksums: dict[str, str] = {}
         self.store = store
         self.findings: list[Finding] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
@@ -203,6 +205,7 @@ class _Importer:
 
     def _store(self, tensor: TensorProto, where: str, raw: memoryview | None = None) -> ConstantSource:
         type_, data = tensor_bytes(tensor, raw, self.read_external, where)
+        check_checksum(tensor, self.read_external, self.checksums, where)
         weight = self.store(data)
         self.weight_names.setdefault(weight, tensor.name or where)
         return ConstantSource(weight, type_)
