@@ -113,7 +113,7 @@ def test_bind_with_a_list(bundle: Path) -> None:
     session = ingot_runtime.load(bundle)
     for arguments in (([X],), ({"x": X}, [X])):
         with pytest.raises(ingot_runtime.InputError, match="puts are not a dict"):
-            session.bind(*arguments)  # type: ignore[arg-type]  # the error is what is tested
+            session.bind(*arguments)
 
 
 def test_after_close(bundle: Path) -> None:
@@ -142,12 +142,10 @@ def test_a_system_that_hides_the_processors(bundle: Path, monkeypatch: pytest.Mo
 
 def test_reading_errors(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the disk refuses is a FileError, whatever it is."""
-    from ingot_runtime.format import source
-
     def refuse(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(source.os, "pread", refuse)
+    monkeypatch.setattr(os, "pread", refuse)
     with pytest.raises(ingot_runtime.FileError, match="Input/output error"):
         ingot_runtime.load(bundle)
 
