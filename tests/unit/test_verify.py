@@ -135,8 +135,8 @@ def test_parts_that_disagree(bundle: Path, tmp_path: Path, capsys: Output) -> No
         ((head.CODE, 1), set_word(words + exports.index("interface_digest"), 64), "plan and image disagree"),
         ((head.CODE, 0), set_word(words + exports.index("program_digest"), 64), "program and image disagree"),
         ((head.PROGRAM, 1), lambda program: program.__setitem__(8, 99), "program and image disagree"),
-        ((head.LOCK, 0), lambda lock: lock.__setitem__(0, 0xC1), "not msgpack"),
-        ((head.DEBUG, 0), lambda debug: debug.__setitem__(0, 0xC1), "not msgpack"),
+        ((head.LOCK, 0), lambda lock: lock.__setitem__(0, 0xC1), "not canonical msgpack"),
+        ((head.DEBUG, 0), lambda debug: debug.__setitem__(0, 0xC1), "not canonical msgpack"),
     ]
     for key, change, words_of in cases:
         path.write_bytes(signed(bundle, key, change))

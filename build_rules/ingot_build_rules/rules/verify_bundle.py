@@ -18,7 +18,7 @@ from ingot_compiler.targets.target import parse_target
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
-from ingot_runtime.format.debug import unpack_section
+from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.plan import Plan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source
@@ -57,8 +57,8 @@ def verify_whole_bundle(path: str) -> VerifiedBundle:
                 except BundleError as error:
                     error.where += f", variant {variant.target}"
                     raise
-            unpack_section(source, head.LOCK)
-            unpack_section(source, head.DEBUG)
+            read_record(source, head.LOCK)
+            read_record(source, head.DEBUG)
             source.require_unchanged()
             weights = sum(row.size_bytes for row in source.sections if row.kind == head.WEIGHTS)
             return VerifiedBundle(
