@@ -48,7 +48,7 @@ def _verify(path: str, *, quiet: bool) -> tuple[dict[str, object], int]:
     if not quiet:
         what = f"{found.section_count} sections, {found.kernel_count} kernels for {', '.join(found.targets)}"
         size = f"all {console.format_bytes(found.size_bytes)} of {what}"
-        print(f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}")
+        console.print_lines(f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}")
     return {
         "bundle": path,
         "verified": True,
