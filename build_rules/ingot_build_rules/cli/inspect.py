@@ -40,13 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
             {**described, "debug": {name: value for name, value in described["debug"].items() if name != "programs"}}
         )
     elif arguments.fusion:
-        console.print_lines(*_fusion_lines(described["debug"]))
+        console.print_lines(*fusion_lines(described["debug"]))
     else:
-        console.print_lines(*_lines(described))
+        console.print_lines(*description_lines(described))
     return 0
 
 
-def _lines(described: dict[str, Any]) -> list[str]:
+def description_lines(described: dict[str, Any]) -> list[str]:
+    """Return what ``describe_bundle`` told, for people."""
     from ingot_runtime.format.describe import lines_of
 
     parts = lines_of(described)
@@ -70,7 +71,8 @@ def _bound_lines(memory: dict[str, Any] | None) -> list[str]:
     return [f"  planned {planned} bytes, lower bound {bound} bytes, ratio {planned / bound:.3f}{sizes}"]
 
 
-def _fusion_lines(debug: dict[str, Any]) -> list[str]:
+def fusion_lines(debug: dict[str, Any]) -> list[str]:
+    """Return what became one kernel and why, for people."""
     parts: list[str] = []
     for target, launches in debug.get("launches", {}).items():
         saved = console.format_bytes(sum(launch["saved_bytes"] for launch in launches))
