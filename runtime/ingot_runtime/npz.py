@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 _ENDING = ".npy"
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # Deflate makes at most 1032 bytes of one; an archive that promises more lies, and is not given the memory.
-_RATIO_MAX = 1040
+_RATIOS_MAX = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1040}
 _DO = "write it with numpy.savez(path, NAME=array, ...)"
 
 
@@ -60,11 +59,12 @@ def _arrays(file: "IO[bytes]") -> "dict[str, Array]":
             name = info.filename.removesuffix(_ENDING)
             if name == info.filename or name in arrays:
                 raise ValueError(f"expected names that end in {_ENDING}, each once, got {info.filename!r}")
-            if info.compress_type not in _METHODS or info.compress_size > size_bytes:
+            ratio = _RATIOS_MAX.get(info.compress_type, 0)
+            if not ratio or info.compress_size > size_bytes:
                 raise ValueError(f"array {name!r}: its place in the archive is wrong")
             with archive.open(info) as member:
                 assert isinstance(member, zipfile.ZipExtFile)  # its stub knows less
-                arrays[name] = _array(member, name, min(info.file_size, info.compress_size * _RATIO_MAX))
+                arrays[name] = _array(member, name, min(info.file_size, info.compress_size * ratio))
     return arrays
 
 
@@ -76,7 +76,10 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
         raise ValueError(f"array {name!r}: elements of type {dtype} and shape {shape} are not read")
     if member.tell() + size_bytes != member_size_bytes:
         raise ValueError(f"array {name!r}: {dtype} of shape {shape} are not the {member_size_bytes} bytes of its file")
-    flat = np.empty(size_bytes, np.uint8)
+    try:
+        flat = np.empty(size_bytes, np.uint8)
+    except MemoryError:
+        raise ValueError(f"array {name!r}: {size_bytes} bytes are more than this machine has") from None
     room, at = flat.data, 0
     while count := member.readinto(room[at:]):
         at += count
