@@ -6,15 +6,18 @@ In: a bundle's path or bytes. Out: a ``Session``. Not done here: compiling; impo
 from .errors import (
     BundleError,
     BusyError,
+    CancelledError,
     ChangedError,
     DigestError,
     FileError,
     FormatError,
     IncompatibleError,
     InputError,
+    LimitError,
     NotABundleError,
     ResourceError,
     RunError,
+    TimedOutError,
     VersionError,
 )
 
@@ -28,15 +31,18 @@ __version__ = "0.1.0"
 __all__ = [
     "BundleError",
     "BusyError",
+    "CancelledError",
     "ChangedError",
     "DigestError",
     "FileError",
     "FormatError",
     "IncompatibleError",
     "InputError",
+    "LimitError",
     "NotABundleError",
     "ResourceError",
     "RunError",
+    "TimedOutError",
     "VersionError",
     "load",
 ]
@@ -50,6 +56,8 @@ def load(
     variant: "str | None" = None,
     executor: str = "aot",
     features: "frozenset[str] | None" = None,
+    digest: "str | None" = None,
+    max_bytes: "int | None" = None,
 ) -> "Session":
     """Check a bundle and make it ready to run.
 
@@ -62,10 +70,14 @@ def load(
         variant: the target of the variant to run; the best that this machine can run where not given.
         executor: "aot" runs the native `main`, "vm" steps the same program instruction by instruction.
         features: run as if the machine had at most these CPU features.
+        digest: refuse any bundle but the one with this root digest: 64 hex digits, or at least the first 32. It is compared
+            before anything else of the file is believed.
+        max_bytes: most memory that a call may have for workspace, outputs and blocks of a size that the data decide; more
+            is a ``LimitError``.
 
     Raises:
         BundleError: one of its subclasses, in four parts: what, where, why, what to do.
     """
     from .loader.load import load as load_bundle
 
-    return load_bundle(bundle, threads, devices, verify, variant, executor, features)
+    return load_bundle(bundle, threads, devices, verify, variant, executor, features, digest, max_bytes)

@@ -188,7 +188,6 @@ def _identify(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    import os
 
     from .format.describe import describe_source, lines_of
     from .format.source import open_file
@@ -197,7 +196,7 @@ def _inspect(options: argparse.Namespace) -> int:
     try:
         described = describe_source(source)
     finally:
-        os.close(source.fd)
+        source.close()
     if options.json:
         _print_json(described)
     else:

@@ -79,6 +79,20 @@ class ResourceError(BundleError):
     exit_code = 2
 
 
+class LimitError(ResourceError):
+    """The call needs more memory than ``max_bytes`` allows."""
+
+
+class CancelledError(BundleError):
+    """The call was ended by ``session.cancel()``; the session can be used again."""
+
+    exit_code = 2
+
+
+class TimedOutError(CancelledError, TimeoutError):
+    """The call was ended by its ``timeout``."""
+
+
 class RunError(BundleError):
     """`main` failed; ``__cause__`` is the exception of a callback where there was one."""
 

@@ -14,7 +14,7 @@ import zipfile
 import numpy as np
 
 from .errors import InputError, ResourceError
-from .format.regular_file import open_regular
+from .format.regular_file import open_without_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def read_npz(path: str) -> "dict[str, Array]":
         InputError: no such file, not a regular one, not an archive of arrays. ResourceError: no memory for its arrays.
     """
     try:
-        with os.fdopen(open_regular(path), "rb") as file, warnings.catch_warnings():
+        with os.fdopen(open_without_waiting(path), "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("error")  # numpy and ast warn of odd headers; ours are never odd
             return _arrays(file)
     except InputError as error:

@@ -37,13 +37,14 @@ from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
 from ingot_runtime.format.describe import lines_of
+from ingot_runtime.format.file import BundleFile
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
 from ingot_runtime.format.plan import decode_plan, encode_plan
 from ingot_runtime.format.program import encode_program
 from ingot_runtime.format.program_decode import decode_program
-from ingot_runtime.format.source import take_over
+from ingot_runtime.format.source import Source
 from ingot_runtime.loader.image import read_exports
 from ingot_runtime.npz import read_npz, write_npz
 
@@ -79,11 +80,11 @@ def _file(data: bytes) -> int:
 
 def _read_table(data: bytes) -> None:
     """Header, table and gaps, with the root digest made right."""
-    os.close(take_over(_file(reseal_root(data)), "input").fd)
+    Source(BundleFile(_file(reseal_root(data))), "input").close()
 
 
 def _read_header(data: bytes) -> None:
-    os.close(take_over(_file(data), "input").fd)
+    Source(BundleFile(_file(data)), "input").close()
 
 
 def _read_plan(data: bytes) -> None:

@@ -38,6 +38,7 @@ from ingot_runtime.format.describe import describe_source, lines_of
 from ingot_runtime.format.source import open_file
 
 _BATCH = 5000
+_FILES = 16
 _SECONDS_WITHOUT_A_CASE = 120.0
 _SYMBOL_SIZE = 3
 _RIGHT = frozenset(("FormatError", "DigestError", "NotABundleError", "VersionError", "IncompatibleError"))
@@ -63,25 +64,26 @@ def run_positions(session: Session) -> Outputs:
 
 
 class Readers:
-    """All ways to read a file at ``path``; ``original``: the bundle that it is a mutant of, with all before its weights."""
+    """All ways to read a file; ``original``: the bundle that it is a mutant of, with all before its weights."""
 
-    def __init__(self, path: str, original: str, prefix: bytes) -> None:
+    def __init__(self, original: str, prefix: bytes) -> None:
         """Run every variant that this machine can run, for comparison."""
-        self._path = path
+        self._path = original
         self._prefix = prefix
         self._expected: list[Outputs] = []
         for variant in describe_bundle(original)["variants"]:
             with contextlib.suppress(ingot_runtime.IncompatibleError):
                 self._expected.append(run_positions(ingot_runtime.load(original, variant=variant["target"])))
         self._readers: dict[str, Callable[[], None]] = {
-            "verify": lambda: void(verify_whole_bundle(path)),
+            "verify": lambda: void(verify_whole_bundle(self._path)),
             "inspect": self._inspect,
             "device": self._device,
-            "diff": lambda: void(diff_bundles(path, original), diff_bundles(original, path)),
+            "diff": lambda: void(diff_bundles(self._path, original), diff_bundles(original, self._path)),
         }
 
-    def read(self, made: Mutant, rng: random.Random) -> tuple[str, str]:
-        """Give the file to a reader that the generator chooses; return (reader, result)."""
+    def read(self, path: str, made: Mutant, rng: random.Random) -> tuple[str, str]:
+        """Give the file at `path` to a reader that the generator chooses; return (reader, result)."""
+        self._path = path
         if made.may_run and rng.random() < 0.6:
             executor, threads = rng.choice(("aot", "vm")), rng.choice((1, 2, 4))
             verify = rng.choice(("full", "fast") if made.patches else ("full", "fast", "code"))
@@ -119,7 +121,7 @@ class Readers:
         try:
             lines_of(describe_source(source))
         finally:
-            os.close(source.fd)
+            source.close()
 
 
 def void(*_: object) -> None:
@@ -179,13 +181,17 @@ def run_batch(bundle: str, first: int, count: int, seed: int, report: str) -> No
     with open(bundle, "rb") as file:
         parts = Parts(file.read())
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, open(report, "w", encoding="utf-8") as lines:
-        path = os.path.join(folder, "m.ingot")
-        work, readers = WorkFile(path, bundle, parts), Readers(path, bundle, parts.prefix())
-        for number in range(first, first + count):
-            print(number, file=lines, flush=True)
-            name, made, rng = mutant(parts, number, seed)
-            reader, result = readers.read(made, rng) if work.write(made) else ("none", "equal")
-            print(number, name, reader, result, sep="\t", file=lines, flush=True)
+        # Who opens a file that was written just now waits for the clock's next tick: several files wait together.
+        paths = [os.path.join(folder, f"{index}.ingot") for index in range(_FILES if parts.is_small else 1)]
+        files, readers = [WorkFile(path, bundle, parts) for path in paths], Readers(bundle, parts.prefix())
+        for start in range(first, first + count, len(files)):
+            numbers = range(start, min(start + len(files), first + count))
+            made = [mutant(parts, number, seed) for number in numbers]
+            written = [file.write(case[1]) for file, case in zip(files, made, strict=False)]
+            for number, path, (name, case, rng), is_there in zip(numbers, paths, made, written, strict=False):
+                print(number, file=lines, flush=True)
+                reader, result = readers.read(path, case, rng) if is_there else ("none", "equal")
+                print(number, name, reader, result, sep="\t", file=lines, flush=True)
 
 
 def run_cases(bundle: str, count: int, seed: int = 0, first: int = 0) -> Results:

@@ -12,6 +12,7 @@ from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
+from ingot_runtime.loader.weights import Verifier
 
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
@@ -72,9 +73,9 @@ from ingot_runtime.loader import sigbus
 sessions = [ingot_runtime.load(sys.argv[1], verify="code") for _ in range(3)]
 del sessions[0]
 os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) - (5 << 19))
-print(run(sessions[0]), run(sessions[1]), len(sigbus._active))
+print(run(sessions[0]), run(sessions[1]), len(sigbus._installed))
 sessions.clear()
-print(len(sigbus._active))
+print(len(sigbus._installed))
 """,
         str(bundle),
     )
@@ -128,6 +129,6 @@ def test_changed_while_loading(bundle: Path, monkeypatch: pytest.MonkeyPatch) ->
     def verify(*_: object) -> None:
         os.utime(bundle)
 
-    monkeypatch.setattr("ingot_runtime.loader.load.verify_weights", verify)
+    monkeypatch.setattr(Verifier, "verify", verify)
     with pytest.raises(ingot_runtime.ChangedError):
         ingot_runtime.load(bundle)

@@ -64,10 +64,13 @@ def test_what_must_not_be_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     data = (tmp_path / "small.ingot").read_bytes()
     write_bundle(tiny_contents(seed=3), tmp_path / "other.ingot", tree_entry)
     parts = Parts(data)
-    other = mutants.Readers(str(tmp_path / "other.ingot"), str(tmp_path / "small.ingot"), parts.prefix())
+    other = mutants.Readers(str(tmp_path / "small.ingot"), parts.prefix())
     monkeypatch.setattr(mutants, "verify_whole_bundle", mutants.void)
     monkeypatch.setattr(mutants, "diff_bundles", fail)
-    found = {other.read(mutant(parts, number, 1)[1], random.Random(number))[1] for number in range(200)}
+    found = {
+        other.read(str(tmp_path / "other.ingot"), mutant(parts, number, 1)[1], random.Random(number))[1]
+        for number in range(200)
+    }
     assert {"wrong", "accepted", "read"} <= found
     assert [result for result in found if result.startswith("foreign KeyError")]
     assert all(map(mutants.is_bad, found - {"read"}))

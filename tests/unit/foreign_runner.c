@@ -120,6 +120,8 @@ void begin(void) {
   set8(at + CALL_WEIGHTS, (u64)weights), set8(at + CALL_WEIGHTS_BYTES, weights_bytes);
   set8(at + CALL_WORKSPACES, (u64)&workspace), set8(at + CALL_WORKSPACE_BYTES, (u64)&workspace_bytes);
   set8(at + CALL_DEVICES, (u64)device), set8(at + CALL_ERROR, (u64)error), set4(at + CALL_ERROR_CAP, ERROR_BYTES);
+  u64 frame_bytes = get8(image + *(u32 *)(image + 4 * FRAME_WORD));
+  set8(at + CALL_FRAME, (u64)memory(frame_bytes)), set8(at + CALL_FRAME_BYTES, frame_bytes);
   int (*main_)(byte *) = (int (*)(byte *))(image + *(u32 *)(image + 4 * MAIN_WORD));
   run(main_, SIZES_ONLY);
   workspace = (u64)memory(workspace_bytes + 1);

@@ -69,6 +69,8 @@ class Main:
         self.bytes = link_image(objects, self.symbols, {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, target)
         self.image = Image(self.bytes)
         self.function = self.image.function("main", ctypes.c_int32, ctypes.c_void_p)
+        at = self.image.words["frame_bytes"]
+        self.frame_bytes = int.from_bytes(self.bytes[at : at + 8], "little")
 
     def __call__(
         self,
@@ -86,12 +88,13 @@ class Main:
         error = ctypes.create_string_buffer(64)
         in_table, _ = self._tensors(inputs)
         out_table, shapes = self._tensors(outputs)
+        frame = np.zeros(self.frame_bytes // 8 + 2, dtype=np.int64)
         devices = fields.pop("devices", 0) or self._host_table(count)
         values = {
             "abi": abi.ABI_VERSION, "size": abi.CALL.size_bytes, "n_inputs": len(inputs), "n_outputs": len(outputs),
             "n_devices": count, "inputs": in_table, "outputs": outputs_at or out_table, "workspaces": ctypes.addressof(workspaces),
             "workspace_bytes": ctypes.addressof(sizes), "devices": devices, "error": ctypes.addressof(error),
-            "error_cap": 64,
+            "error_cap": 64, "frame": -(-frame.ctypes.data // 16) * 16, "frame_bytes": self.frame_bytes,
         }  # fmt: skip
         call = pack(abi.CALL, values | fields)
         code = self.function(ctypes.addressof(call))

@@ -104,8 +104,7 @@ class Pool:
 
     def stop(self) -> None:
         """Let the workers return, and join them."""
-        self.write("quit", 1)
-        self.write("epoch", self.read("epoch") + 1)
+        self.write("epoch", self.read("epoch") | 1 << abi.POOL_QUIT_BIT)
         _LIBC.syscall(
             _FUTEX_NUMBER, ctypes.c_void_p(self.page + abi.POOL_OFFSETS["epoch"]), 129, 2**31 - 1, None, None, 0
         )

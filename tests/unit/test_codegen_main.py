@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.main_harness import Main, program
-from tests.unit.support_harness import Pool, address_of
+from tests.unit.support_harness import Pool, address_of, pack
 
 from ingot_compiler.codegen.llvm import host_target
 from ingot_runtime.format import abi
@@ -76,13 +76,14 @@ def test_a_chain_computes_and_reports_its_sizes() -> None:
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"abi": 2}, abi.RC_ABI),
+        ({"abi": abi.ABI_VERSION - 1}, abi.RC_ABI),
         ({"size": abi.CALL.size_bytes - 8}, abi.RC_ABI),
         ({"n_inputs": 2}, abi.RC_BAD_INPUT),
         ({"n_outputs": 0}, abi.RC_BAD_INPUT),
         ({"n_devices": 2}, abi.RC_BAD_INPUT),
         ({"scratch_stride": 0}, abi.RC_BAD_INPUT),
         ({"workspace": 100}, abi.RC_BAD_INPUT),
+        ({"frame_bytes": 8}, abi.RC_BAD_INPUT),
     ],
 )
 def test_a_wrong_struct_is_refused(fields: dict[str, int], code: int) -> None:
@@ -202,8 +203,8 @@ def test_a_failing_kernel_ends_main() -> None:
     out = [np.zeros(1, np.float32)]
     assert main((), out, profile=address, profile_context=5).code == abi.RC_LIMIT
     assert seen == [(5, 0, 0), (5, 0, 1)]
-    flag = ctypes.c_uint32(1)
-    assert main((), out, cancel=ctypes.addressof(flag)).code == abi.RC_CANCELLED
+    watch = pack(abi.WATCH, {"cancel": 1})
+    assert main((), out, watch=ctypes.addressof(watch)).code == abi.RC_CANCELLED
 
 
 def test_a_requirement_of_a_launch_has_its_text() -> None:

@@ -32,6 +32,7 @@ from ingot_runtime.loader import cpu
 
 RELATIVE = 1e-5
 TRIPLES = {"aarch64": "aarch64-linux-none", "riscv64": "riscv64-linux-none", "x86-64-v2": "x86_64-linux-none"}
+_EXPORT_WORDS = {"MAIN_WORD": "main", "FRAME_WORD": "frame_bytes"}
 _CODES = {"float32": DTYPE_CODES["f32"], "int64": DTYPE_CODES["i64"]}
 _NAMES = {code: name for name, code in _CODES.items()}
 
@@ -74,7 +75,8 @@ MODELS: dict[str, tuple[ModelProto, dict[str, Array]]] = {
 def make_runner(folder: Path, target: str) -> Path:
     """Compile the runner for a target, without any libc; the compiler is the linker's package."""
     macros = {
-        "ABI": abi.ABI_VERSION, "MAIN_WORD": len(abi.IMAGE_HEADER) + abi.EXPORTS.index("main"),
+        "ABI": abi.ABI_VERSION,
+        **{word: len(abi.IMAGE_HEADER) + abi.EXPORTS.index(name) for word, name in _EXPORT_WORDS.items()},
         "CALL_SIZE": abi.CALL.size_bytes, "TENSOR_SIZE": abi.TENSOR.size_bytes, "DEVICE_SIZE": abi.DEVICE.size_bytes,
         **{f"TENSOR_{name.upper()}": offset for name, offset in abi.TENSOR.offsets.items()},
         **{f"CALL_{'SIZE_FIELD' if name == 'size' else name.upper()}": at for name, at in abi.CALL.offsets.items()},

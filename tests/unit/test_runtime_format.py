@@ -168,7 +168,7 @@ def test_format_document_has_the_numbers() -> None:
         assert f"{code} {name}" in text
     for code, (name, kinds) in enumerate(OPCODES):
         assert f"| {code} | `{name}` | {kinds or '-'} |" in text
-    for struct in (abi.CALL, abi.TENSOR, abi.DEVICE):
+    for struct in (abi.CALL, abi.TENSOR, abi.DEVICE, abi.WATCH):
         assert f"`{struct.name}` ({struct.size_bytes} bytes)" in text
     assert f"header of {header.HEADER_SIZE_BYTES} bytes" in text
     assert f"rows of {header.ROW_SIZE_BYTES} bytes" in text

@@ -21,7 +21,7 @@ _FORBIDDEN = (
 )  # fmt: skip
 _AFTER_IMPORT = {"ingot_runtime", "ingot_runtime.errors", "ingot_runtime.format", "ingot_runtime.format.text"}
 _STANDARD_AFTER_LOAD = {
-    "atexit", "ctypes", "ctypes._endian", "fcntl", "genericpath", "itertools", "math", "mmap", "os", "os.path", "posixpath",
+    "atexit", "ctypes", "ctypes._endian", "errno", "fcntl", "genericpath", "itertools", "math", "mmap", "os", "os.path", "posixpath",
     "stat", "struct", "types", "weakref",
 }  # fmt: skip
 

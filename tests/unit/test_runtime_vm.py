@@ -236,7 +236,7 @@ def test_symbols_must_agree(tmp_path: Path) -> None:
 
 
 def test_grow_that_fails(tmp_path: Path) -> None:
-    """A block that the system refuses is an error that names it, its cause kept; the next call works."""
+    """A block that the system refuses is an error that names it; the next call works."""
     program = [
         op("input_dim", 0, 0, 0),
         op("output_dim", 0, 0, 0),
@@ -252,9 +252,8 @@ def test_grow_that_fails(tmp_path: Path) -> None:
         session = ingot_runtime.load(path, executor=executor)
         session.run({"x": np.array([100], np.int64)})
         for size in (2**62, -1):
-            with pytest.raises(ingot_runtime.RunError, match="a callback failed") as caught:
+            with pytest.raises(ingot_runtime.ResourceError, match="not enough memory"):
                 session.run({"x": np.array([size], np.int64)})
-            assert isinstance(caught.value.__cause__, ingot_runtime.ResourceError)
         session.run({"x": np.array([100], np.int64)})
 
 

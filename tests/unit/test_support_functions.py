@@ -60,10 +60,10 @@ def test_a_tree_entry_is_blake3_and_the_lane_checksum(level: str) -> None:
 @pytest.mark.parametrize("level", _LEVELS)
 @pytest.mark.parametrize("export", ["blake3_verify", "checksum_verify"])
 def test_verification_names_the_first_bad_mib(level: str, export: str) -> None:
-    """-1 for good data; else the index of the first MiB that differs, inside the range asked for."""
+    """0 for good data, each MiB counted; else RC_DAMAGED and the index of the first MiB that differs, inside the range asked for."""
     image = image_of("", [], parse_target(level))
     pointer, word = ctypes.c_void_p, ctypes.c_int64
-    verify = image.function(export, word, pointer, word, word, pointer, pointer)
+    verify = image.function(export, ctypes.c_int32, pointer, pointer, word, word, pointer)
     data = bytearray(np.random.default_rng(2).bytes(3 * _MIB))
     digests = HostDigests()
     tree = b"".join(digests.mib_tree_entry(memoryview(data)[at : at + _MIB]) for at in range(0, len(data), _MIB))
@@ -72,15 +72,22 @@ def test_verification_names_the_first_bad_mib(level: str, export: str) -> None:
     # A tree at an odd address: sections align it to 64, nothing says that rows are aligned.
     rows = ctypes.create_string_buffer(b"x" + tree)
     base = ctypes.addressof((ctypes.c_char * len(data)).from_buffer(data))
-    arguments = (ctypes.addressof(rows) + 1, aligned)
-    assert verify(base, 0, 3, *arguments) == -1
-    assert verify(base, 3, 3, *arguments) == -1
+
+    def look(first: int, last: int) -> tuple[int, int, int]:
+        verified = (ctypes.c_uint64 * 2)(0, 99)
+        buffers = (ctypes.c_uint64 * 3)(base, ctypes.addressof(rows) + 1, ctypes.addressof(verified))
+        start = ctypes.c_int64(first)
+        code = verify(ctypes.addressof(buffers), ctypes.addressof(start), 0, last - first, aligned)
+        return code, verified[0], verified[1]
+
+    assert look(0, 3) == (0, 3, 99)
+    assert look(3, 3) == (0, 0, 99)
     data[2 * _MIB + 77] ^= 1
-    assert verify(base, 0, 3, *arguments) == 2
-    assert verify(base, 0, 2, *arguments) == -1
+    assert look(0, 3) == (abi.RC_DAMAGED, 2, 2)
+    assert look(0, 2) == (0, 2, 99)
     data[_MIB - 1] ^= 128
-    assert verify(base, 0, 3, *arguments) == 0
-    assert verify(base, 1, 3, *arguments) == 2
+    assert look(0, 3) == (abi.RC_DAMAGED, 0, 0)
+    assert look(1, 3) == (abi.RC_DAMAGED, 1, 2)
 
 
 def memory_image(target: Target) -> Image:
@@ -253,20 +260,24 @@ def _read_cut_file(path: Path) -> int:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
     descriptor = os.open(path, os.O_RDWR)
     ours, foreign = (libc.mmap(None, 4 * 4096, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0) for _ in range(2))
+    # A free row, then the one that counts.
+    size = abi.GUARDED.size_bytes
+    rows = ctypes.create_string_buffer(2 * size)
+    second = ctypes.addressof(rows) + size
+    struct.pack_into("<4Q", rows, 0, 0, 0, 0, second)
+    struct.pack_into("<4Q", rows, size, ours, ours + 4 * 4096, 0, 0)
     values = {
-        "count": 2, "syscall": libc_address("syscall"), "mmap_number": 9, "page_bytes": 4096,
+        "first": ctypes.addressof(rows), "syscall": libc_address("syscall"), "mmap_number": 9, "page_bytes": 4096,
         "sigaction": libc_address("sigaction"),
     }  # fmt: skip
     for name, value in values.items():
         ctypes.c_uint64.from_address(image.page + abi.SIGBUS_OFFSETS[name]).value = value
-    ranges = (ctypes.c_uint64 * 4).from_address(image.page + abi.SIGBUS_OFFSETS["ranges"])
-    ranges[2], ranges[3] = ours, ours + 4 * 4096
     # struct sigaction of glibc on x86-64: handler, mask (128 bytes), flags, restorer.
     action = struct.pack("<Q128xiiQ", image.address("sigbus_handler"), 4, 0, 0)
     libc.sigaction(int(signal.SIGBUS), action, ctypes.c_void_p(image.page + abi.SIGBUS_OFFSETS["old_action"]))
     os.ftruncate(descriptor, 4096)
     content = ctypes.string_at(ours, 4 * 4096)
-    faults = ctypes.c_uint64.from_address(image.page + abi.SIGBUS_OFFSETS["faults"]).value
+    faults = ctypes.c_uint64.from_address(second + abi.GUARDED.offsets["faults"]).value
     if content != b"\x55" * 4096 + bytes(3 * 4096) or faults != 3:
         return 1
     ctypes.string_at(foreign, 4 * 4096)

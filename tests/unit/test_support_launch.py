@@ -47,7 +47,7 @@ def image() -> Image:
 
 
 def run(
-    image: Image, pool: int, extent: int, grain: int, kernel: int = 0
+    image: Image, pool: int, extent: int, grain: int, kernel: int = 0, watch: int = 0
 ) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.int64]]"]:
     """Launch once over zeros; each element becomes 1 + 1000 * (number of the thread that ran it)."""
     data = np.zeros(max(extent, 1), dtype=np.int64)
@@ -55,9 +55,19 @@ def run(
     base = 1 << 40
     scalars = (ctypes.c_int64 * 1)(base)
     pointer, word = ctypes.c_void_p, ctypes.c_int64
-    launch = image.function("launch", ctypes.c_int32, pointer, pointer, pointer, pointer, word, word, pointer, word)
+    launch = image.function(
+        "launch", ctypes.c_int32, pointer, pointer, pointer, pointer, word, word, pointer, word, pointer
+    )
     code = launch(
-        pool, image.kernels[kernel], ctypes.addressof(buffers), ctypes.addressof(scalars), extent, grain, base, 1000
+        pool,
+        image.kernels[kernel],
+        ctypes.addressof(buffers),
+        ctypes.addressof(scalars),
+        extent,
+        grain,
+        base,
+        1000,
+        watch,
     )
     return code, data
 

@@ -25,7 +25,7 @@ def opened(path: str | os.PathLike[str]) -> Generator[Source]:
     try:
         yield source
     finally:
-        os.close(source.fd)
+        source.close()
 
 
 def describe_bundle(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> 
 def _verify_weights(source: Source, row: head.Section, plan: Plan, tree_entry: Callable[[memoryview], bytes]) -> None:
     tree = source.section(head.TREE, row.id)
     for mib in range(row.size_bytes // MIB):
-        data = os.pread(source.fd, MIB, row.offset + mib * MIB)
+        data = source.read(row.offset + mib * MIB, MIB)
         at = mib * TREE_ENTRY_SIZE_BYTES
         if len(data) != MIB or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]:
             readers = [variant.target for variant in plan.variants if _reads(variant, mib)]

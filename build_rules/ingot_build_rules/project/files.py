@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ingot_build_rules.project.model import FILE_NAME
 from ingot_build_rules.project.wildcards import Entry, ListFolder
 from ingot_compiler.ir.errors import BuildError, UserError
-from ingot_runtime.format.regular_file import open_regular
+from ingot_runtime.format.regular_file import open_without_waiting
 
 _NAME_IT = "name its folder with -C DIR, or write one (docs/project-file.md)"
 
@@ -46,7 +46,7 @@ def read_project_file(path: str) -> str:
         UserError: no such file, not readable, or not UTF-8. BuildError: the disk failed.
     """
     try:
-        with open(path, "rb", opener=open_regular) as file:
+        with open(path, "rb", opener=open_without_waiting) as file:
             content = file.read()
     except (FileNotFoundError, NotADirectoryError):
         raise UserError("no such project file", path, f"expected {FILE_NAME}, got nothing there", _NAME_IT) from None

@@ -15,6 +15,7 @@ from ingot_compiler.codegen.main_checks import SIZES_DONE, write_checks
 from ingot_compiler.codegen.main_frame import Frame
 from ingot_compiler.codegen.main_launch import write_launches
 from ingot_compiler.codegen.main_steps import Steps, initial_registers, write_steps
+from ingot_compiler.codegen.main_text import call_load
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
@@ -29,6 +30,7 @@ MAIN_EXPORTS: dict[str, str] = {
     "main": "ingot_main",
     "program_digest": "ingot_program_digest",
     "interface_digest": "ingot_interface_digest",
+    "frame_bytes": "ingot_frame_bytes",
 }
 """``abi.EXPORTS`` name -> symbol, of what `main_module` defines."""
 
@@ -54,18 +56,19 @@ def main_module(
         weights_bytes: size of the weights section that the program was made for.
         host_devices: per virtual device, whether its kernels run on the host.
     """
-    frame = Frame(program.register_count, program.buffer_count, len(host_devices))
+    frame = Frame(program.register_count, program.buffer_count, len(host_devices), *_longest_arguments(program))
     steps = write_steps(program, frame, kernels, host_devices, target)
     digest = interface_digest(tuple(inputs), tuple(outputs), len(host_devices), target.features)
     parts = [
         _bytes("ingot_program_digest", hashlib.sha256(encode_program(program)).digest()),
         _bytes("ingot_interface_digest", digest),
+        f"@ingot_frame_bytes = hidden constant i64 {frame.size_bytes}, align 8\n",
         _tables(program, steps, inputs, outputs),
         *(f"declare hidden i32 @{symbol}(ptr, ptr, i64, i64, ptr)\n" for symbol in sorted(set(kernels))),
         _DECLARATIONS,
         write_checks(frame, (len(inputs), len(outputs)), weights_bytes, target),
         write_buffers(frame, target),
-        write_launches(frame, *_longest_arguments(program), target),
+        write_launches(frame, target),
         *steps.functions,
         _main(program, steps, frame, target),
     ]
@@ -73,7 +76,8 @@ def main_module(
 
 
 _DECLARATIONS = """\
-declare hidden i32 @ingot_launch(ptr, ptr, ptr, ptr, i64, i64, ptr, i64)
+declare hidden i32 @ingot_launch(ptr, ptr, ptr, ptr, i64, i64, ptr, i64, ptr)
+declare hidden i32 @ingot_watch(ptr, i32)
 declare hidden ptr @memcpy(ptr, ptr, i64)
 declare hidden ptr @memmove(ptr, ptr, i64)
 declare hidden ptr @memset(ptr, i32, i64)
@@ -131,13 +135,13 @@ def _main(program: Program, steps: Steps, frame: Frame, target: Target) -> str:
     cleared = frame.registers_at
     return f"""
 define hidden i32 @ingot_main(ptr %call) {target.function_attributes} {{
-  %frame = alloca [{frame.size_bytes} x i8], align 16
   %rc = alloca i32, align 4
   %rc.entry = call i32 @main.enter(ptr %call)
   store i32 %rc.entry, ptr %rc, align 4
   %refused = icmp ne i32 %rc.entry, 0
   br i1 %refused, label %fail, label %set.up
 set.up:
+{call_load("frame", "ptr")}
   %zeroed = call ptr @memset(ptr %frame, i32 0, i64 {cleared})
   store ptr %call, ptr %frame, align 8
   %registers = getelementptr i8, ptr %frame, i64 {frame.registers_at}

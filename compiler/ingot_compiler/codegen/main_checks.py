@@ -24,7 +24,7 @@ def write_checks(frame: Frame, counts: tuple[int, int], weights_bytes: int, targ
             _fail(attributes),
             _division(attributes),
             _tensors(attributes),
-            _enter(counts, frame.device_count, weights_bytes, attributes),
+            _enter(counts, frame, weights_bytes, attributes),
             _begin(frame, counts[1], attributes),
             _assert(frame, attributes),
             _refuse(attributes),
@@ -189,7 +189,7 @@ bad:
 """
 
 
-def _enter(counts: tuple[int, int], device_count: int, weights_bytes: int, attributes: str) -> str:
+def _enter(counts: tuple[int, int], frame: Frame, weights_bytes: int, attributes: str) -> str:
     """Write ``i32 enter(call)``: version, counts, sizes and signatures, before anything else is read."""
     inputs, outputs = counts
     return f"""
@@ -211,7 +211,7 @@ count:
 {call_load("n_devices", "i32")}
   %inputs.same = icmp eq i32 %n_inputs, {inputs}
   %outputs.same = icmp eq i32 %n_outputs, {outputs}
-  %devices.same = icmp eq i32 %n_devices, {device_count}
+  %devices.same = icmp eq i32 %n_devices, {frame.device_count}
   %tensors.same = and i1 %inputs.same, %outputs.same
   %counts.same = and i1 %tensors.same, %devices.same
   br i1 %counts.same, label %weights, label %wrong.counts
@@ -221,9 +221,16 @@ wrong.counts:
 weights:
 {call_load("weights_bytes", "i64")}
   %enough = icmp uge i64 %weights_bytes, {weights_bytes}
-  br i1 %enough, label %signature, label %wrong.weights
+  br i1 %enough, label %room, label %wrong.weights
 wrong.weights:
   {fail_call("weights")}
+  ret i32 {abi.RC_BAD_INPUT}
+room:
+{call_load("frame_bytes", "i64")}
+  %fits = icmp uge i64 %frame_bytes, {frame.size_bytes}
+  br i1 %fits, label %signature, label %no.room
+no.room:
+  {fail_call("frame")}
   ret i32 {abi.RC_BAD_INPUT}
 signature:
 {call_load("flags", "i32")}

@@ -1,4 +1,4 @@
-"""The stack frame of `main`: where registers, buffers and sizes lie, shared by all of its functions.
+"""The frame of `main`: where registers, buffers and sizes lie, shared by all of its functions. The caller lends the memory.
 
 In: counts of a program. Out: offsets in bytes. Not done here: code.
 """
@@ -6,15 +6,20 @@ In: counts of a program. Out: offsets in bytes. Not done here: code.
 from dataclasses import dataclass
 
 _HEAD_BYTES = 16
+_DEVICE_WORDS = 2  # extent and grain
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The layout: call pointer, scratch bytes needed, workspace bytes needed per device, registers, buffer addresses."""
+    """The layout: call pointer, scratch bytes needed, workspace bytes needed per device, registers, buffer addresses, and the
+    arguments of a launch: buffers, scalars, and two words more for a device's.
+    """
 
     register_count: int
     buffer_count: int
     device_count: int
+    launch_buffers_max: int
+    launch_scalars_max: int
 
     @property
     def scratch_needed_at(self) -> int:
@@ -37,6 +42,16 @@ class Frame:
         return self.registers_at + 8 * self.register_count
 
     @property
+    def arguments_at(self) -> int:
+        """Address per buffer of a launch, then i64 per scalar."""
+        return self.buffers_at + 8 * self.buffer_count
+
+    @property
+    def scalars_at(self) -> int:
+        """i64 per scalar of a launch on the host; on a device they follow its buffers at once."""
+        return self.arguments_at + 8 * self.launch_buffers_max
+
+    @property
     def size_bytes(self) -> int:
         """Size of the whole frame."""
-        return self.buffers_at + 8 * self.buffer_count
+        return self.scalars_at + 8 * (self.launch_scalars_max + _DEVICE_WORDS)

@@ -13,8 +13,8 @@ from ingot_runtime.format import abi
 _PROFILE_BEGIN, _PROFILE_END = 0, 1
 
 
-def write_launches(frame: Frame, buffers_max: int, scalars_max: int, target: Target) -> str:
-    """Write the functions below; `buffers_max` and `scalars_max` are the longest argument lists of a launch.
+def write_launches(frame: Frame, target: Target) -> str:
+    """Write the functions below.
 
     A launch is a row of a table: count of buffers, count of scalars, register of the extent, buffers, scalars
     (registers), i32 each.
@@ -24,25 +24,22 @@ def write_launches(frame: Frame, buffers_max: int, scalars_max: int, target: Tar
         (
             _hooks(attributes),
             _arguments(frame, attributes),
-            _on_host(buffers_max, scalars_max, attributes),
-            _on_device(buffers_max + scalars_max, attributes),
+            _on_host(frame, attributes),
+            _on_device(frame, attributes),
         )
     )
 
 
 def _hooks(attributes: str) -> str:
-    """Write ``i1 cancelled(call)`` and ``void profile(call, i64 ordinal, i64 begin_or_end)``."""
+    """Write ``i32 look(frame)``, on a way back, and ``void profile(call, i64 ordinal, i64 begin_or_end)``."""
     return f"""
-define internal i1 @main.cancelled(ptr %call) {attributes} {{
-{call_load("cancel", "ptr")}
-  %none = icmp eq ptr %cancel, null
-  br i1 %none, label %no, label %look
-no:
-  ret i1 false
-look:
-  %flag = load atomic i32, ptr %cancel monotonic, align 4
-  %set = icmp ne i32 %flag, 0
-  ret i1 %set
+define internal i32 @main.look(ptr %frame) {attributes} {{
+  %call = load ptr, ptr %frame, align 8
+{call_load("watch", "ptr")}
+  %stop = call i32 @ingot_watch(ptr %watch, i32 1)
+  %stopped = icmp ne i32 %stop, 0
+  %code = select i1 %stopped, i32 {abi.RC_CANCELLED}, i32 0
+  ret i32 %code
 }}
 define internal void @main.profile(ptr %call, i64 %ordinal, i64 %end) {attributes} {{
 {call_load("profile", "ptr")}
@@ -109,32 +106,28 @@ done:
 """
 
 
-def _on_host(buffers_max: int, scalars_max: int, attributes: str) -> str:
+def _on_host(frame: Frame, attributes: str) -> str:
     """Write ``i32 launch(frame, row, kernel, i64 ordinal, i64 grain)``."""
     return f"""
 define internal i32 @main.launch(ptr %frame, ptr %row, ptr %kernel, i64 %ordinal, i64 %grain) {attributes} {{
-  %buffers = alloca [{max(buffers_max, 1)} x ptr], align 16
-  %scalars = alloca [{max(scalars_max, 1)} x i64], align 16
+{frame_field("buffers", frame.arguments_at)}
+{frame_field("scalars", frame.scalars_at)}
   %call = load ptr, ptr %frame, align 8
-  %stop = call i1 @main.cancelled(ptr %call)
-  br i1 %stop, label %cancelled, label %go
-cancelled:
-  ret i32 {abi.RC_CANCELLED}
-go:
   %extent = call i64 @main.arguments(ptr %frame, ptr %row, ptr %buffers, ptr %scalars)
 {call_load("pool", "ptr")}
 {call_load("scratch", "ptr")}
 {call_load("scratch_stride", "i64")}
+{call_load("watch", "ptr")}
   call void @main.profile(ptr %call, i64 %ordinal, i64 {_PROFILE_BEGIN})
   %rc = call i32 @ingot_launch(ptr %pool, ptr %kernel, ptr %buffers, ptr %scalars, i64 %extent, i64 %grain,
-                               ptr %scratch, i64 %scratch_stride)
+                               ptr %scratch, i64 %scratch_stride, ptr %watch)
   call void @main.profile(ptr %call, i64 %ordinal, i64 {_PROFILE_END})
   ret i32 %rc
 }}
 """
 
 
-def _on_device(arguments_max: int, attributes: str) -> str:
+def _on_device(frame: Frame, attributes: str) -> str:
     """Write ``i32 launch_device(frame, row, i64 device, i64 kernel, i64 ordinal, i64 grain)``.
 
     It passes one list of i64 to the device's ``launch(self, i32 kernel, args, i64 count)``: buffers, scalars, extent,
@@ -144,13 +137,14 @@ def _on_device(arguments_max: int, attributes: str) -> str:
     return f"""
 define internal i32 @main.launch_device(ptr %frame, ptr %row, i64 %device, i64 %kernel, i64 %ordinal, i64 %grain)
     {attributes} {{
-  %arguments = alloca [{arguments_max + 2} x i64], align 16
-  %call = load ptr, ptr %frame, align 8
-  %stop = call i1 @main.cancelled(ptr %call)
-  br i1 %stop, label %cancelled, label %go
+{frame_field("arguments", frame.arguments_at)}
+  %stop = call i32 @main.look(ptr %frame)
+  %stopped = icmp ne i32 %stop, 0
+  br i1 %stopped, label %cancelled, label %go
 cancelled:
   ret i32 {abi.RC_CANCELLED}
 go:
+  %call = load ptr, ptr %frame, align 8
   %buffer.count = load i32, ptr %row, align 4
   %scalars = getelementptr i64, ptr %arguments, i32 %buffer.count
   %extent = call i64 @main.arguments(ptr %frame, ptr %row, ptr %arguments, ptr %scalars)

@@ -121,7 +121,7 @@ class _Translation:
                 # Behind a jump and not a target: never reached, but the text must be a block.
                 self._steps.body.append(f"dead.{index}:")
                 open_block = True
-            open_block = self._instruction(instruction)
+            open_block = self._instruction(index, instruction)
         self._flush()
         self._steps.body += ["  ret i32 0"] if open_block else []
         return self._steps
@@ -134,7 +134,7 @@ class _Translation:
             targets.update(_number(label) for label in labels)
         return frozenset(targets)
 
-    def _instruction(self, instruction: Instruction) -> bool:
+    def _instruction(self, index: int, instruction: Instruction) -> bool:
         """Translate or collect one; return whether the next one continues the block."""
         name = OPCODES[instruction[0]][0]
         if name in _BUFFER_KINDS:
@@ -142,7 +142,11 @@ class _Translation:
             return True
         if name in _FLOW:
             self._flush()
-            self._flow(name, [_number(operand) for operand in instruction[1]])
+            operands = [_number(operand) for operand in instruction[1]]
+            labels = operands if name == "jump" else operands[1:]
+            if any(label <= index for label in labels):
+                self._checked("call i32 @main.look(ptr %frame)")  # a way back: the call may be stopped here
+            self._flow(name, operands)
             return False
         step = {
             "assert": self._assert, "begin": self._begin, "launch": self._launch, "launch_checked": self._launch, "copy": self._copy,

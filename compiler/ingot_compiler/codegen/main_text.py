@@ -10,6 +10,7 @@ TEXTS = {
     "weights": "the weights are smaller than the program's",
     "tensor": "a tensor's rank, element type, shape or size in bytes is not what the program expects",
     "workspace": "a workspace is smaller than the program needs",
+    "frame": "the frame is smaller than the program needs",
     "grow": "no memory for a result whose size depends on data",
     "device": "a device cannot copy or launch",
 }

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: SVE.
 """
 
-from ingot_compiler.targets.family import Feature, TargetFamily
+from ingot_compiler.targets.family import Feature, FloatControl, TargetFamily
 
 FAMILY = TargetFamily(
     arch="aarch64",
@@ -27,4 +27,5 @@ FAMILY = TargetFamily(
     # Kernels with 64 KiB pages exist, and text and rodata have different protection.
     page_size_bytes=65536,
     always_has_fma=True,
+    float_control=FloatControl("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64, 0),
 )  # fmt: skip

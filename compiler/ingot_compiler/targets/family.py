@@ -20,6 +20,22 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
+class FloatControl:
+    """The register that decides how an architecture rounds.
+
+    ``read`` and ``write`` are LLVM intrinsics over a value of ``bits``, or over the address of one (``by_address``); ``default``
+    rounds to nearest, keeps subnormal numbers and traps nothing; ``mask`` leaves out the bits that only report.
+    """
+
+    read: str
+    write: str
+    bits: int
+    default: int
+    mask: int = -1
+    by_address: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TargetFamily:
     """One architecture.
 
@@ -37,6 +53,7 @@ class TargetFamily:
     spin_hint: str | None
     page_size_bytes: int
     always_has_fma: bool
+    float_control: FloatControl
 
     def closed(self, names: frozenset[str]) -> frozenset[str]:
         """Add to `names` every feature that they build on."""

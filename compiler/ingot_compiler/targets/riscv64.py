@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: fixed-width use of the vector extension.
 """
 
-from ingot_compiler.targets.family import Feature, TargetFamily
+from ingot_compiler.targets.family import Feature, FloatControl, TargetFamily
 
 FAMILY = TargetFamily(
     arch="riscv64",
@@ -22,4 +22,6 @@ FAMILY = TargetFamily(
     spin_hint=None,
     page_size_bytes=4096,
     always_has_fma=True,
+    # There is no flushing to zero; 1 is "to nearest, ties to even" in LLVM's own numbers.
+    float_control=FloatControl("llvm.get.rounding", "llvm.set.rounding", 32, 1),
 )

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: deciding which features a machine has.
 """
 
-from ingot_compiler.targets.family import Feature, TargetFamily
+from ingot_compiler.targets.family import Feature, FloatControl, TargetFamily
 
 _AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 
@@ -49,4 +49,6 @@ FAMILY = TargetFamily(
     spin_hint="llvm.x86.sse2.pause()",
     page_size_bytes=4096,
     always_has_fma=False,
+    # MXCSR: all exceptions masked; the six lowest bits only report.
+    float_control=FloatControl("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, 0x1F80, ~0x3F, by_address=True),
 )  # fmt: skip

@@ -5,7 +5,6 @@ In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: call
 
 import ctypes
 import math
-from sys import getrefcount
 
 import numpy as np
 
@@ -118,25 +117,42 @@ class Recycler:
     Fresh memory costs a page fault per 4 KiB, which is more than many a kernel takes.
     """
 
-    __slots__ = ("_blocks",)
+    __slots__ = ("_free",)
 
     def __init__(self) -> None:
-        self._blocks: list[Array] = []
+        self._free: list[Array] = []
 
     def take(self, shape: Shape, dtype: "np.dtype[np.generic]") -> "Array":
         """Return an uninitialised array, as `aligned_empty`."""
         size_bytes = dtype.itemsize * math.prod(shape)
-        for block in self._blocks:
-            # An array over the block holds it as its base. Three are ours: the list, the loop, the argument.
-            if getrefcount(block) == _REFERENCES_OF_A_FREE_BLOCK:
-                return _aligned_part(block, size_bytes).view(dtype).reshape(shape)
-        block = _block(size_bytes)
-        if len(self._blocks) < _RECYCLED_BLOCKS_MAX and size_bytes <= _RECYCLED_SIZE_BYTES_MAX:
-            self._blocks.append(block)
-        return _aligned_part(block, size_bytes).view(dtype).reshape(shape)
+        if size_bytes > _RECYCLED_SIZE_BYTES_MAX:
+            return aligned_empty(shape, dtype)
+        try:
+            block = self._free.pop()
+        except IndexError:
+            block = _block(size_bytes)
+        lease = _Lease(_aligned_part(block, size_bytes), self._free)
+        return np.asarray(lease).view(dtype).reshape(shape)
 
 
-_REFERENCES_OF_A_FREE_BLOCK = 3
+class _Lease:
+    """The owner of one result: the base of every array over it, gone with the last of them; then the block is free again.
+
+    No reference counts are read: what they are is the interpreter's own affair.
+    """
+
+    __slots__ = ("__array_interface__", "_free", "_part")
+
+    def __init__(self, part: "Array", free: "list[Array]") -> None:
+        self._part = part
+        self._free = free
+        self.__array_interface__ = part.__array_interface__
+
+    def __del__(self) -> None:
+        if len(self._free) < _RECYCLED_BLOCKS_MAX:
+            self._free.append(self._part)
+
+
 _RECYCLED_BLOCKS_MAX = 2
 _RECYCLED_SIZE_BYTES_MAX = 1 << 25
 

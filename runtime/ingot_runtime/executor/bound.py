@@ -9,6 +9,8 @@ from .session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
 
     from ..format.plan import TensorPlan
@@ -21,9 +23,12 @@ class Bound:
 
     __slots__ = ("_frame", "_session", "inputs", "outputs")
 
-    def __init__(self, session: Session, inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> None:
+    def __init__(
+        self, session: Session, given_inputs: "Mapping[str, Array]", given_outputs: "Mapping[str, Array]"
+    ) -> None:
         """See ``Session.bind``."""
         self._session = session
+        inputs, outputs = _by_name("inputs", given_inputs), _by_name("outputs", given_outputs)
         plan = session.loaded.plan
         for tensor in plan.inputs:
             if tensor.name not in inputs and tensor.is_static:
@@ -50,13 +55,42 @@ class Bound:
             frame.set_output(index, _address(tensor.name, array, "output"))
             self.outputs[tensor.name] = array
 
-    def run(self) -> None:
-        """Compute ``outputs`` from ``inputs`` in place. Errors are those of ``Session.run``."""
-        self._session.run_frame(self._frame)
+        _require_apart(self.inputs, self.outputs)
+
+    def run(self, timeout: "float | None" = None) -> None:
+        """Compute ``outputs`` from ``inputs`` in place. `timeout` and errors are those of ``Session.run``."""
+        self._session.run_frame(self._frame, timeout)
 
     def output_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape that the last run left in output `name`: smaller than the array where the data decide."""
         return self._frame.final_shape(list(self.outputs).index(name))
+
+
+def _by_name(what: str, given: "Mapping[str, Array]") -> "dict[str, Array]":
+    if not hasattr(given, "keys") or not hasattr(given, "__getitem__"):
+        why = f"expected a dict of arrays by name, got {type(given).__name__}"
+        raise InputError(f"{what} are not a dict", "session.bind", why)
+    return dict(given)
+
+
+def _require_apart(inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> None:
+    """Refuse outputs that lie over another tensor: a kernel would read what another has written already."""
+    spans = sorted(
+        (address, address + array.nbytes, name, is_output)
+        for arrays, is_output in ((inputs, False), (outputs, True))
+        for name, array in arrays.items()
+        if array.nbytes
+        for address in (array.__array_interface__["data"][0],)
+    )
+    end, holder, held_output = 0, "", False
+    for start, stop, name, is_output in spans:
+        if start < end and (is_output or held_output):
+            raise InputError(
+                f"{name!r} and {holder!r} share memory", "session.bind", "an output needs memory of its own",
+                "give other arrays, or leave the output out",
+            )  # fmt: skip
+        if stop > end:
+            end, holder, held_output = stop, name, is_output
 
 
 def _check_output(tensor: "TensorPlan", array: "Array", shape: tuple[int, ...], expected: str) -> None:

@@ -29,11 +29,22 @@ _U64 = struct.Struct("<Q")
 _U32 = struct.Struct("<I")
 
 
+class Memory:
+    """What a session lends to its frames: a workspace, and ``stride_bytes`` of scratch for each thread. Made anew, never changed."""
+
+    __slots__ = ("scratch", "stride_bytes", "workspace")
+
+    def __init__(self, workspace: Block, scratch: Block, stride_bytes: int) -> None:
+        self.workspace = workspace
+        self.scratch = scratch
+        self.stride_bytes = stride_bytes
+
+
 class Frame:
     """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is `main`'s argument."""
 
     __slots__ = (
-        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "late", "lent", "lent_scratch", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
+        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "late", "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
         "small", "small_inputs", "small_outputs", "views", "workspace_bytes",
     )  # fmt: skip
 
@@ -47,20 +58,20 @@ class Frame:
         """
         plan = loaded.plan
         self.input_shapes = input_shapes
-        self.lent: object = None
-        self.lent_scratch: object = None
+        self.lent: Memory | None = None
         self.n_devices = len(plan.devices)
         self.views: object = None  # what `arrays.Views` makes of this frame, once numpy is there
         self.input_bytes = tuple(_bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True))
-        self._layout(plan.inputs, plan.outputs)
+        self._layout(plan.inputs, plan.outputs, loaded.image.frame_size_bytes)
         self._fill(loaded, grow_address)
         self._sizes(loaded, main)
         self._bind_small()
 
-    def _layout(self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...]) -> None:
+    def _layout(self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int) -> None:
         """Decide where everything lies in one buffer: struct, tensors, shapes, per-device arrays, error text."""
-        end = abi.CALL.size_bytes
-        at: dict[str, int] = {}
+        end = (abi.CALL.size_bytes + 15) // 16 * 16
+        at = {"frame": end}
+        end += frame_size_bytes
         for name, size_bytes in (
             ("inputs", abi.TENSOR.size_bytes * len(inputs)),
             ("outputs", abi.TENSOR.size_bytes * len(outputs)),
@@ -74,19 +85,21 @@ class Frame:
             at[name] = end
             end += (size_bytes + 7) // 8 * 8
         self._at = at
-        self._memory = ctypes.create_string_buffer(end)
-        self._data = memoryview(self._memory).cast("B")
-        self.call = ctypes.addressof(self._memory)
+        self._memory = ctypes.create_string_buffer(end + 15)
+        shift = -ctypes.addressof(self._memory) % 16
+        self._data = memoryview(self._memory).cast("B")[shift:]
+        self.call = ctypes.addressof(self._memory) + shift
 
     def _fill(self, loaded: Loaded, grow_address: int) -> None:
-        plan, at = loaded.plan, self._at
+        plan, at, weights = loaded.plan, self._at, loaded.weights
         words = {
             "abi": abi.ABI_VERSION, "size": abi.CALL.size_bytes, "n_inputs": len(plan.inputs),
             "n_outputs": len(plan.outputs), "n_devices": self.n_devices, "error_cap": _ERROR_CAP_BYTES,
-            "weights": loaded.weights_address, "weights_bytes": loaded.weights_bytes,
-            "pool": loaded.pool.page, "grow": grow_address,
+            "weights": weights.address if weights else 0, "weights_bytes": weights.size_bytes if weights else 0,
+            "pool": loaded.pool.page, "grow": grow_address, "watch": loaded.watch.address,
+            "frame_bytes": loaded.image.frame_size_bytes,
             **{name: self.call + at[name] for name in (
-                "inputs", "outputs", "workspaces", "workspace_bytes", "devices", "error",
+                "inputs", "outputs", "workspaces", "workspace_bytes", "devices", "error", "frame",
             )},
         }  # fmt: skip
         for name, value in words.items():
@@ -222,13 +235,16 @@ class Frame:
         """Lend the callback for blocks of unknown size."""
         self._set("grow", address)
 
-    def set_workspace(self, workspace: Block, scratch: Block, stride_bytes: int) -> None:
-        """Lend the session's workspace and scratch."""
-        self.lent, self.lent_scratch = workspace, scratch
-        _U64.pack_into(self._data, self._at["workspaces"], workspace.address)
-        _U64.pack_into(self._data, self._at["workspace_bytes"], workspace.size_bytes)
-        self._set("scratch", scratch.address)
-        self._set("scratch_stride", stride_bytes)
+    def lend(self, memory: "Memory", pool_page: int) -> None:
+        """Lend the session's workspace, scratch and workers."""
+        # Noted last: an exception on the way leaves a frame that gets its memory again before the next call.
+        self.lent = None
+        _U64.pack_into(self._data, self._at["workspaces"], memory.workspace.address)
+        _U64.pack_into(self._data, self._at["workspace_bytes"], memory.workspace.size_bytes)
+        self._set("scratch", memory.scratch.address)
+        self._set("scratch_stride", memory.stride_bytes)
+        self._set("pool", pool_page)
+        self.lent = memory
 
     def failure(self, rc: int, loaded: Loaded) -> Exception:
         """Return the error for `main`'s return code."""

@@ -10,14 +10,13 @@ contiguous and aligned. Outputs are always the caller's own. Everything that a c
 import ctypes
 import os
 
-from ..errors import BusyError, InputError, RunError
+from ..errors import BundleError, BusyError, InputError, LimitError, RunError
 from ..format import abi
 from ..format.dtypes import DTYPE_NAMES
 from ..format.plan import TensorPlan
-from ..format.source import changed, stamp
 from ..loader.block import Block, Grow
 from ..loader.loaded import Loaded
-from .frame import ALIGNMENT_BYTES, Frame, Shape
+from .frame import ALIGNMENT_BYTES, Frame, Memory, Shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,15 +57,15 @@ class Session:
     """Runs one bundle; one call at a time. ``inputs`` and ``outputs`` are ``TensorSpec`` tuples."""
 
     __slots__ = (
-        "__weakref__", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_ndarray", "_pid", "_scratch", "_stamp",
-        "_stride_bytes", "_views", "_vm", "_workspace", "inputs", "outputs",
+        "__weakref__", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
+        "_pid", "_views", "_vm", "inputs", "outputs",
     )  # fmt: skip
 
-    def __init__(self, loaded: Loaded, executor: str = "aot") -> None:
+    def __init__(self, loaded: Loaded, executor: str = "aot", max_bytes: "int | None" = None) -> None:
         """Take over `loaded`; where all shapes are fixed, `main` is asked for its sizes now.
 
         Raises:
-            BundleError: image and plan disagree, or no memory.
+            BundleError: image and plan disagree, or no memory, or more than `max_bytes`.
         """
         plan = loaded.plan
         self._loaded = loaded
@@ -79,12 +78,11 @@ class Session:
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
-        self._workspace = self._scratch = Block(0)
-        self._stride_bytes = 0
+        self._memory = Memory(Block(0), Block(0), 0)
+        self._max_bytes = max_bytes
+        self._closed = False
         self._frames: dict[tuple[Shape, ...], Frame] = {}
-        found = os.fstat(loaded.source.fd)
         self._fd = loaded.source.fd
-        self._stamp = stamp(found)
         self._vm: Vm | None = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
         if executor == "vm":
@@ -93,25 +91,29 @@ class Session:
         if all(tensor.is_static for tensor in plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in plan.inputs))
 
-    def run(self, inputs: "Mapping[str, np.ndarray]") -> "dict[str, np.ndarray]":
+    def run(self, inputs: "Mapping[str, np.ndarray]", timeout: "float | None" = None) -> "dict[str, np.ndarray]":
         """Compute the outputs.
 
         Args:
             inputs: one array per input, by name: exact dtype, the input's shape; symbols take any size >= 0, the same
                 wherever they appear.
+            timeout: seconds after which the call ends without results, to some hundredths of a second.
 
         Returns:
             New arrays by name.
 
         Raises:
             InputError: an input is missing, extra, mistyped or misshaped. BusyError: another thread is in this session.
-            ChangedError: the file was changed meanwhile.
+            ChangedError: the file was changed meanwhile. CancelledError: `cancel` was called. TimedOutError: `timeout` is over.
+            LimitError: the call needs more memory than ``max_bytes``.
         """
         try:
             del self._idle[True]
         except KeyError:
             self._busy()
         try:
+            if timeout is not None:
+                self._loaded.watch.set_timeout(timeout)
             views = self._views
             if views is None or inputs.__class__ is not dict or len(inputs) != len(views.inputs):
                 views, inputs = self._prepare(inputs)
@@ -133,7 +135,20 @@ class Session:
             del held
             return views.collect(results)
         finally:
+            if timeout is not None:
+                self._loaded.watch.set_timeout(None)
             self._idle[True] = None
+
+    def cancel(self) -> bool:
+        """End the call that another thread (or a signal handler) sees running; it raises ``CancelledError``, soon.
+
+        Returns:
+            Whether a call was running.
+        """
+        running = not self._idle and not self._closed
+        if running:
+            self._loaded.watch.cancel()
+        return running
 
     def bind(
         self,
@@ -152,7 +167,7 @@ class Session:
         """
         from .bound import Bound
 
-        return Bound(self, dict(inputs or {}), dict(outputs or {}))
+        return Bound(self, inputs or {}, outputs or {})
 
     def trace(self) -> "list[tuple[int, str, float]]":
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
@@ -162,6 +177,8 @@ class Session:
         """
         if self._vm is None:
             raise InputError("no trace", "session.trace", "a native main is not stepped", 'load(..., executor="vm")')
+        if self._closed:
+            self._busy()
         return self._vm.trace()
 
     def observe(self, observer: "Observer | None") -> None:
@@ -193,8 +210,13 @@ class Session:
         try:
             del self._idle[True]
         except KeyError:
-            self._busy()
+            if not self._closed:  # closing again finishes what an exception has cut short
+                self._busy()
         # It stays busy: no call can come after this one.
+        self._closed = True
+        self._frames.clear()
+        self._views = None
+        self._memory = Memory(Block(0), Block(0), 0)
         self._loaded.close()
 
     @property
@@ -215,56 +237,85 @@ class Session:
         finally:
             self._idle[True] = None
 
-    def run_frame(self, frame: Frame) -> None:
-        """Call `main` on a frame whose addresses are all set."""
+    def run_frame(self, frame: Frame, timeout: "float | None" = None) -> None:
+        """Call `main` on a frame whose addresses are all set; `timeout` as for `run`."""
         try:
             del self._idle[True]
         except KeyError:
             self._busy()
         try:
+            if timeout is not None:
+                self._loaded.watch.set_timeout(timeout)
             self._call(frame)
         finally:
+            if timeout is not None:
+                self._loaded.watch.set_timeout(None)
             self._idle[True] = None
 
     def _call(self, frame: Frame) -> None:
-        """Call `main`; afterwards the file must be what it was."""
-        grow = self._grow
-        if grow.blocks or grow.failure:
-            grow.forget()
-        if frame.lent is not self._workspace or frame.lent_scratch is not self._scratch:
-            frame.set_workspace(self._workspace, self._scratch, self._stride_bytes)
-        rc = self._main(frame.call)
+        """Call `main`; afterwards the file must be what it was, and if it had to be verified again, so must the call be made."""
+        loaded = self._loaded
+        while True:
+            grow = self._grow
+            if grow.blocks or grow.failure:
+                grow.forget()
+            if frame.lent is not self._memory:
+                frame.lend(self._memory, loaded.pool.page)
+            if self._max_bytes is not None:
+                grow.room_bytes = self._max_bytes - self._needed_bytes(frame)
+            rc = self._main(frame.call)
+            if rc:
+                rc = self._recover(rc, frame)
+            try:
+                found = os.fstat(self._fd)
+                same = (found.st_size, found.st_mtime_ns, found.st_ctime_ns) == loaded.stamp
+            except OSError:
+                same = False
+            weights = loaded.weights
+            if same and (weights is None or weights.is_whole):
+                break
+            if loaded.is_unchanged():
+                break
         if rc:
-            self._recover(rc, frame)
-        found = os.fstat(self._fd)
-        if (found.st_size, found.st_mtime_ns) != self._stamp:
-            raise changed(self._loaded.source.name)
+            raise self._failure(rc, frame)
 
-    def _recover(self, rc: int, frame: Frame) -> None:
-        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size; else raise."""
+    def _recover(self, rc: int, frame: Frame) -> int:
+        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size."""
         if rc == abi.RC_THREADS_LOST:
             self._loaded.pool.start()
+            old = self._memory
+            self._memory = Memory(old.workspace, old.scratch, old.stride_bytes)  # frames learn of the new pool
+            frame.lend(self._memory, self._loaded.pool.page)
             rc = self._main(frame.call)
         if rc == abi.RC_LIMIT and self._vm is None and not frame.get("grow"):
             if not self._grow.address:
                 self._grow.make()
             frame.set_grow(self._grow.address)
             rc = self._main(frame.call)
-        if not rc:
-            return
-        error = frame.failure(rc, self._loaded)
+        return rc
+
+    def _failure(self, rc: int, frame: Frame) -> Exception:
+        """Return the error for what `main` returned; what a callback or a signal handler raised is raised as it is."""
+        if rc == abi.RC_CANCELLED:
+            return self._loaded.watch.ended(self._loaded.source.name)
         if self._grow.failure:
             cause = self._grow.failure[0]
-            if not isinstance(cause, Exception):
-                raise cause  # KeyboardInterrupt in a callback is the user's, not a failure of the model
-            raise RunError("a callback failed", self._loaded.source.name, str(cause)) from cause
-        raise error
+            if isinstance(cause, BundleError) or not isinstance(cause, Exception):
+                return cause  # type: ignore[return-value]  # KeyboardInterrupt is the user's, not a failure of the model
+            error = RunError("a callback failed", self._loaded.source.name, str(cause))
+            error.__cause__ = cause
+            return error
+        return frame.failure(rc, self._loaded)
 
     def _busy(self) -> None:
         """Take the session over in a forked child (whoever was running it is not in this process); else refuse."""
+        if self._closed:
+            raise BusyError(
+                "the session is closed", self._loaded.source.name, "close() was called", "load the bundle again"
+            )
         if self._pid == os.getpid():
             raise BusyError(
-                "the session is busy or closed",
+                "the session is busy",
                 self._loaded.source.name,
                 "one session runs one call at a time",
                 "load one session per thread: they share the file's memory",
@@ -297,12 +348,31 @@ class Session:
         return frame
 
     def _make_room(self, frame: Frame) -> None:
-        if frame.workspace_bytes[0] > self._workspace.size_bytes:
-            self._workspace = Block(frame.workspace_bytes[0])
-        if frame.scratch_bytes > self._stride_bytes:
-            stride_bytes = frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES
-            self._scratch = Block(stride_bytes * self._loaded.pool.n_threads)
-            self._stride_bytes = stride_bytes
+        old = self._memory
+        grows = frame.workspace_bytes[0] > old.workspace.size_bytes
+        widens = frame.scratch_bytes > old.stride_bytes
+        if self._max_bytes is not None:
+            self._require_room(frame)
+        if not grows and not widens:
+            return
+        workspace = Block(frame.workspace_bytes[0]) if grows else old.workspace
+        stride_bytes = frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES if widens else old.stride_bytes
+        scratch = Block(stride_bytes * self._loaded.pool.n_threads) if widens else old.scratch
+        self._memory = Memory(workspace, scratch, stride_bytes)
+
+    def _needed_bytes(self, frame: Frame) -> int:
+        """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left out."""
+        scratch_bytes = frame.scratch_bytes * self._loaded.pool.n_threads
+        return sum(frame.workspace_bytes) + scratch_bytes + sum(frame.output_bytes)
+
+    def _require_room(self, frame: Frame) -> None:
+        needed = self._needed_bytes(frame)
+        if self._max_bytes is not None and needed > self._max_bytes:
+            shapes = ", ".join(
+                f"{spec.name} {list(s)}" for spec, s in zip(self.inputs, frame.input_shapes, strict=True)
+            )
+            why = f"workspace, scratch and outputs need {needed} bytes, max_bytes is {self._max_bytes}"
+            raise LimitError("a call needs too much memory", shapes or self._loaded.source.name, why, "raise max_bytes")
 
 
 def _new_vm(loaded: Loaded, grow: Grow) -> "Vm":

@@ -16,6 +16,7 @@ from ..format.program import OPCODES, Instruction
 from ..format.program_decode import decode_program
 from ..loader.block import Grow
 from ..loader.loaded import Loaded
+from ..loader.weights import LAUNCH
 from .vm_values import NUMBERS, element, wrap
 
 TYPE_CHECKING = False
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 
     Observer = Callable[[int, str, float, list[memoryview]], None]
 
-_LAUNCH = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-    ctypes.c_uint64, ctypes.c_int64,
-)  # fmt: skip
 _TENSOR = struct.Struct("<QQQII")
 _TEXT_SIZES = "a workspace is smaller than the program needs"
 
@@ -47,7 +44,7 @@ class Vm:
 
     __slots__ = (
         "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded", "_program", "_registers", "_scratch_needed",
-        "_steps", "_times", "_workspace_needed", "observer",
+        "_steps", "_times", "_weights_address", "_workspace_needed", "observer",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow) -> None:
@@ -58,10 +55,12 @@ class Vm:
         """
         where = f"section program {loaded.variant_index}"
         kernels = len(loaded.image.kernels)
-        self._program = decode_program(loaded.program, loaded.plan, kernels, loaded.weights_bytes, where)
+        weights = loaded.weights
+        self._weights_address, weights_bytes = (weights.address, weights.size_bytes) if weights else (0, 0)
+        self._program = decode_program(loaded.program, loaded.plan, kernels, weights_bytes, where)
         self._loaded = loaded
         self._grow = grow
-        self._launch_native = _LAUNCH(loaded.image.exports["launch"])
+        self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
         self._times: list[tuple[int, int, float]] = []
         self._constants = _single_constants(self._program.instructions, self._program.register_count)
@@ -91,11 +90,21 @@ class Vm:
         at = 0
         try:
             while True:
-                at = self._step(at)
+                after = self._step(at)
+                if after <= at:
+                    self._look()
+                at = after
         except Stop as stop:
             if stop.text:
                 self._write_error(stop.text)
             return stop.code
+
+    def _look(self) -> None:
+        """End the run where `main` would: on a way back, if somebody wants it to end."""
+        watch = self._loaded.watch
+        watch.look()
+        if watch.is_set:
+            raise Stop(abi.RC_CANCELLED)
 
     def _step(self, at: int) -> int:
         """Run instruction `at`; return the next one's index."""
@@ -188,7 +197,7 @@ class Vm:
         self._buffers[buffer] = (data, size_bytes)
 
     def _buffer_weights(self, buffer: int, offset: int, size_bytes: int) -> None:
-        self._buffers[buffer] = (self._loaded.weights_address + offset, size_bytes)  # decoding checked the range
+        self._buffers[buffer] = (self._weights_address + offset, size_bytes)  # decoding checked the range
 
     def _buffer_workspace(self, buffer: int, device: int, offset_register: int, size_register: int) -> None:
         offset, size_bytes = self._registers[offset_register], self._registers[size_register]
@@ -222,7 +231,15 @@ class Vm:
         scratch, stride = self._field("scratch"), self._field("scratch_stride")
         start = perf_counter()
         code: int = self._launch_native(
-            self._loaded.pool.page, address, addresses, values, extent, grain, scratch, stride
+            self._loaded.pool.page,
+            address,
+            addresses,
+            values,
+            extent,
+            grain,
+            scratch,
+            stride,
+            self._loaded.watch.address,
         )
         seconds = perf_counter() - start
         self._times.append((ordinal, kernel, seconds))

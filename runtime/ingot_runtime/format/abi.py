@@ -5,7 +5,7 @@ offsets, the loader packs at the same. All little-endian, natural alignment, poi
 Not done here: ctypes, packing, LLVM. Version rule: FORMAT.md, "call struct".
 """
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 _WIDTHS_BYTES = {"u32": 4, "i32": 4, "u64": 8, "i64": 8}
 
@@ -56,10 +56,40 @@ CALL = Struct(
         ("error", "u64"),  # char[error_cap]
         ("error_cap", "u32"), ("error_len", "u32"),
         ("profile", "u64"), ("profile_context", "u64"),  # void(*)(context, i64 launch_index, i64 begin_or_end) or 0
-        ("cancel", "u64"),  # address of a u32 that is polled between launches, or 0
+        ("watch", "u64"),  # WATCH: how a call is stopped, or 0
         ("grow", "u64"),  # u64(*)(u64 device, u64 bytes): address of a block that lives until the next call, or 0
         ("scratch", "u64"),  # scratch_stride bytes per host thread, thread after thread, 64-byte aligned
         ("scratch_stride", "u64"),  # bytes given per thread; with FLAG_SIZES_ONLY `main` writes bytes needed
+        ("frame", "u64"),  # registers and buffer addresses of `main`: memory of this call alone, 16-byte aligned
+        ("frame_bytes", "u64"),  # bytes given; `main` needs as many as its image's export `frame_bytes` says
+    ),
+)  # fmt: skip
+
+# How a call is stopped from outside. `main` looks at it before every launch and on every jump back, the calling thread and the
+# workers between the pieces of a long launch.
+WATCH = Struct(
+    "watch",
+    (
+        ("cancel", "u32"),  # set by anybody: the call ends with RC_CANCELLED
+        ("timed_out", "u32"),  # set by the call where `deadline` was the reason
+        ("clock", "u64"),  # i32(*)(i32 clock, timespec*): clock_gettime(3), or 0: `cancel` is all that is looked at
+        ("deadline", "u64"),  # nanoseconds of CLOCK_MONOTONIC_COARSE at which the call ends, or 0
+        ("poll", "u64"),  # i32(*)(u64 context): called by the calling thread now and then; not 0 ends the call; or 0
+        ("poll_context", "u64"),
+        ("poll_interval", "u64"),  # nanoseconds between two calls of `poll`
+        ("poll_next", "u64"),  # nanoseconds at which `poll` is due; the call keeps it, the caller sets it to 0
+    ),
+)
+
+# The context of the export `python_poll`: CPython's functions, and the exception that a signal handler raised.
+PYTHON_POLL = Struct(
+    "python_poll",
+    (
+        ("ensure", "u64"),  # PyGILState_Ensure
+        ("release", "u64"),  # PyGILState_Release
+        ("check_signals", "u64"),  # PyErr_CheckSignals
+        ("fetch", "u64"),  # PyErr_Fetch
+        ("type", "u64"), ("value", "u64"), ("traceback", "u64"),  # what PyErr_Fetch gave
     ),
 )  # fmt: skip
 
@@ -73,6 +103,7 @@ RC_DEVICE = 3
 RC_CANCELLED = 4
 RC_THREADS_LOST = 5
 RC_LIMIT = 6
+RC_DAMAGED = 7  # of the verifying kernels
 RC_REQUIREMENT = 256  # of a kernel alone: this and i says that requirement i of its launch does not hold
 
 # The pool page shared by the caller of `launch` and the lent worker threads. Counters that different threads
@@ -86,18 +117,20 @@ POOL_OFFSETS = {
     "syscall": 16,  # u64: address of libc's variadic syscall(2) wrapper
     "futex_number": 24,  # u64: number of futex(2) on this architecture
     # line 1: written by the caller per launch
-    "epoch": 64,  # u32: bumped once per launch and at quit
-    "quit": 68,  # u32
+    "epoch": 64,  # u32: one more for each launch, without its highest bit: that says that the workers shall leave
     "parked": 72,  # u32: workers parked or about to
+    "watch": 80,  # u64: part of the job
     # line 2: job description, valid for the present epoch
     "kernel": 128,  # u64: function pointer
     "buffers": 136, "scalars": 144, "extent": 152, "chunks": 160, "scratch": 168, "scratch_stride": 176,
+    "grain": 184,
     # line 3: written by workers
     "done": 192,  # u32: workers that finished the present epoch
     "main_parked": 196,  # u32
     "result": 200,  # i32: first non-zero return code of a kernel
 }  # fmt: skip
 POOL_SIZE_BYTES = 4096
+POOL_QUIT_BIT = 31  # of `epoch`
 
 # An image (flat position-independent binary) starts with its export table: u32 words, in this order. Offsets count from
 # the image's base; 0 = absent. IMAGE_HEADER, then EXPORTS, then one offset per kernel in the variant's kernel order.
@@ -111,30 +144,37 @@ IMAGE_HEADER = (
 )  # text_bytes: a multiple of 4096; rodata follows
 EXPORTS = (
     "main",  # i32 main(call*)
-    "launch",  # i32 launch(pool*, kernel, buffers*, scalars*, i64 extent, i64 grain, scratch*, i64 scratch_stride)
+    "launch",  # i32 launch(pool*, kernel, buffers*, scalars*, i64 extent, i64 grain, scratch*, i64 scratch_stride, watch*)
     "worker",  # void worker(pool*, i64 thread_index): returns after quit
-    "blake3_verify",  # i64 (base, i64 first_mib, i64 last_mib, tree, scratch*): first bad MiB or -1
-    "checksum_verify",  # same signature, lane checksum
+    "blake3_verify",  # a kernel over MiBs: buffers base, tree, VERIFIED; scalar: the first MiB; returns RC_DAMAGED at a bad one
+    "checksum_verify",  # the same by the lane checksum
     "sigbus_handler",  # void handler(i32, siginfo*, ucontext*)
+    "python_poll",  # i32 python_poll(PYTHON_POLL*): lets CPython run signal handlers; 1 where one of them raised
     "program_digest",  # 32 bytes: sha256 of `encode_program` of the program that `main` was made from
     "interface_digest",  # 32 bytes: `ingot_runtime.format.interface.interface_digest` of what `main` expects
+    "frame_bytes",  # u64: size of the frame that `main` needs
 )
+# Exports that are data: their sizes in bytes. All others are code.
+DATA_SIZES_BYTES = {"program_digest": 32, "interface_digest": 32, "frame_bytes": 8}
 # Kernel: i32 kernel(buffers: u64*, scalars: i64*, i64 first, i64 last, scratch*) over [first, last) of its parallel index.
 
-# The read-write page that the loader maps directly behind the image (at image base + image size); the SIGBUS handler's
-# whole memory. A fault at an address inside a range: map a zero page over it (MAP_FIXED|MAP_PRIVATE|MAP_ANONYMOUS) and
-# count it. Any other: sigaction(SIGBUS, old_action, 0) and return, so that the fault repeats under the old action.
+# What the verifying kernels leave: verified are those MiBs alone that were counted.
+VERIFIED = Struct("verified", (("good", "u64"), ("bad", "u64")))  # count of good MiBs; least bad one (start with ~0)
+
+# The read-write page that the loader maps directly behind the image (at image base + image size); it leads the SIGBUS
+# handler to all that it knows. A fault at an address inside a guarded range: map a zero page over it
+# (MAP_FIXED|MAP_PRIVATE|MAP_ANONYMOUS) and count it. Any other: sigaction(SIGBUS, old_action, 0) and return, so that the
+# fault repeats under the old action.
 SIGBUS_OFFSETS = {
-    "count": 0,  # u64: number of ranges to look at; a free slot has start = end = 0
-    "faults": 8,  # u64: pages replaced so far, counted by the handler
+    "first": 0,  # u64: address of the first GUARDED, or 0
     "syscall": 16,  # u64: address of libc's variadic syscall(2) wrapper
     "mmap_number": 24,  # u64: number of mmap(2) on this architecture
     "page_bytes": 32,  # u64: the kernel's page size
     "sigaction": 40,  # u64: address of libc's sigaction(2)
     "old_action": 64,  # 152 bytes: libc's struct sigaction as it was before
-    "ranges": 256,  # (u64 start, u64 end)[SIGBUS_RANGES_MAX]
 }
-SIGBUS_RANGES_MAX = 240
+# One guarded range; free where `end` is 0. Never given back: the handler may be reading it in any thread.
+GUARDED = Struct("guarded", (("start", "u64"), ("end", "u64"), ("faults", "u64"), ("next", "u64")))
 
 # Scratch that `blake3_verify` and `checksum_verify` need, 64-byte aligned; one for each thread that verifies.
 VERIFY_SCRATCH_BYTES = 36864

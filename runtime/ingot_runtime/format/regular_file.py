@@ -8,7 +8,7 @@ import os
 import stat
 
 
-def open_regular(path: str, flags: int = 0) -> int:
+def open_without_waiting(path: str, flags: int = 0) -> int:
     """Open `path` for reading, with more `flags` of ``os.open``.
 
     Raises:

@@ -6,59 +6,77 @@ The order of checks is that of FORMAT.md, "Reading": nothing is used before it i
 """
 
 import os
-import stat
 
-from ..errors import ChangedError, DigestError, FileError
+from ..errors import ChangedError, DigestError, InputError
 from . import header as head
 from .checks import DAMAGED, require
+from .file import BundleFile, open_regular, stamp, unreadable
 from .manifest import manifest_bytes
 from .plan import Plan, decode_plan
 from .sha256 import sha256
 
 _CHUNK_SIZE_BYTES = 1 << 30
+_DIGEST_DIGITS = 64
+_DIGEST_DIGITS_MIN = 32
 
 
 class Source:
     """An open bundle whose header, table and gaps are checked."""
 
-    __slots__ = ("_stamp", "by_key", "fd", "name", "root_digest", "sections", "size_bytes")
+    __slots__ = ("by_key", "fd", "file", "name", "root_digest", "sections", "size_bytes")
 
-    def __init__(self, fd: int, name: str) -> None:
-        """Take over the descriptor `fd`.
+    def __init__(self, file: BundleFile, name: str, digest: "str | None" = None) -> None:
+        """Take over `file`. `digest`: the root digest, or as much of it as the user knows; see `checked_digest`.
 
         Raises:
-            BundleError: the header or the table breaks a rule.
+            BundleError: the header or the table breaks a rule, or the bundle is another one.
         """
-        self.fd = fd
+        self.file = file
+        self.fd = file.number
         self.name = name
-        found = os.fstat(fd)
-        self._stamp = stamp(found)
+        self.size_bytes = file.stamp[0]
         header = self._read(0, head.HEADER_SIZE_BYTES, "header", whole=False)
+        self.root_digest = header[-_DIGEST_DIGITS // 2 :]
         head.require_magic(header)
-        count = head.check_header(header, found.st_size)
+        if digest is not None and not self.root_digest.hex().startswith(digest):
+            why = f"expected root digest {digest}, got {self.root_digest.hex()}"
+            raise DigestError("another bundle than the one asked for", name, why, "get the file whose digest that is")
+        count = head.check_header(header, self.size_bytes)
         table = self._read(len(header), count * head.ROW_SIZE_BYTES, "section table")
-        self.sections = head.check_table(header, table, found.st_size)
-        self.root_digest = header[-32:]
-        self.size_bytes = found.st_size
+        self.sections = head.check_table(header, table, self.size_bytes)
         self.by_key = {(row.kind, row.id): row for row in self.sections}
-        end = len(header) + len(table)
+        self._check_gaps(len(header) + len(table))
+
+    def _check_gaps(self, end: int) -> None:
         for row in self.sections:
             gap = self._read(end, row.offset - end, "gap")
-            require(
-                not gap.strip(b"\0"), "bytes between sections are not zero", f"before {row.name}", f"from offset {end}"
-            )
+            zero = not gap.strip(b"\0")
+            require(zero, "bytes between sections are not zero", f"before {row.name}", f"from offset {end}")
             end = row.offset + row.size_bytes
 
     def _read(self, offset: int, size_bytes: int, what: str, whole: bool = True) -> bytes:
+        data = self.read(offset, size_bytes)
+        missing = size_bytes - len(data)
+        require(not whole or not missing, "the file ends too early", what, f"{missing} bytes missing")
+        return data
+
+    def read(self, offset: int, size_bytes: int) -> bytes:
+        """Return a private copy of bytes of the file, fewer where it ends.
+
+        Raises:
+            FileError: the system cannot read them.
+        """
         parts: list[bytes] = []
-        while size_bytes > 0:
-            part = os.pread(self.fd, min(size_bytes, _CHUNK_SIZE_BYTES), offset)
-            if not part:
-                break
-            parts.append(part)
-            offset += len(part)
-            size_bytes -= len(part)
-        require(not whole or size_bytes == 0, "the file ends too early", what, f"{size_bytes} bytes missing")
+        try:
+            while size_bytes > 0:
+                part = os.pread(self.fd, min(size_bytes, _CHUNK_SIZE_BYTES), offset)
+                if not part:
+                    break
+                parts.append(part)
+                offset += len(part)
+                size_bytes -= len(part)
+        except OSError as error:
+            raise unreadable("read", self.name, error) from error
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def section(self, kind: int, id: int = 0) -> bytes:
@@ -79,42 +97,69 @@ class Source:
 
     def require_unchanged(self) -> None:
         """Raise ``ChangedError`` if the file is not as it was when it was opened."""
-        if stamp(os.fstat(self.fd)) != self._stamp:
+        if self.present_stamp() != self.file.stamp:
             raise changed(self.name)
 
+    def present_stamp(self) -> "tuple[int, int, int]":
+        """Return the file's stamp as it is now.
 
-def changed(name: str) -> ChangedError:
-    """Return the error for a file that was written to or cut while it was mapped."""
+        Raises:
+            ChangedError: the descriptor leads to another file, or cannot be looked at.
+        """
+        try:
+            found = os.fstat(self.fd)
+        except OSError as error:
+            raise changed(self.name, f"the system does not find it any more: {error.strerror}") from error
+        if (found.st_dev, found.st_ino) != self.file.identity:
+            raise changed(self.name, "somebody has closed its descriptor, which is another file's now")
+        return stamp(found)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.file.close()
+
+
+def changed(name: str, why: str = "its size or its times are not those of load time") -> ChangedError:
+    """Return the error for a file that was written to, cut, or not to be read while it was in use."""
     return ChangedError(
         "the bundle changed while it was in use",
         name,
-        "its size or its time of writing is not that of load time; the results of this call are lost",
+        f"{why}; the results of this call are lost",
         "replace bundles by renaming a new file over the old one, and load again",
     )
 
 
-def stamp(found: os.stat_result) -> tuple[int, int]:
-    """Return what a write or a truncation moves; not the time of the inode's change, which a harmless rename moves too."""
-    return found.st_size, found.st_mtime_ns
-
-
-def open_file(path: "str | os.PathLike[str]") -> Source:
-    """Open a bundle; check header, table and gaps.
+def checked_digest(digest: object) -> "str | None":
+    """Return `digest` in lower case: all 64 hex digits of a root digest, or at least the first 32.
 
     Raises:
-        FileError: missing, a folder, no permission. BundleError: not a valid bundle.
+        InputError: anything else.
     """
-    name = os.fspath(path)
-    return take_over(_open(name), name)
+    if digest is None:
+        return None
+    good = isinstance(digest, str) and _DIGEST_DIGITS_MIN <= len(digest) <= _DIGEST_DIGITS
+    if not (good and set(str(digest).lower()) <= set("0123456789abcdef")):
+        why = f"expected {_DIGEST_DIGITS_MIN} to {_DIGEST_DIGITS} hex digits, got {digest!r}"
+        raise InputError("bad digest", "digest", why, "`ingot inspect BUNDLE` prints the root digest")
+    return str(digest).lower()
 
 
-def take_over(fd: int, name: str) -> Source:
-    """Make a source of an open descriptor; it is closed if that fails."""
+def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> Source:
+    """Open a bundle; check header, table and gaps.
+
+    Args:
+        path: the file.
+        digest: refuse any bundle but the one with this root digest (64 hex digits, or at least the first 32).
+
+    Raises:
+        FileError: missing, a folder, no permission. InputError: no path, no digest. BundleError: not a valid bundle.
+    """
+    wanted = checked_digest(digest)
     try:
-        return Source(fd, name)
-    except BaseException:
-        os.close(fd)
-        raise
+        name = os.fspath(path)
+    except TypeError as error:
+        raise InputError("not a path", "bundle", f"expected a path or bytes, got {type(path).__name__}") from error
+    return Source(open_regular(os.fsdecode(name)), os.fsdecode(name), wanted)
 
 
 def read_plan(source: Source) -> Plan:
@@ -131,16 +176,3 @@ def read_plan(source: Source) -> Plan:
         inside = offset <= weights_bytes and size_bytes <= weights_bytes - offset
         require(inside, "weight range outside the weights", "section plan 0", why)
     return plan
-
-
-def _open(path: str) -> int:
-    try:
-        # O_NONBLOCK: a named pipe must not hang us; it has no effect on a regular file.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise FileError(f"cannot open {path!r}", path, why, "check the path and its permissions") from error
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise FileError(f"cannot open {path!r}", path, "not a regular file", "give a file made by `ingot compile`")
-    return fd

@@ -6,7 +6,7 @@ In: a size. Out: ``Block``. Not done here: planning what lies where.
 import ctypes
 import mmap
 
-from ..errors import ResourceError
+from ..errors import LimitError, ResourceError
 from ..format.limits import SIZE_BYTES_MAX
 from .system import MADV_HUGEPAGE, advise
 
@@ -44,9 +44,10 @@ class Grow:
     that ask for one get one.
     """
 
-    __slots__ = ("_native", "address", "blocks", "failure")
+    __slots__ = ("_native", "_room", "address", "blocks", "failure")
 
     def __init__(self) -> None:
+        self._room = [1 << 64]  # as much as there is
         self.blocks: list[Block] = []
         self.failure: list[BaseException] = []
         self.address = 0
@@ -59,10 +60,10 @@ class Grow:
             ResourceError: this process may not make callbacks.
         """
         # A bound method would be a cycle of object, callback and object.
-        blocks, failure = self.blocks, self.failure
+        blocks, failure, room = self.blocks, self.failure, self._room
 
         def grow(device: int, size_bytes: int) -> int:
-            return _allocate(blocks, failure, device, size_bytes)
+            return _allocate(blocks, failure, room, device, size_bytes)
 
         try:
             native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
@@ -74,7 +75,16 @@ class Grow:
 
     def allocate(self, device: int, size_bytes: int) -> int:
         """Return the address of a new block, or 0 after keeping the failure (the vm calls this)."""
-        return _allocate(self.blocks, self.failure, device, size_bytes)
+        return _allocate(self.blocks, self.failure, self._room, device, size_bytes)
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes that all blocks of a call may have together."""
+        return self._room[0]
+
+    @room_bytes.setter
+    def room_bytes(self, value: int) -> None:
+        self._room[0] = value
 
     def forget(self) -> None:
         """Drop the blocks and the failure of the last call."""
@@ -82,10 +92,16 @@ class Grow:
         self.failure.clear()
 
 
-def _allocate(blocks: list[Block], failure: list[BaseException], device: int, size_bytes: int) -> int:
+def _allocate(blocks: list[Block], failure: list[BaseException], room: list[int], device: int, size_bytes: int) -> int:
     try:
         if device != 0:
             raise ResourceError("no such device", f"device {device}")
+        used = sum(block.size_bytes for block in blocks)
+        if used + size_bytes > room[0]:
+            why = f"{used} bytes are in use, {room[0]} are allowed"
+            raise LimitError(
+                "a result whose size the data decide is too large", f"{size_bytes} bytes", why, "raise max_bytes"
+            )
         block = Block(size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later
         failure.append(error)

@@ -57,11 +57,8 @@ def machine_features() -> frozenset[str]:
 
 
 def _x86_features() -> frozenset[str]:
-    base, size_bytes = map_code(_PROBE)
-    try:
-        return _read_x86(base)
-    finally:
-        system.unmap(base, size_bytes)
+    area = map_code(_PROBE)
+    return _read_x86(area.address)
 
 
 def _read_x86(base: int) -> frozenset[str]:

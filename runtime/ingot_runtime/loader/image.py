@@ -5,51 +5,47 @@ There is never a moment when a page is writable and executable (research: the on
 under PR_SET_MDWE).
 """
 
-import os
 import struct
 
-from ..errors import ResourceError
+from ..errors import ResourceError, VersionError
 from ..format import abi
 from ..format.checks import require
+from ..format.limits import FRAME_SIZE_BYTES_MAX
 from . import system
+from .area import Area
 
 
-def map_code(data: bytes, room_after_bytes: int = 0) -> tuple[int, int]:
+def map_code(data: bytes, room_after_bytes: int = 0) -> Area:
     """Map `data` read-execute, with `room_after_bytes` of zeroed read-write memory behind it.
-
-    Returns:
-        (address, bytes mapped in all).
 
     Raises:
         ResourceError: this process may not map code.
     """
     code_size_bytes = system.round_up(len(data))
-    whole = code_size_bytes + system.round_up(room_after_bytes)
-    fd = system.sealed_file((data,))
+    file = system.sealed_file(data)
+    area = Area(code_size_bytes + system.round_up(room_after_bytes))
     try:
-        # Reserve both first: nothing of another thread may land between image and page.
-        base = system.map_memory(whole, 0, system.MAP_PRIVATE | system.MAP_ANONYMOUS | system.MAP_NORESERVE)
-        fixed = system.MAP_PRIVATE | system.MAP_FIXED
         executable = system.PROT_READ | system.PROT_EXEC
-        try:
-            system.map_memory(code_size_bytes, executable, fixed, fd, 0, base)
-            if room_after_bytes:
-                writable = system.PROT_READ | system.PROT_WRITE
-                behind = base + code_size_bytes
-                system.map_memory(whole - code_size_bytes, writable, fixed | system.MAP_ANONYMOUS, -1, 0, behind)
-        except ResourceError as error:
-            system.unmap(base, whole)
-            why = f"{error.why}: a security policy (SELinux execmem, vm.memfd_noexec) may forbid it"
-            raise ResourceError("this process may not map code", "mmap of a sealed memory file", why) from error
-    finally:
-        os.close(fd)
-    return base, whole
+        area.put(0, code_size_bytes, executable, system.MAP_PRIVATE, file.number)
+        if room_after_bytes:
+            writable = system.PROT_READ | system.PROT_WRITE
+            area.put(code_size_bytes, room_after_bytes, writable, system.MAP_PRIVATE | system.MAP_ANONYMOUS)
+    except ResourceError as error:
+        why = f"{error.why}: a security policy (SELinux execmem, vm.memfd_noexec) may forbid it"
+        raise ResourceError("this process may not map code", "mmap of a sealed memory file", why) from error
+    file.close()
+    return area
 
 
 class Image:
-    """A mapped image: ``exports`` by name and ``kernels`` by index are addresses; digests are bytes."""
+    """A mapped image: ``exports`` by name and ``kernels`` by index are addresses; digests are bytes.
 
-    __slots__ = ("base", "exports", "interface_digest", "kernels", "mapped_size_bytes", "program_digest", "size_bytes")
+    ``page`` is the address of the writable page behind it; ``frame_size_bytes`` what `main` needs of its caller.
+    """
+
+    __slots__ = (
+        "area", "exports", "frame_size_bytes", "interface_digest", "kernels", "page", "program_digest",
+    )  # fmt: skip
 
     def __init__(self, data: bytes, kernel_count: int, where: str) -> None:
         """Check the export table in `data`, then map.
@@ -58,21 +54,21 @@ class Image:
             FormatError: the table breaks a rule of FORMAT.md, "Image". ResourceError: mapping is refused.
         """
         text_size_bytes, offsets = read_exports(data, kernel_count, where)
-        names = offsets[: len(abi.EXPORTS)]
-        digest_offsets = dict(zip(abi.EXPORTS, names, strict=True))
-        program_at, interface_at = digest_offsets["program_digest"], digest_offsets["interface_digest"]
-        self.program_digest = data[program_at : program_at + 32]
-        self.interface_digest = data[interface_at : interface_at + 32]
-        self.size_bytes = len(data)
-        self.base, self.mapped_size_bytes = map_code(data, system.PAGE_SIZE_BYTES)
-        self.exports = {name: self.base + offset for name, offset in digest_offsets.items()}
-        self.kernels = tuple(self.base + offset for offset in offsets[len(abi.EXPORTS) :])
+        at: dict[str, int] = dict(zip(abi.EXPORTS, offsets, strict=False))
+        values = {name: data[at[name] : at[name] + size] for name, size in abi.DATA_SIZES_BYTES.items()}
+        self.program_digest = values["program_digest"]
+        self.interface_digest = values["interface_digest"]
+        self.frame_size_bytes = int.from_bytes(values["frame_bytes"], "little")
+        require(
+            self.frame_size_bytes <= FRAME_SIZE_BYTES_MAX, "frame too large", where, f"{self.frame_size_bytes} bytes"
+        )
+        self.area = map_code(data, system.PAGE_SIZE_BYTES)
+        base = self.area.address
+        self.page = base + system.round_up(len(data))
+        self.exports = {name: base + offset for name, offset in at.items()}
+        self.kernels = tuple(base + offset for offset in offsets[len(abi.EXPORTS) :])
         if text_size_bytes < len(data):
-            system.protect(self.base + text_size_bytes, len(data) - text_size_bytes, system.PROT_READ)
-
-    def unmap(self) -> None:
-        """Give the memory back; nothing of the image may be running."""
-        system.unmap(self.base, self.mapped_size_bytes)
+            system.protect(base + text_size_bytes, len(data) - text_size_bytes, system.PROT_READ)
 
 
 def read_exports(
@@ -89,7 +85,11 @@ def read_exports(
     )
     magic, version, text_size_bytes, exports, kernels = struct.unpack_from(f"<{head_words}I", data)
     require(magic == abi.IMAGE_MAGIC, "not an image", where, f"magic {magic:#x}")
-    require(version == abi.ABI_VERSION, "another call struct", where, f"expected {abi.ABI_VERSION}, got {version}")
+    if version != abi.ABI_VERSION:
+        why = f"expected {abi.ABI_VERSION}, got {version}"
+        raise VersionError(
+            "another call struct", where, why, "compile the bundle again, or use the loader of its release"
+        )
     good = 0 < text_size_bytes <= len(data) and text_size_bytes % page == 0
     require(good, "bad size of text", where, f"{text_size_bytes} of {len(data)} bytes")
     require(
@@ -100,8 +100,8 @@ def read_exports(
     require(table_size_bytes <= len(data), "the export table does not fit", where, f"{kernels} kernels")
     offsets = struct.unpack_from(f"<{exports + kernels}I", data, 4 * head_words)
     for name, offset in zip((*abi.EXPORTS, *(["kernel"] * kernels)), offsets, strict=True):
-        if name.endswith("_digest"):
-            inside = 0 < offset <= len(data) - 32
+        if name in abi.DATA_SIZES_BYTES:
+            inside = table_size_bytes <= offset <= len(data) - abi.DATA_SIZES_BYTES[name]
         else:
             inside = table_size_bytes <= offset < text_size_bytes
         require(inside, f"export {name} is missing or outside the image", where, f"offset {offset}")

@@ -3,8 +3,6 @@
 In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (one file per step beside this one).
 """
 
-import os
-
 from ..errors import IncompatibleError, InputError
 from ..executor.session import Session
 from ..format import header as head
@@ -13,12 +11,17 @@ from ..format.interface import interface_digest
 from ..format.limits import TREE_ENTRY_SIZE_BYTES
 from ..format.plan import Plan
 from ..format.sha256 import sha256
-from ..format.source import Source, open_file, read_plan, take_over
+from ..format.source import Source, checked_digest, open_file, read_plan
 from . import choose, cpu, system
 from .image import Image
 from .loaded import Loaded
-from .pool import usable_threads
-from .weights import VERIFY_MODES, map_weights, verify_weights, whole_mibs
+from .pool import Pool, usable_threads
+from .watch import Watch
+from .weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
 
 EXECUTORS = ("aot", "vm")
 
@@ -31,37 +34,34 @@ def load(
     variant: "str | None" = None,
     executor: str = "aot",
     features: "frozenset[str] | None" = None,
+    digest: "str | None" = None,
+    max_bytes: "int | None" = None,
 ) -> Session:
     """See ``ingot_runtime.load``."""
     _check_option("verify", verify, VERIFY_MODES)
     _check_option("executor", executor, EXECUTORS)
-    if type(threads) is not int or threads < 1:
-        raise InputError("bad number of threads", "threads", f"expected an integer of at least 1, got {threads!r}")
-    source = _open(bundle)
-    try:
-        plan = read_plan(source)
-        bind_devices(plan, devices or {}, source.name)
-        index = _choose(plan, source.name, variant, features)
-        program = source.section(head.PROGRAM, index) if executor == "vm" else b""
-        image = _image(source, plan, index, program)
-    except BaseException:
-        os.close(source.fd)
-        raise
-    n_threads = usable_threads(threads)
-    weights = (0, 0)
-    try:
-        weights = _weights(source, plan, index, image, verify, n_threads)
-    except BaseException:
-        image.unmap()
-        os.close(source.fd)
-        raise
-    return Session(Loaded(source, plan, index, image, weights, n_threads, program), executor)
+    _check_number("number of threads", "threads", threads)
+    if max_bytes is not None:
+        _check_number("limit of memory", "max_bytes", max_bytes)
+    source = _open(bundle, digest)
+    plan = read_plan(source)
+    bind_devices(plan, devices or {}, source.name)
+    index = _choose(plan, source.name, variant, features)
+    program = source.section(head.PROGRAM, index) if executor == "vm" else b""
+    image = _image(source, plan, index, program)
+    pool = Pool(image, usable_threads(threads))
+    watch = Watch(image)
+    weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
+    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
+    while not loaded.is_unchanged():
+        pass
+    return Session(loaded, executor, max_bytes)
 
 
-def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]") -> Source:
+def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None") -> Source:
     if isinstance(bundle, (bytes, bytearray, memoryview)):
-        return take_over(system.sealed_file((bundle,)), "bundle in memory")
-    return open_file(bundle)
+        return Source(system.sealed_file(bundle), "bundle in memory", checked_digest(digest))
+    return open_file(bundle, digest)
 
 
 def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> None:
@@ -94,13 +94,8 @@ def _choose(plan: Plan, name: str, wished: "str | None", features: "frozenset[st
 
 def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:
     """Map the code of variant `index`; its own digests must agree with the plan and, for the vm, with the program."""
-    where = f"section code {index}"
-    image = Image(source.section(head.CODE, index), plan.variants[index].kernel_count, where)
-    try:
-        require_agreement(plan, index, image.interface_digest, image.program_digest, program)
-    except BaseException:
-        image.unmap()
-        raise
+    image = Image(source.section(head.CODE, index), plan.variants[index].kernel_count, f"section code {index}")
+    require_agreement(plan, index, image.interface_digest, image.program_digest, program)
     return image
 
 
@@ -123,20 +118,23 @@ def require_agreement(plan: Plan, index: int, interface: bytes, program_digest: 
         require(program_digest == sha256(program), "program and image disagree", where, why)
 
 
-def _weights(source: Source, plan: Plan, index: int, image: Image, verify: str, threads: int) -> tuple[int, int]:
-    base, size_bytes = map_weights(source)
-    if not size_bytes:
-        return 0, 0
-    try:
-        tree = source.section(head.TREE)
-        mibs = whole_mibs(plan.variants[index].ranges)
-        assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES  # `check_kinds` compared the sizes
-        verify_weights(image, base, mibs, tree, verify, threads, source.name)
-        source.require_unchanged()
-    except BaseException:
-        system.unmap(base, size_bytes)
-        raise
-    return base, size_bytes
+def _weights(
+    source: Source, plan: Plan, index: int, image: Image, pool: Pool, watch: Watch, verify: str
+) -> "tuple[Weights | None, Verifier | None]":
+    weights = map_weights(source, image)
+    if weights is None:
+        return None, None
+    tree = source.section(head.TREE)
+    mibs = whole_mibs(plan.variants[index].ranges)
+    assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES  # `check_kinds` compared the sizes
+    verifier = Verifier(image, pool, watch, tree, mibs, source.name)
+    verifier.verify(weights, verify)
+    return weights, verifier
+
+
+def _check_number(what: str, option: str, value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise InputError(f"bad {what}", option, f"expected an integer of at least 1, got {value!r}")
 
 
 def _check_option(option: str, value: object, choices: tuple[str, ...]) -> None:

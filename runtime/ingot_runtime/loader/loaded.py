@@ -1,24 +1,29 @@
 """A bundle in memory: mapped image and weights, worker pool. What sessions run on.
 
 In: a source, a plan, an image. Out: ``Loaded``, and its orderly end. Not done here: arrays, calls.
+
+Every part gives back what it has with its last reference, and holds what it needs: a thread its code, a mapping its guard. So
+there is no order of cleaning up that an exception could disturb.
 """
 
-import os
-import weakref
-
+from ..errors import InputError
 from ..format.plan import Plan, VariantPlan
-from ..format.source import Source
-from . import sigbus, system
+from ..format.source import Source, changed
+from . import sigbus
 from .image import Image
 from .pool import Pool
+from .watch import Watch
+from .weights import Verifier, Weights
+
+_CHANGES_MAX = 8
 
 
 class Loaded:
     """Everything that lives as long as a session. ``program`` holds the encoded program for the vm, else b""."""
 
     __slots__ = (
-        "__weakref__", "_finalizer", "image", "is_file", "plan", "pool", "program", "source", "variant", "variant_index",
-        "weights_address", "weights_bytes",
+        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
+        "watch", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -27,44 +32,79 @@ class Loaded:
         plan: Plan,
         variant_index: int,
         image: Image,
-        weights: tuple[int, int],
-        n_threads: int,
+        weights: "Weights | None",
+        pool: Pool,
+        watch: Watch,
+        verifier: "Verifier | None",
         program: bytes,
     ) -> None:
-        """Guard the weights and start the workers; from here on the object owns what it was given."""
         self.source = source
         self.plan = plan
         self.variant_index = variant_index
         self.variant: VariantPlan = plan.variants[variant_index]
-        self.image = image
-        self.weights_address, self.weights_bytes = weights
+        self._image: Image | None = image
+        self._pool: Pool | None = pool
+        self.weights = weights
+        self.watch = watch
         self.program = program
-        ticket = sigbus.guard(image, *weights) if self.weights_bytes else None
-        try:
-            self.pool = Pool(image, n_threads)
-        except BaseException:
-            _release(None, image, ticket, weights, source.fd)
-            raise
-        # Static function and plain values: it must not keep the session alive. Not at exit: a daemon thread of the
-        # user may be inside `main` then, and the end of the process unmaps and ends everything anyway.
-        self._finalizer = weakref.finalize(self, _release, self.pool, image, ticket, weights, source.fd)
-        self._finalizer.atexit = False
+        self.stamp = source.file.stamp
+        self._verifier = verifier
+        self._changes = 0
+
+    @property
+    def image(self) -> Image:
+        """The code.
+
+        Raises:
+            InputError: the session is closed.
+        """
+        if self._image is None:
+            raise InputError("the session is closed", self.source.name, "", "load the bundle again")
+        return self._image
+
+    @property
+    def pool(self) -> Pool:
+        """The workers; errors as for ``image``."""
+        if self._pool is None:
+            raise InputError("the session is closed", self.source.name, "", "load the bundle again")
+        return self._pool
+
+    def is_unchanged(self) -> bool:
+        """Whether the file is what it was when somebody looked last.
+
+        False: its record alone changed (a rename, a link, permissions; or a writer who put the time back), and what the
+        variant uses of the weights has just been verified again. What was computed meanwhile must be computed again.
+
+        Raises:
+            ChangedError: size, content or time of writing are others, or a page could not be read.
+        """
+        name = self.source.name
+        if self.weights is not None and not self.weights.is_whole:
+            raise changed(name, "some of its pages could not be read")
+        now = self.source.present_stamp()
+        if now == self.stamp:
+            return True
+        self._changes += 1
+        if now[:2] != self.stamp[:2] or self._changes > _CHANGES_MAX:
+            raise changed(name)
+        if self.weights is not None and self._verifier is not None:
+            self._verifier.verify(self.weights, "full")
+        self.stamp = now
+        return False
 
     def close(self) -> None:
-        """Join the workers and unmap; nothing may be running."""
-        self._finalizer()
+        """Join the workers and unmap; nothing may be running. May be called again."""
+        if self._pool is not None:
+            self._pool.stop()
+        self._verifier = None
+        self._pool = None
+        self._image = None
+        self.source.close()
+        self._let_go()
 
+    def __del__(self) -> None:
+        self._let_go()
 
-def _release(
-    pool: "Pool | None", image: Image, ticket: "tuple[object, int] | None", weights: tuple[int, int], fd: int
-) -> None:
-    """Stop the threads first: a worker still has a return to execute; only then may its code go."""
-    if pool is not None:
-        pool.stop()
-    if weights[1]:
-        system.unmap(*weights)
-    if ticket is None:
-        image.unmap()
-    else:
-        sigbus.release(ticket, image)
-    os.close(fd)
+    def _let_go(self) -> None:
+        self.weights = None
+        sigbus.sweep()

@@ -1,28 +1,50 @@
-"""Threads lent to native code: each is one Python thread in one ctypes call, parked until there is work.
+"""Threads lent to native code: each is in one native call, parked until there is work.
 
 In: an image, a number of threads. Out: the address of the pool page for the call struct. Not done here: fork-join itself
 (native: the image's ``launch`` and ``worker``).
+
+Each thread holds what it runs on: code and page outlive it, whoever else lets go of them, and whenever. And the last reference
+to a ``Pool`` tells its threads to leave by one system call, without any Python code that Ctrl-C could cut short.
 """
 
+import _thread
 import ctypes
 import os
 import struct
+import weakref
+from _queue import Empty, SimpleQueue
 
-from ..errors import ResourceError
 from ..format import abi
 from . import system
+from .block import Block
 from .image import Image
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    pass
+
 _SPIN = 2000
-_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64)
 _THREADS_MAX = 1024
+_JOIN_SECONDS = 0.1
+_WORKER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64, ctypes.py_object)
+# long syscall(number, word, operation, count, second count, second word, change); the last argument is a dead weak reference,
+# which libc does not look at.
+_SYSCALL = ctypes.CFUNCTYPE(
+    ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p,
+    ctypes.c_uint, ctypes.py_object,
+)(system.address_of_libc("syscall"))  # fmt: skip
+# futex(2): change the second word and wake who waits on the first; the change is "or 1 << argument", and no second wake.
+_FUTEX_WAKE_OP_PRIVATE = 5 | 128
+_OR_SHIFTED = (2 | 8) << 28
+_SET_QUIT = _OR_SHIFTED | abi.POOL_QUIT_BIT << 12
+_EVERYBODY = 0x7FFFFFFF
 
 
 def usable_threads(asked: int) -> int:
     """Return how many of `asked` threads may run at once here: affinity mask and the control group's quota limit it."""
     if asked == 1:
         return 1
-    count = min(asked, len(os.sched_getaffinity(0)), _THREADS_MAX)
+    count = min(asked, system.usable_processors(), _THREADS_MAX)
     quota = group_quota()
     return max(1, min(count, quota) if quota else count)
 
@@ -39,75 +61,77 @@ def group_quota() -> int:
         return 0
 
 
-class Pool:
-    """A pool page with its workers. ``page`` is 0 where one thread does everything."""
+class _Latch:
+    """Dies when its thread has let go of everything."""
 
-    __slots__ = ("_image", "_threads", "n_threads", "page", "pid")
+    __slots__ = ("__weakref__",)
+
+
+class Pool:
+    """A pool page with its workers. ``page`` is 0 where one thread does everything; ``n_threads`` counts the caller's."""
+
+    __slots__ = ("__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page", "pid")
 
     def __init__(self, image: Image, n_threads: int) -> None:
-        """Start `n_threads` - 1 workers.
+        """Start `n_threads` - 1 workers, or as many as the system has left.
 
         Raises:
-            ResourceError: the system refused memory or threads.
+            ResourceError: the system refused memory.
         """
         self._image = image
-        self._threads: list[object] = []
+        self._ended: SimpleQueue[object] = SimpleQueue()
         self.n_threads = n_threads
-        self.page = 0
-        self.pid = 0
         self.start()
 
     def start(self) -> None:
-        """Make a page and workers; also in a forked child, where the old page reads as zeros."""
+        """Make a page and workers; in a forked child, where the old page reads as zeros, anew."""
         self.pid = os.getpid()
-        self._threads = []
+        self.page = 0
+        self._latches: list[weakref.ref[_Latch]] = []
         if self.n_threads < 2:
             return
-        page = self.page or system.map_anonymous(abi.POOL_SIZE_BYTES)
+        self._memory = Block(abi.POOL_SIZE_BYTES)
+        page = self._memory.address
         system.advise(page, system.round_up(abi.POOL_SIZE_BYTES), system.MADV_WIPEONFORK)
-        at = abi.POOL_OFFSETS
-        spin = _SPIN if len(os.sched_getaffinity(0)) >= self.n_threads else 0
-        for name, kind, value in (
-            ("n_threads", "<I", self.n_threads),
-            ("spin", "<I", spin),
-            ("syscall", "<Q", system.address_of_libc("syscall")),
-            ("futex_number", "<Q", system.FUTEX_NUMBERS[os.uname().machine]),
-            ("magic", "<I", abi.POOL_MAGIC),
-        ):
-            data = struct.pack(kind, value)
-            ctypes.memmove(page + at[name], data, len(data))
-        self.page = page
+        word = page + abi.POOL_OFFSETS["epoch"]
+        number = system.FUTEX_NUMBERS[os.uname().machine]
+        self._wake = system.callback(_SYSCALL, number, word, _FUTEX_WAKE_OP_PRIVATE, _EVERYBODY, None, word, _SET_QUIT)
+        spin = _SPIN if system.usable_processors() >= self.n_threads else 0
+        _fill(page, "spin", "<I", spin)
+        _fill(page, "syscall", "<Q", system.address_of_libc("syscall"))
+        _fill(page, "futex_number", "<Q", number)
+        _fill(page, "magic", "<I", abi.POOL_MAGIC)
         self._lend()
+        self.n_threads = len(self._latches) + 1
+        _fill(page, "n_threads", "<I", self.n_threads)
+        self.page = page if self._latches else 0
 
     def _lend(self) -> None:
-        import threading
-
+        """Start the workers; where the system refuses one, those before it are all."""
         work = _WORKER(self._image.exports["worker"])
-        try:
-            for index in range(1, self.n_threads):
-                # Daemon: other threads are joined before any exit handler could tell them to stop.
-                thread = threading.Thread(target=work, args=(self.page, index), daemon=True, name=f"ingot-{index}")
-                thread.start()
-                self._threads.append(thread)
-        except RuntimeError as error:
-            self.stop()
-            why = f"{len(self._threads) + 1} of {self.n_threads} threads: {error}"
-            raise ResourceError("the system refused a thread", "worker pool", why, "ask for fewer threads") from error
+        leave = weakref.ref(self, self._wake)
+        for index in range(1, self.n_threads):
+            latch = _Latch()
+            self._latches.append(weakref.ref(latch, self._ended.put))
+            try:
+                # Not threading.Thread: its start can be cut short with the thread running.
+                _thread.start_new_thread(work, (self._memory.address, index, (self._image, self._memory, latch, leave)))
+            except (RuntimeError, MemoryError):
+                self._latches.pop()
+                return
 
     def stop(self) -> None:
-        """End and join the workers, then give the page back. In a forked child the workers are gone already."""
-        if not self.page:
+        """End and join the workers. In a forked child the workers are gone already."""
+        if not self._latches or self.pid != os.getpid():
             return
-        if self.pid == os.getpid():
-            at = abi.POOL_OFFSETS
-            ctypes.c_uint32.from_address(self.page + at["quit"]).value = 1
-            # The system call orders the two stores: a spinning worker that sees the new epoch must see `quit`.
-            system.wake_all(self.page + at["epoch"])
-            epoch = ctypes.c_uint32.from_address(self.page + at["epoch"])
-            epoch.value = (epoch.value + 1) & 0xFFFFFFFF
-            system.wake_all(self.page + at["epoch"])
-            for thread in self._threads:
-                thread.join()  # type: ignore[attr-defined]  # threading is imported late
-        system.unmap(self.page, abi.POOL_SIZE_BYTES)
-        self.page = 0
-        self._threads = []
+        self._wake(None)
+        while any(latch() is not None for latch in self._latches):
+            try:
+                self._ended.get(timeout=_JOIN_SECONDS)
+            except Empty:
+                continue
+
+
+def _fill(page: int, name: str, kind: str, value: int) -> None:
+    data = struct.pack(kind, value)
+    ctypes.memmove(page + abi.POOL_OFFSETS[name], data, len(data))

@@ -1,17 +1,20 @@
-"""Survive a file that shrinks while it is mapped: a native handler puts zero pages where the file ended.
+"""Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zero pages there and counts.
 
-In: an image (its handler and the page behind it) and address ranges. Out: the handler is installed while any range is
-guarded. Not done here: telling the user (``fstat`` after each run does).
-One image's handler serves the whole process, so sessions may end in any order; that image stays mapped until the
-last range is gone.
+In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults are counted; the handler is
+installed while any range is guarded. Not done here: telling the user (whoever looks at the count).
+One image's handler serves the whole process; that image stays mapped as long as the handler is installed. The list of ranges has
+no limit; its rows are used again and never given back, because the handler may be reading one in any thread.
 """
 
 import ctypes
 import os
+import weakref
 from _thread import allocate_lock
 
 from ..format import abi
 from . import system
+from .area import Area
+from .block import Block
 from .image import Image
 
 _SIGBUS = 7
@@ -19,55 +22,66 @@ _SA_SIGINFO, _SA_ONSTACK, _SA_RESTART = 4, 0x08000000, 0x10000000
 # libc's struct sigaction: handler, 128 bytes of mask, flags, restorer.
 _ACTION_SIZE_BYTES = 152
 _FLAGS_AT = 136
+_ROWS_PER_BLOCK = 128
+# void *memset(p, byte, n); the fourth argument is the dead weak reference, which libc does not look at.
+_MEMSET = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.py_object)(
+    system.address_of_libc("memset")
+)
 
 _lock = allocate_lock()
-_active: "list[_Guard]" = []
+_installed: "list[_Handler]" = []
+_rows: "list[_Row]" = []
+_blocks: "list[Block]" = []
 
 
-class _Guard:
-    """The installed handler: one image, its page, its ranges."""
+class _Row:
+    """One entry of the list that the handler walks over; ``area`` is a weak reference, dead where the row is free."""
 
-    __slots__ = ("image", "page", "ranges")
+    __slots__ = ("address", "area")
+
+    def __init__(self, address: int, behind: int) -> None:
+        self.address = address
+        self.area: weakref.ref[Area] | None = None
+        self._store("next", behind)
+
+    def guard(self, area: Area, start: int, end: int) -> None:
+        # The area takes its row with it, by libc alone, before it is unmapped: from then on the addresses may be
+        # somebody else's. Emptying the end makes a range that holds nothing.
+        self.area = weakref.ref(area, system.callback(_MEMSET, self.address + abi.GUARDED.offsets["end"], 0, 8))
+        self._store("faults", 0)
+        self._store("start", start)
+        self._store("end", end)
+
+    def is_free(self) -> bool:
+        return self.area is None or self.area() is None
+
+    def _store(self, name: str, value: int) -> None:
+        ctypes.c_uint64.from_address(self.address + abi.GUARDED.offsets[name]).value = value
+
+
+class _Handler:
+    """The installed handler: one image and its page."""
+
+    __slots__ = ("image", "page")
 
     def __init__(self, image: Image) -> None:
         self.image = image
-        self.page = image.base + system.round_up(image.size_bytes)
-        self.ranges: dict[int, tuple[int, int]] = {}
-        offsets = abi.SIGBUS_OFFSETS
+        self.page = image.page
         machine = os.uname().machine
         for name, value in (
+            ("first", _rows[-1].address if _rows else 0),
             ("syscall", system.address_of_libc("syscall")),
             ("mmap_number", system.MMAP_NUMBERS[machine]),
             ("page_bytes", system.PAGE_SIZE_BYTES),
             ("sigaction", system.address_of_libc("sigaction")),
         ):
-            self._store(offsets[name], value)
+            ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
+
+    def install(self) -> None:
         action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-        ctypes.c_uint64.from_buffer(action).value = image.exports["sigbus_handler"]
+        ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
         ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-        system.install_action(_SIGBUS, ctypes.addressof(action), self.page + offsets["old_action"])
-
-    def _store(self, offset: int, value: int) -> None:
-        ctypes.c_uint64.from_address(self.page + offset).value = value
-
-    def add(self, start: int, end: int) -> int:
-        """Guard a range; return its slot, or -1 when the page is full."""
-        slot = next((slot for slot in range(abi.SIGBUS_RANGES_MAX) if slot not in self.ranges), -1)
-        if slot >= 0:
-            self.ranges[slot] = (start, end)
-            at = abi.SIGBUS_OFFSETS["ranges"] + 16 * slot
-            # The handler may run at any time in another thread: an empty range first, then its end.
-            self._store(at, start)
-            self._store(at + 8, end)
-            self._store(abi.SIGBUS_OFFSETS["count"], max(self.ranges) + 1)
-        return slot
-
-    def remove(self, slot: int) -> None:
-        """Guard the range of `slot` no longer."""
-        del self.ranges[slot]
-        at = abi.SIGBUS_OFFSETS["ranges"] + 16 * slot
-        self._store(at + 8, 0)
-        self._store(at, 0)
+        system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
 
     def uninstall(self) -> bool:
         """Bring the old action back; return False if somebody else has installed another one over ours."""
@@ -79,23 +93,35 @@ class _Guard:
         return True
 
 
-def guard(image: Image, start: int, size_bytes: int) -> "tuple[object, int]":
-    """Guard [`start`, `start` + `size_bytes`); return what `release` takes. The image must stay mapped until then."""
+def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
+    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults."""
     with _lock:
-        if not _active:
-            _active.append(_Guard(image))
-        return _active[0], _active[0].add(start, start + size_bytes)
+        row = next((row for row in _rows if row.is_free()), None) or _more_rows()
+        if not _installed:
+            handler = _Handler(image)
+            _installed.append(handler)  # first: an installed handler must not lose its image
+            handler.install()
+        row.guard(area, start, start + size_bytes)
+        return ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
 
 
-def release(ticket: "tuple[object, int]", image: Image) -> None:
-    """End what `guard` began, and unmap `image` as soon as the handler does not need it."""
-    with _lock:
-        active, slot = ticket
-        assert isinstance(active, _Guard)
-        if slot >= 0:
-            active.remove(slot)
-        if image is not active.image:
-            image.unmap()
-        if not active.ranges and active in _active and active.uninstall():
-            _active.remove(active)
-            active.image.unmap()
+def _more_rows() -> _Row:
+    """Extend the list at its front."""
+    block = Block(_ROWS_PER_BLOCK * abi.GUARDED.size_bytes)
+    _blocks.append(block)
+    for index in range(_ROWS_PER_BLOCK):
+        _rows.append(_Row(block.address + index * abi.GUARDED.size_bytes, _rows[-1].address if _rows else 0))
+    for handler in _installed:
+        ctypes.c_uint64.from_address(handler.page + abi.SIGBUS_OFFSETS["first"]).value = _rows[-1].address
+    return _rows[-1]
+
+
+def sweep() -> None:
+    """Uninstall the handler if nothing is guarded any more."""
+    # Whoever has the lock, maybe this thread further up, sweeps next time.
+    if _installed and _lock.acquire(blocking=False):
+        try:
+            if all(row.is_free() for row in _rows) and _installed[0].uninstall():
+                _installed.clear()
+        finally:
+            _lock.release()

@@ -5,15 +5,23 @@ Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a
 """
 
 import ctypes
+import errno
 import os
 
 from ..errors import ResourceError
+from ..format.file import BundleFile, stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from functools import partial
+else:
+    from _functools import partial  # functools itself costs milliseconds
 
 PROT_READ, PROT_WRITE, PROT_EXEC = 1, 2, 4
 MAP_SHARED, MAP_PRIVATE, MAP_FIXED, MAP_ANONYMOUS, MAP_NORESERVE = 1, 2, 16, 32, 0x4000
 MADV_WILLNEED, MADV_WIPEONFORK, MADV_HUGEPAGE = 3, 18, 14
 _MFD_CLOEXEC, _MFD_ALLOW_SEALING, _MFD_NOEXEC_SEAL = 1, 2, 8
-_FUTEX_WAKE_PRIVATE = 129
 _F_ADD_SEALS, _ALL_SEALS = 1033, 0x000F  # seal, shrink, grow, write
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA = 158, 0x1023, 18
 
@@ -26,7 +34,6 @@ _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = (
     ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64,
 )  # fmt: skip
-_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 _LIBC.sigaction.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
@@ -61,16 +68,6 @@ def map_memory(
     return int(got)
 
 
-def map_anonymous(size_bytes: int) -> int:
-    """Map `size_bytes` (> 0) of private zeroed read-write memory; return the address."""
-    return map_memory(round_up(size_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS)
-
-
-def unmap(address: int, size_bytes: int) -> None:
-    """munmap(2) of whole pages."""
-    _LIBC.munmap(address, round_up(size_bytes))
-
-
 def protect(address: int, size_bytes: int, protection: int) -> None:
     """mprotect(2)."""
     if _LIBC.mprotect(address, size_bytes, protection):
@@ -98,42 +95,67 @@ def request_amx() -> bool:
     return bool(_LIBC.syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA) == 0)
 
 
-def wake_all(word: int) -> None:
-    """futex(2): wake every thread that waits on the u32 at address `word`."""
-    _LIBC.syscall(
-        FUTEX_NUMBERS[os.uname().machine], ctypes.c_void_p(word), _FUTEX_WAKE_PRIVATE, 0x7FFFFFFF, None, None, 0
-    )
+class _MemoryFileFlags:
+    """Stands for the flags of open(2), which ``FileIO`` would give to ``memfd_create``: the newest ones, then older ones."""
+
+    noexec_seal = True
+
+    @classmethod
+    def from_param(cls, _: int) -> ctypes.c_uint:
+        """Return the flags of memfd_create(2)."""
+        return ctypes.c_uint(_MFD_CLOEXEC | (_MFD_NOEXEC_SEAL if cls.noexec_seal else _MFD_ALLOW_SEALING))
 
 
-def sealed_file(parts: "tuple[bytes | bytearray | memoryview, ...]") -> int:
-    """Return a descriptor of an anonymous file with the bytes of `parts` that nobody can change any more.
+_LIBC.memfd_create.argtypes = (ctypes.c_char_p, _MemoryFileFlags)  # type: ignore[assignment]  # from_param is all it takes
+
+
+def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
+    """Return an anonymous file with the bytes of `data` that nobody can change any more.
 
     Raises:
         ResourceError: no memory file can be made.
     """
-    fd = -1
     try:
-        try:
-            fd = os.memfd_create("ingot", _MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
-        except OSError:  # before Linux 6.3
-            fd = os.memfd_create("ingot", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
-        for part in parts:
-            view = memoryview(part).cast("B")
-            while view:
-                view = view[os.write(fd, view) :]
+        file = _memory_file()
+        view = memoryview(data).cast("B")
+        while view:
+            view = view[os.write(file.number, view) :]
         import fcntl
 
-        fcntl.fcntl(fd, _F_ADD_SEALS, _ALL_SEALS)
+        fcntl.fcntl(file.number, _F_ADD_SEALS, _ALL_SEALS)
+        file.stamp = stamp(os.fstat(file.number))
     except OSError as error:
-        if fd >= 0:
-            os.close(fd)
-        raise ResourceError("no sealed memory file", "memfd_create", str(error), _MEMORY) from error
-    return fd
+        raise ResourceError("no sealed memory file", "memfd_create", str(error), FREE_MEMORY) from error
+    return file
 
 
-_MEMORY = "free memory, or lift the limit of this process (ulimit -v, the container's memory)"
+def _memory_file() -> BundleFile:
+    """Make one by libc's own function, so that it belongs to an object from the beginning."""
+    try:
+        return BundleFile(b"ingot", "r+b", opener=_LIBC.memfd_create)
+    except ValueError:  # a descriptor of -1
+        if not _MemoryFileFlags.noexec_seal or ctypes.get_errno() != errno.EINVAL:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno())) from None
+    _MemoryFileFlags.noexec_seal = False  # before Linux 6.3
+    return _memory_file()
+
+
+def callback(function: "Callable[..., object]", *arguments: object) -> "Callable[[object], object]":
+    """Return `function` with all arguments but the last bound, as a weak reference calls it: no Python code runs in between."""
+    return partial(function, *arguments)
+
+
+def usable_processors() -> int:
+    """Return how many processors this process may run on; all that there are where it may not ask."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except OSError:
+        return os.cpu_count() or 1
+
+
+FREE_MEMORY = "free memory, or lift the limit of this process (ulimit -v, the container's memory)"
 
 
 def _refused(call: str, what: str) -> ResourceError:
     number = ctypes.get_errno()
-    return ResourceError(f"the system refused {call}", what, os.strerror(number), _MEMORY)
+    return ResourceError(f"the system refused {call}", what, os.strerror(number), FREE_MEMORY)

@@ -1,39 +1,71 @@
-"""The weights: mapped read-only, and checked by the image's own native code that sha256 has vouched for.
+"""The weights: mapped read-only, guarded, and checked by the image's own native code that sha256 has vouched for.
 
-In: a source, an image, the chosen variant's ranges, the policy. Out: a base address. Not done here: copies to other devices.
+In: a source, an image, the chosen variant's ranges, the policy. Out: ``Weights``. Not done here: copies to other devices.
 """
 
 import ctypes
+import weakref
 
-from ..errors import DigestError
+from ..errors import DigestError, RunError
 from ..format import abi
 from ..format import header as head
 from ..format.checks import DAMAGED
 from ..format.limits import MIB
-from ..format.source import Source
-from . import system
+from ..format.source import Source, changed
+from . import sigbus, system
+from .area import Area
+from .block import Block
 from .image import Image
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from .pool import Pool
+from .watch import Watch
 
 VERIFY_MODES = ("full", "fast", "code")
 _EXPORTS = {"full": "blake3_verify", "fast": "checksum_verify"}
-_PARALLEL_MIBS_MIN = 32
-_VERIFY = ctypes.CFUNCTYPE(
-    ctypes.c_int64, ctypes.c_uint64, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64
-)
+_GRAIN_MIBS = 4
+LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+    ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint64,
+)  # fmt: skip
+_LEAST_BAD = (1 << 64) - 1
 
 
-def map_weights(source: Source, id: int = 0) -> tuple[int, int]:
-    """Map the weights of device `id` shared and read-only; return (address, bytes), (0, 0) if there are none."""
+class Weights:
+    """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches it, and as long as it lives."""
+
+    __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
+
+    def __init__(self, source: Source, row: head.Section, image: Image) -> None:
+        """Map the section.
+
+        Raises:
+            ResourceError: the system refused.
+        """
+        self.size_bytes = row.size_bytes
+        self._area = Area(row.size_bytes)
+        self.address = self._area.address
+        self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
+        # The file is shared, not copied: what is in the page cache costs no memory, and sessions share it.
+        self._area.put(0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every page that was touched could be read; zeros stand for the others, for ever."""
+        return not self._faults.value
+
+
+_mapped: "weakref.WeakValueDictionary[tuple[int, ...], Weights]" = weakref.WeakValueDictionary()
+
+
+def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
+    """Map the weights of device `id`, or share the mapping of another session of the same file; None if there are none."""
     row = source.by_key.get((head.WEIGHTS, id))
     if row is None:
-        return 0, 0
-    # The file is shared, not copied: what is in the page cache costs no memory, and sessions share it.
-    base = system.map_memory(row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset)
-    return base, row.size_bytes
+        return None
+    key = (*source.file.identity, *source.file.stamp, row.offset, row.size_bytes)
+    weights = _mapped.get(key)
+    if weights is None or not weights.is_whole:
+        weights = _mapped[key] = Weights(source, row, image)
+    return weights
 
 
 def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
@@ -48,62 +80,59 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
     return mibs
 
 
-def verify_weights(
-    image: Image, base: int, mibs: list[tuple[int, int]], tree: bytes, mode: str, threads: int, name: str
-) -> None:
-    """Check the given MiBs against `tree`: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
+class Verifier:
+    """Checks weights with an image's code, on the threads of a pool. ``mibs`` are the [first, last) that the variant uses."""
 
-    Raises:
-        DigestError: naming the first MiB that differs.
-    """
-    if mode not in _EXPORTS or not mibs:
-        return
-    for first, last in mibs:
-        system.advise(base + first * MIB, (last - first) * MIB, system.MADV_WILLNEED)
-    verify = _VERIFY(image.exports[_EXPORTS[mode]])
-    tree_address, keep = _address_of(tree)
-    bad: list[int] = []
+    __slots__ = ("_image", "_mibs", "_name", "_pool", "_tree", "_watch")
 
-    def check(pieces: list[tuple[int, int]]) -> None:
-        scratch = system.map_anonymous(abi.VERIFY_SCRATCH_BYTES)
-        try:
-            for first, last in pieces:
-                found = verify(base, first, last, tree_address, scratch)
-                if found >= 0:
-                    bad.append(found)
-                    return
-        finally:
-            system.unmap(scratch, abi.VERIFY_SCRATCH_BYTES)
+    def __init__(
+        self, image: Image, pool: Pool, watch: Watch, tree: bytes, mibs: list[tuple[int, int]], name: str
+    ) -> None:
+        self._image = image
+        self._pool = pool
+        self._watch = watch
+        self._tree = tree
+        self._mibs = mibs
+        self._name = name
 
-    _share_out(check, mibs, threads)
-    del keep
-    if bad:
-        raise DigestError(
-            f"weights are damaged in MiB {min(bad)}",
-            f"{name}, section weights 0",
-            f"the {'BLAKE3 digest' if mode == 'full' else 'checksum'} is not that of section tree 0",
-            DAMAGED,
-        )
+    def verify(self, weights: Weights, mode: str) -> None:
+        """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
 
+        Verified means that each MiB was counted as good: a thread that did not come, or ended early, is no proof.
 
-def _address_of(data: bytes) -> tuple[int, object]:
-    keep = ctypes.c_char_p(data)
-    return ctypes.cast(keep, ctypes.c_void_p).value or 0, keep
+        Raises:
+            DigestError: naming the first MiB that differs. ChangedError: a page cannot be read.
+        """
+        if mode not in _EXPORTS or not self._mibs:
+            return
+        for first, last in self._mibs:
+            system.advise(weights.address + first * MIB, (last - first) * MIB, system.MADV_WILLNEED)
+        stride = system.round_up(abi.VERIFY_SCRATCH_BYTES)
+        scratch = Block(stride * self._pool.n_threads)
+        verified = (ctypes.c_uint64 * 2)(0, _LEAST_BAD)
+        keep = ctypes.c_char_p(self._tree)
+        tree = ctypes.cast(keep, ctypes.c_void_p).value or 0
+        buffers = (ctypes.c_uint64 * 3)(weights.address, tree, ctypes.addressof(verified))
+        launch, kernel = LAUNCH(self._image.exports["launch"]), self._image.exports[_EXPORTS[mode]]
+        rc = abi.RC_OK
+        for first, last in self._mibs:
+            start = ctypes.c_int64(first)
+            rc = rc or launch(
+                self._pool.page, kernel, buffers, ctypes.addressof(start), last - first, _GRAIN_MIBS, scratch.address,
+                stride, self._watch.address,
+            )  # fmt: skip
+        self._judge(rc, weights, mode, verified[0], verified[1])
 
-
-def _share_out(check: "Callable[[list[tuple[int, int]]], None]", mibs: list[tuple[int, int]], threads: int) -> None:
-    """Call `check` with all pieces, on several threads when it pays."""
-    total = sum(last - first for first, last in mibs)
-    if threads < 2 or total < _PARALLEL_MIBS_MIN:
-        check(mibs)
-        return
-    import threading
-
-    step = (total + threads - 1) // threads
-    pieces = [(at, min(at + step, last)) for first, last in mibs for at in range(first, last, step)]
-    workers = [threading.Thread(target=check, args=(pieces[index::threads],)) for index in range(1, threads)]
-    for worker in workers:
-        worker.start()
-    check(pieces[::threads])
-    for worker in workers:
-        worker.join()
+    def _judge(self, rc: int, weights: Weights, mode: str, good: int, bad: int) -> None:
+        if rc == abi.RC_CANCELLED:
+            raise self._watch.ended(self._name)
+        if not weights.is_whole:
+            raise changed(self._name, "some of its pages cannot be read")
+        where = f"{self._name}, section weights 0"
+        if bad != _LEAST_BAD:
+            digest = "BLAKE3 digest" if mode == "full" else "checksum"
+            why = f"the {digest} is not that of section tree 0"
+            raise DigestError(f"weights are damaged in MiB {bad}", where, why, DAMAGED)
+        total = sum(last - first for first, last in self._mibs)
+        if rc or good != total:
+            raise RunError("the weights could not be verified", where, f"{good} of {total} MiB checked, code {rc}")

@@ -8,16 +8,20 @@ from collections.abc import Callable
 
 from ingot_compiler.codegen.support.blake3 import write_blake3
 from ingot_compiler.codegen.support.checksum import write_checksum
+from ingot_compiler.codegen.support.float_control import write_float_control
 from ingot_compiler.codegen.support.launch import write_launch, write_worker
 from ingot_compiler.codegen.support.memory import write_memory
 from ingot_compiler.codegen.support.narrow import write_narrow
 from ingot_compiler.codegen.support.parts import join_pieces, spin_hint_declaration
 from ingot_compiler.codegen.support.sigbus import write_sigbus
+from ingot_compiler.codegen.support.watch import write_watch
 from ingot_compiler.targets.target import Target
 
 SUPPORT: tuple[Callable[[Target], str], ...] = (
     write_launch,
     write_worker,
+    write_watch,
+    write_float_control,
     write_blake3,
     write_checksum,
     write_sigbus,
@@ -32,6 +36,7 @@ SUPPORT_EXPORTS: dict[str, str] = {
     "blake3_verify": "ingot_blake3_verify",
     "checksum_verify": "ingot_checksum_verify",
     "sigbus_handler": "ingot_sigbus_handler",
+    "python_poll": "ingot_python_poll",
 }
 
 

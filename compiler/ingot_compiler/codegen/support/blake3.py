@@ -8,7 +8,7 @@ Rounds are a loop over message vectors in memory, not straight-line code: LLVM's
 block, and the loads cost nothing beside the arithmetic.
 """
 
-from ingot_compiler.codegen.support.parts import attributes, vector
+from ingot_compiler.codegen.support.parts import attributes, vector, verifying_kernel
 from ingot_compiler.targets.target import Target
 
 _IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
@@ -311,31 +311,13 @@ done:
 
 
 def _verify(target: Target) -> str:
-    return f"""
-define hidden i64 @ingot_blake3_verify(ptr %base, i64 %first, i64 %last, ptr %tree, ptr %scratch) {attributes(target, "blake3")} {{
-entry:
+    return verifying_kernel(
+        target,
+        "blake3",
+        f"""\
   %digest = getelementptr i8, ptr %scratch, i64 {DIGEST_AT}
-  br label %next
-next:
-  %mib = phi i64 [ %first, %entry ], [ %mib.next, %good ]
-  %some = icmp slt i64 %mib, %last
-  br i1 %some, label %hash, label %all
-all:
-  ret i64 -1
-hash:
-  %at = shl i64 %mib, 20
-  %data = getelementptr i8, ptr %base, i64 %at
   call void @ingot_blake3_mib(ptr %data, ptr %digest, ptr %scratch)
-  %row = mul i64 %mib, 40
-  %entry.p = getelementptr i8, ptr %tree, i64 %row
   %got = load i256, ptr %digest, align 8
   %expected = load i256, ptr %entry.p, align 1
-  %same = icmp eq i256 %got, %expected
-  br i1 %same, label %good, label %bad
-good:
-  %mib.next = add i64 %mib, 1
-  br label %next
-bad:
-  ret i64 %mib
-}}
-"""
+  %same = icmp eq i256 %got, %expected""",
+    )

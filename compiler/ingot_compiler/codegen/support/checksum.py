@@ -4,7 +4,7 @@ In: a target. Out: IR of ``ingot_checksum_verify``, ``ingot_checksum_mib``. Not 
 Definition: FORMAT.md, "lane checksum": 64 lanes of u32 over 4096 rows, folded into a u64.
 """
 
-from ingot_compiler.codegen.support.parts import attributes, vector
+from ingot_compiler.codegen.support.parts import attributes, vector, verifying_kernel
 from ingot_compiler.targets.target import Target
 
 _LANES = 64
@@ -13,6 +13,7 @@ _START_STEP = 0x9E3779B1
 _MULTIPLIER = 0x85EBCA77
 _TURN = 13
 _FOLD = 0x9E3779B97F4A7C15
+_BLAKE3_BYTES = 32  # the checksum stands behind it in a row of the tree
 
 
 def write_checksum(target: Target) -> str:
@@ -76,30 +77,12 @@ declare {vec} @llvm.fshl.v{width}i32({vec}, {vec}, {vec})
 
 
 def _verify(target: Target) -> str:
-    return f"""
-define hidden i64 @ingot_checksum_verify(ptr %base, i64 %first, i64 %last, ptr %tree, ptr %scratch) {attributes(target, "checksum")} {{
-entry:
-  br label %next
-next:
-  %mib = phi i64 [ %first, %entry ], [ %mib.next, %good ]
-  %some = icmp slt i64 %mib, %last
-  br i1 %some, label %sum, label %all
-all:
-  ret i64 -1
-sum:
-  %at = shl i64 %mib, 20
-  %data = getelementptr i8, ptr %base, i64 %at
+    return verifying_kernel(
+        target,
+        "checksum",
+        f"""\
   %got = call i64 @ingot_checksum_mib(ptr %data)
-  %row = mul i64 %mib, 40
-  %column = add i64 %row, 32
-  %entry.p = getelementptr i8, ptr %tree, i64 %column
-  %expected = load i64, ptr %entry.p, align 1
-  %same = icmp eq i64 %got, %expected
-  br i1 %same, label %good, label %bad
-good:
-  %mib.next = add i64 %mib, 1
-  br label %next
-bad:
-  ret i64 %mib
-}}
-"""
+  %sum.p = getelementptr i8, ptr %entry.p, i64 {_BLAKE3_BYTES}
+  %expected = load i64, ptr %sum.p, align 1
+  %same = icmp eq i64 %got, %expected""",
+    )

@@ -1,12 +1,14 @@
 """``launch``: runs a kernel over its parallel range, alone or together with the lent worker threads.
 
-In: a target. Out: IR of ``ingot_launch``. Not done here: the workers' side (``worker``), starting threads (the loader).
+In: a target. Out: IR of ``ingot_launch`` and ``ingot_worker``. Not done here: pieces of a range (``watch``), starting threads (the
+loader).
 
-``i32 launch(pool, kernel, buffers, scalars, i64 extent, i64 grain, scratch, i64 scratch_stride)``: the range is cut into
+``i32 launch(pool, kernel, buffers, scalars, i64 extent, i64 grain, scratch, i64 scratch_stride, watch)``: the range is cut into
 ``chunks = min(n_threads, max(1, extent / grain))`` pieces; chunk t is ``[extent*t/chunks, extent*(t+1)/chunks)``. So the
 cuts depend on the number of threads and never on timing, and kernels never split a sum: results do not either.
 """
 
+from ingot_compiler.codegen.support.float_control import float_type
 from ingot_compiler.codegen.support.parts import attributes, pool_field, spin_hint
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
@@ -17,14 +19,27 @@ _FUTEX_WAKE_PRIVATE = 129
 
 def write_launch(target: Target) -> str:
     """Write the caller's side of fork-join: decide between running alone and together with the workers."""
+    arguments = "ptr %pool, ptr %kernel, ptr %buffers, ptr %scalars, i64 %extent, i64 %grain, ptr %scratch, i64 %stride, ptr %watch"
+    kind = float_type(target)
     return f"""
-define hidden i32 @ingot_launch(ptr %pool, ptr %kernel, ptr %buffers, ptr %scalars, i64 %extent, i64 %grain,
-                                ptr %scratch, i64 %stride) {attributes(target, "launch")} {{
+define hidden i32 @ingot_launch({arguments}) {attributes(target, "launch")} {{
   %empty = icmp sle i64 %extent, 0
-  br i1 %empty, label %nothing, label %some
+  br i1 %empty, label %nothing, label %look
 nothing:
   ret i32 0
+look:
+  %stop = call i32 @ingot_watch(ptr %watch, i32 1)
+  %stopped = icmp ne i32 %stop, 0
+  br i1 %stopped, label %cancelled, label %some
+cancelled:
+  ret i32 {abi.RC_CANCELLED}
 some:
+  %float = call {kind} @ingot_float_enter()
+  %rc = call i32 @ingot_fork_join({arguments})
+  call void @ingot_float_leave({kind} %float)
+  ret i32 %rc
+}}
+define internal i32 @ingot_fork_join({arguments}) {attributes(target, "launch")} {{
   %alone = icmp eq ptr %pool, null
   br i1 %alone, label %inline, label %wish
 wish:
@@ -48,7 +63,7 @@ cut:
   %single = icmp ule i64 %chunks, 1
   br i1 %single, label %inline, label %fork
 inline:
-  %rc.inline = call i32 %kernel(ptr %buffers, ptr %scalars, i64 0, i64 %extent, ptr %scratch)
+{_run_call("%rc.inline", "0", "%extent", "%scratch", "1")}
   ret i32 %rc.inline
 {_fork_and_join(target)}"""
 
@@ -60,7 +75,10 @@ fork:
 {_store_job()}
 {pool_field("epoch")}
 {pool_field("parked")}
-  %old = atomicrmw add ptr %epoch.p, i32 1 seq_cst
+  %old = load atomic i32, ptr %epoch.p monotonic, align 4
+  %sum = add i32 %old, 1
+  %fresh = and i32 %sum, {(1 << abi.POOL_QUIT_BIT) - 1}
+  store atomic i32 %fresh, ptr %epoch.p seq_cst, align 4
   %parked = load atomic i32, ptr %parked.p seq_cst, align 4
   %sleeping = icmp ne i32 %parked, 0
   br i1 %sleeping, label %wake, label %first
@@ -69,7 +87,7 @@ wake:
   br label %first
 first:
   %end = udiv i64 %extent, %chunks
-  %rc.first = call i32 %kernel(ptr %buffers, ptr %scalars, i64 0, i64 %end, ptr %scratch)
+{_run_call("%rc.first", "0", "%end", "%scratch", "1")}
 {pool_field("done")}
 {pool_field("spin")}
 {pool_field("main_parked")}
@@ -117,16 +135,17 @@ def write_worker(target: Target) -> str:
     Every worker answers every job, also one that has no chunk for it: then nobody can still read a job that the caller
     overwrites with the next.
     """
+    kind = float_type(target)
     return f"""
 define hidden void @ingot_worker(ptr %pool, i64 %index) {attributes(target, "worker")} {{
 {pool_field("epoch")}
 {pool_field("parked")}
 {pool_field("spin")}
-{pool_field("quit")}
 {pool_field("done")}
 {pool_field("main_parked")}
 {pool_field("result")}
 {pool_field("n_threads")}
+  %float = call {kind} @ingot_float_enter()
   br label %idle
 idle:
   %seen = phi i32 [ 0, %0 ], [ %epoch, %answered ]
@@ -159,10 +178,10 @@ awake:
   br label %work
 work:
   %epoch = load atomic i32, ptr %epoch.p acquire, align 4
-  %quit = load atomic i32, ptr %quit.p acquire, align 4
-  %leave = icmp ne i32 %quit, 0
+  %leave = icmp slt i32 %epoch, 0
   br i1 %leave, label %gone, label %job
 gone:
+  call void @ingot_float_leave({kind} %float)
   ret void
 {_answer_job()}"""
 
@@ -182,7 +201,7 @@ run:
   %b = udiv i64 %b0, %chunks
   %shift = mul i64 %scratch_stride, %index
   %own = getelementptr i8, ptr %scratch, i64 %shift
-  %rc = call i32 %kernel(ptr %buffers, ptr %scalars, i64 %a, i64 %b, ptr %own)
+{_run_call("%rc", "%a", "%b", "%own", "0")}
   %bad = icmp ne i32 %rc, 0
   br i1 %bad, label %report, label %answer
 report:
@@ -209,8 +228,15 @@ answered:
 
 _JOB = (
     ("kernel", "ptr"), ("buffers", "ptr"), ("scalars", "ptr"), ("extent", "i64"), ("chunks", "i64"), ("scratch", "ptr"),
-    ("scratch_stride", "i64"),
+    ("scratch_stride", "i64"), ("grain", "i64"), ("watch", "ptr"),
 )  # fmt: skip
+
+
+def _run_call(result: str, first: str, last: str, scratch: str, mine: str) -> str:
+    return (
+        f"  {result} = call i32 @ingot_run(ptr %kernel, ptr %buffers, ptr %scalars, i64 {first}, i64 {last}, i64 %grain, "
+        f"ptr {scratch}, ptr %watch, i32 {mine})"
+    )
 
 
 def _store_job() -> str:

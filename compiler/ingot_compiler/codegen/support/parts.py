@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
+from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 
 
 def attributes(target: Target, section: str) -> str:
@@ -43,3 +44,47 @@ def join_pieces(pieces: Iterable[str]) -> str:
     lines = [line for piece in pieces for line in piece.splitlines()]
     declarations = sorted({line for line in lines if line.startswith("declare ")})
     return "\n".join([*(line for line in lines if not line.startswith("declare ")), *declarations, ""])
+
+
+def verifying_kernel(target: Target, name: str, compare: str) -> str:
+    """Write a kernel over MiBs: it counts those that are as the tree says, and stops at the first that is not.
+
+    `compare` defines ``%same`` from ``%data``, ``%entry.p`` (the row of the tree) and ``%scratch``. Buffers: base, tree,
+    ``abi.VERIFIED``; scalar: the MiB of index 0.
+    """
+    good_at, bad_at = abi.VERIFIED.offsets["good"], abi.VERIFIED.offsets["bad"]
+    return f"""
+define hidden i32 @ingot_{name}_verify(ptr %buffers, ptr %scalars, i64 %from, i64 %to, ptr %scratch) {attributes(target, name)} {{
+entry:
+  %base = load ptr, ptr %buffers, align 8
+  %tree.p = getelementptr ptr, ptr %buffers, i64 1
+  %tree = load ptr, ptr %tree.p, align 8
+  %verified.p = getelementptr ptr, ptr %buffers, i64 2
+  %verified = load ptr, ptr %verified.p, align 8
+  %start = load i64, ptr %scalars, align 8
+  br label %next
+next:
+  %i = phi i64 [ %from, %entry ], [ %i.next, %good ]
+  %some = icmp slt i64 %i, %to
+  br i1 %some, label %look, label %all
+all:
+  ret i32 0
+look:
+  %mib = add i64 %start, %i
+  %at = mul i64 %mib, {MIB}
+  %data = getelementptr i8, ptr %base, i64 %at
+  %row = mul i64 %mib, {TREE_ENTRY_SIZE_BYTES}
+  %entry.p = getelementptr i8, ptr %tree, i64 %row
+{compare}
+  br i1 %same, label %good, label %bad
+good:
+  %good.p = getelementptr i8, ptr %verified, i64 {good_at}
+  %counted = atomicrmw add ptr %good.p, i64 1 monotonic
+  %i.next = add i64 %i, 1
+  br label %next
+bad:
+  %bad.p = getelementptr i8, ptr %verified, i64 {bad_at}
+  %least = atomicrmw umin ptr %bad.p, i64 %mib monotonic
+  ret i32 {abi.RC_DAMAGED}
+}}
+"""

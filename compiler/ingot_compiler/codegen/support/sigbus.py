@@ -1,13 +1,13 @@
 """``sigbus_handler``: a mapped file that was cut off reads as zeros and is counted, instead of ending the process.
 
 In: a target. Out: IR of ``ingot_sigbus_handler``. Not done here: installing it, reporting the change (the loader).
-Its memory is the loader's writable page directly behind the image (``abi.SIGBUS_OFFSETS``): an image has none itself.
+The loader's writable page directly behind the image (``abi.SIGBUS_OFFSETS``) leads it to a list of ranges, of any length.
 """
 
 from ingot_compiler.codegen.image_script import IMAGE_END_SYMBOL
 from ingot_compiler.codegen.support.parts import attributes
 from ingot_compiler.targets.target import Target
-from ingot_runtime.format.abi import SIGBUS_OFFSETS
+from ingot_runtime.format.abi import GUARDED, SIGBUS_OFFSETS
 
 # Linux, all 64-bit architectures alike.
 _SIGBUS = 7
@@ -24,28 +24,24 @@ define hidden void @ingot_sigbus_handler(i32 %signal, ptr %info, ptr %context) {
 entry:
   %address.p = getelementptr i8, ptr %info, i64 {_ADDRESS_AT}
   %address = load i64, ptr %address.p, align 8
-{_load("count")}
-{_field("ranges")}
+{_load("first", "ptr")}
   br label %look
 look:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %other ]
-  %some = icmp ult i64 %i, %count
-  br i1 %some, label %range, label %foreign
-range:
-  %at = shl i64 %i, 4
-  %start.p = getelementptr i8, ptr %ranges.p, i64 %at
-  %end.p = getelementptr i8, ptr %start.p, i64 8
-  %start = load i64, ptr %start.p, align 8
-  %end = load i64, ptr %end.p, align 8
+  %range = phi ptr [ %first, %entry ], [ %next, %other ]
+  %none = icmp eq ptr %range, null
+  br i1 %none, label %foreign, label %compare
+compare:
+{_guarded("start")}
+{_guarded("end")}
   %not.below = icmp uge i64 %address, %start
   %below.end = icmp ult i64 %address, %end
   %ours = and i1 %not.below, %below.end
   br i1 %ours, label %replace, label %other
 other:
-  %i.next = add i64 %i, 1
+{_guarded("next", "ptr")}
   br label %look
 replace:
-{_field("faults")}
+  %faults.p = getelementptr i8, ptr %range, i64 {GUARDED.offsets["faults"]}
   %before = atomicrmw add ptr %faults.p, i64 1 seq_cst
 {_load("page_bytes")}
   %mask = sub i64 0, %page_bytes
@@ -74,3 +70,12 @@ def _field(name: str) -> str:
 
 def _load(name: str, kind: str = "i64") -> str:
     return f"{_field(name)}\n  %{name} = load {kind}, ptr %{name}.p, align 8"
+
+
+def _guarded(name: str, kind: str = "i64") -> str:
+    """Load a field of the range, which another thread may be changing."""
+    at = GUARDED.offsets[name]
+    return (
+        f"  %{name}.p = getelementptr i8, ptr %range, i64 {at}\n"
+        f"  %{name} = load atomic {kind}, ptr %{name}.p monotonic, align 8"
+    )

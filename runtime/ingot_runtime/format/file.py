@@ -1,0 +1,96 @@
+"""A descriptor with an owner: it goes with its last reference, and only if it is still ours.
+
+In: a path. Out: ``BundleFile``, ``Stamp``. Not done here: what is in the file (``source``).
+
+The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could lose it.
+"""
+
+import os
+import stat
+import time
+from _io import FileIO
+
+from ..errors import FileError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Stamp = tuple[int, int, int]
+
+_CLOCK_REALTIME_COARSE = 5  # what the kernel takes the times of files from
+_TICKS_MAX = 20
+_TICK_SECONDS = 0.001
+
+
+class BundleFile(FileIO):
+    """An open file that knows which one it is. ``stamp`` is (bytes, time of writing, time of change) when it was opened."""
+
+    number = -1
+    identity = (0, 0)
+
+    def __init__(self, *arguments: "object", **options: "object") -> None:
+        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+        self.number = self.fileno()
+        found = os.fstat(self.number)
+        self.identity = found.st_dev, found.st_ino
+        self.stamp = stamp(found)
+
+    def is_ours(self) -> bool:
+        """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it."""
+        try:
+            found = os.fstat(self.number)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self.identity
+
+    def close(self) -> None:
+        """Close the descriptor, unless it is somebody else's by now."""
+        if not self.closed and (self.number < 0 or self.is_ours()):
+            super().close()
+
+    def __del__(self) -> None:
+        # Dropping the last reference is the usual end: no reason for a ResourceWarning.
+        self.close()
+
+
+def stamp(found: os.stat_result) -> "Stamp":
+    """Return what a write, a truncation, or a change of the file's own record moves."""
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def open_regular(path: str) -> BundleFile:
+    """Open a regular file for reading.
+
+    Its stamp is older than the clock that the kernel stamps with, so whatever is changed from now on has another stamp.
+
+    Raises:
+        FileError: missing, no permission, a folder, a pipe, a device.
+    """
+    try:
+        _require_regular(os.stat(path), path)  # opening a pipe would wait, opening a device may do anything
+        file = BundleFile(path)
+        _require_regular(os.fstat(file.number), path)
+        _let_tick(file)
+    except (OSError, ValueError) as error:
+        raise unreadable("open", path, error) from error
+    return file
+
+
+def _require_regular(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise FileError(f"cannot open {path!r}", path, "not a regular file", "give a file made by `ingot compile`")
+
+
+def _let_tick(file: BundleFile) -> None:
+    """Wait until the kernel's clock is beyond the file's time of change: a few milliseconds where it is brand-new."""
+    for _ in range(_TICKS_MAX):  # a server's clock may be ahead of ours
+        if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > file.stamp[2]:
+            return
+        time.sleep(_TICK_SECONDS)
+        file.stamp = stamp(os.fstat(file.number))
+
+
+def unreadable(verb: str, path: str, error: Exception) -> FileError:
+    """Return the error for a file that the system does not let us open or read."""
+    why = getattr(error, "strerror", None) or str(error)
+    do = "check the path and its permissions" if verb == "open" else "check the disk, and copy the bundle again"
+    return FileError(f"cannot {verb} {path!r}", path, why, do)

@@ -1,0 +1,101 @@
+"""How calls of one session are stopped: a flag, a deadline, and signal handlers that CPython has noted but not yet run.
+
+In: an image. Out: ``Watch``: the address for `main`, and the exception when a call ended early. Not done here: looking (native,
+``ingot_watch``: between launches, on every jump back, between the pieces of a long launch).
+"""
+
+import ctypes
+import time
+
+from ..errors import CancelledError, InputError, TimedOutError
+from ..format import abi
+from . import system
+from .image import Image
+
+_CLOCK_MONOTONIC_COARSE = 6
+_NANOSECONDS = 1_000_000_000
+_POLL_INTERVAL_NANOSECONDS = 50_000_000
+_FOREVER_SECONDS = 1e9
+_POLL_FUNCTIONS = {
+    "ensure": "PyGILState_Ensure",
+    "release": "PyGILState_Release",
+    "check_signals": "PyErr_CheckSignals",
+    "fetch": "PyErr_Fetch",
+}
+_RESTORE = ctypes.pythonapi.PyErr_Restore
+_RESTORE.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_RESTORE.restype = None
+
+
+class Watch:
+    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a time."""
+
+    __slots__ = ("_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address")
+
+    def __init__(self, image: Image) -> None:
+        size = abi.WATCH.size_bytes
+        self._memory = ctypes.create_string_buffer(size + abi.PYTHON_POLL.size_bytes)
+        self.address = ctypes.addressof(self._memory)
+        at, poll_at = abi.WATCH.offsets, {name: size + offset for name, offset in abi.PYTHON_POLL.offsets.items()}
+        self._cancel = ctypes.c_uint32.from_buffer(self._memory, at["cancel"])
+        self._timed_out = ctypes.c_uint32.from_buffer(self._memory, at["timed_out"])
+        self._deadline = ctypes.c_uint64.from_buffer(self._memory, at["deadline"])
+        self._kept = (ctypes.c_uint64 * 3).from_buffer(self._memory, poll_at["type"])
+        for offset, value in (
+            (at["clock"], system.address_of_libc("clock_gettime")),
+            (at["poll"], image.exports["python_poll"]),
+            (at["poll_context"], self.address + size),
+            (at["poll_interval"], _POLL_INTERVAL_NANOSECONDS),
+            *((poll_at[name], _address_of_python(function)) for name, function in _POLL_FUNCTIONS.items()),
+        ):
+            ctypes.c_uint64.from_buffer(self._memory, offset).value = value
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the call is to end, or has ended early."""
+        return bool(self._cancel.value)
+
+    def cancel(self) -> None:
+        """Let the present call end."""
+        self._cancel.value = 1
+
+    def set_timeout(self, seconds: object) -> None:
+        """Let calls end that many seconds from now; None: never.
+
+        Raises:
+            InputError: not a number above 0.
+        """
+        if seconds is None:
+            self._deadline.value = 0
+            return
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
+            raise InputError("bad timeout", "timeout", f"expected seconds above 0, got {seconds!r}")
+        nanoseconds = int(min(seconds, _FOREVER_SECONDS) * _NANOSECONDS)
+        self._deadline.value = time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) + nanoseconds
+
+    def look(self) -> None:
+        """Notice a deadline from Python, where the vm steps."""
+        if self._deadline.value and time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) >= self._deadline.value:
+            self._timed_out.value = self._cancel.value = 1
+
+    def ended(self, name: str) -> Exception:
+        """Return the error of a call that ended early, and forget it; what a signal handler raised is raised as it is."""
+        timed_out = bool(self._timed_out.value)
+        self.forget()
+        kept = tuple(self._kept)
+        if kept[0]:
+            self._kept[0] = self._kept[1] = self._kept[2] = 0
+            _RESTORE(*(value or None for value in kept))  # ctypes finds the exception set, and raises it
+        if timed_out:
+            do = "give it more time, or smaller inputs"
+            return TimedOutError("the call took too long", name, "its timeout is over; its outputs are lost", do)
+        return CancelledError("the call was cancelled", name, "session.cancel() was called; its outputs are lost")
+
+    def forget(self) -> None:
+        """Let the next call run."""
+        self._timed_out.value = 0
+        self._cancel.value = 0
+
+
+def _address_of_python(name: str) -> int:
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
