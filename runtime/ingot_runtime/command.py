@@ -75,12 +75,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--executor", default="aot", metavar="aot|vm")
     run.add_argument("--verify", default="full", metavar="full|fast|code")
     run.add_argument("--variant", metavar="TARGET", help="run this variant instead of the best")
+    run.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
     run.set_defaults(verb=_run)
     identify = verbs.add_parser("identify", help="what this machine can run")
     identify.add_argument("--json", action="store_true")
     identify.set_defaults(verb=_identify)
     inspect = verbs.add_parser("inspect", help="what a bundle holds")
     inspect.add_argument("bundle")
+    inspect.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
     inspect.add_argument("--json", action="store_true")
     inspect.set_defaults(verb=_inspect)
     return parser
@@ -96,6 +98,7 @@ def _run(options: argparse.Namespace) -> int:
         verify=options.verify,
         variant=options.variant,
         executor=options.executor,
+        digest=options.digest,
     )
     inputs = _read_inputs(options.inputs) if options.inputs is not None else _zeros(session.inputs)
     outputs = session.run(inputs)
@@ -192,7 +195,7 @@ def _inspect(options: argparse.Namespace) -> int:
     from .format.describe import describe_source, lines_of
     from .format.source import open_file
 
-    source = open_file(options.bundle)
+    source = open_file(options.bundle, options.digest)
     try:
         described = describe_source(source)
     finally:

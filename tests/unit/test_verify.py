@@ -14,6 +14,7 @@ from tests.unit.reproduce_harness import assemble
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
+from ingot_runtime.command import main as device
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 
@@ -167,3 +168,20 @@ def test_what_is_no_bundle(bundle: Path, tmp_path: Path, capsys: Output) -> None
     assert reports[1]["error"]["what"] == "weights are damaged in MiB 2"
     assert output.err.count("error: ") == 3
     assert main(["verify", *paths[::2]]) == 5
+
+
+def test_digest(bundle: Path, tmp_path: Path, capsys: Output) -> None:
+    """The bundle of this digest, or of its first 32 digits, and no other; anything else is no digest."""
+    with opened(bundle) as source:
+        root = source.root_digest.hex()
+    other = f"{int(root[0], 16) ^ 1:x}{root[1:]}"
+    for verbs, run in ((("run", "inspect", "verify"), main), (("run", "inspect"), device)):
+        for verb in verbs:
+            for digest in (root, root[:32], root.upper()):
+                assert run([verb, str(bundle), "--digest", digest]) == 0
+            for digest in (other, other[:32], "0" * 64):
+                assert run([verb, str(bundle), "--digest", digest]) == 4
+            for digest in (root[:31], f"{root}0", "", f"{root[:-1]}g", "\x1b" * 32):
+                assert run([verb, str(bundle), "--digest", digest]) == 1
+    assert main(["verify", str(bundle), str(bundle), "--digest", root]) == 1
+    assert "a bug in Ingot" not in capsys.readouterr().err

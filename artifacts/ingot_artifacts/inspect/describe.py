@@ -19,17 +19,17 @@ from ingot_runtime.format.source import Source, open_file, read_plan
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Generator[Source]:
-    """Open and check a bundle for the time of a ``with`` block."""
-    source = open_file(path)
+def opened(path: str | os.PathLike[str], digest: str | None = None) -> Generator[Source]:
+    """Open and check a bundle for the time of a ``with`` block; ``digest``: the root digest that it must have."""
+    source = open_file(path, digest)
     try:
         yield source
     finally:
         source.close()
 
 
-def describe_bundle(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the description of a bundle.
+def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:
+    """Return the description of a bundle; ``digest``: the root digest that it must have, or at least its first 32 digits.
 
     Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections, model, devices, symbols,
     inputs, outputs, variants), ``memory`` (bytes of code, weights, workspace per variant), ``kernels`` (target ->
@@ -38,7 +38,7 @@ def describe_bundle(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises:
         BundleError: not a valid bundle.
     """
-    with opened(path) as source:
+    with opened(path, digest) as source:
         described = describe_source(source)
         debug = read_record(source, head.DEBUG)
         lock = read_record(source, head.LOCK)

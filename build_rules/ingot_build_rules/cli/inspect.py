@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--variant", metavar="TARGET", help="with --asm: of this variant (default: the first that has it)"
     )
+    usage.add_digest(parser)
     usage.add_json(parser)
 
 
@@ -32,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the description or one kernel."""
     from ingot_artifacts.inspect.describe import describe_bundle
 
-    described = describe_bundle(arguments.bundle)
+    described = describe_bundle(arguments.bundle, arguments.digest)
     if arguments.asm is not None:
         console.print_listing(_assembly(described, arguments.bundle, arguments.asm, arguments.variant))
     elif arguments.json:

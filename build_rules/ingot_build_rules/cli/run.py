@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify", choices=("full", "fast", "code"), default="full", help="how much of the file to check"
     )
     parser.add_argument("--variant", metavar="TARGET", help="the variant to run (default: the best that can)")
+    usage.add_digest(parser)
     usage.add_json(parser)
 
 
@@ -49,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         verify=arguments.verify,
         variant=arguments.variant,
         executor=arguments.executor,
+        digest=arguments.digest,
     )
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs)

@@ -42,14 +42,16 @@ class VerifiedBundle:
     weights_bytes: int
 
 
-def verify_whole_bundle(path: str) -> VerifiedBundle:
+def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
     """Check digests of all bytes; then that plan, images and programs agree with each other, for every variant.
+
+    ``digest``: the root digest that the bundle must have, or at least its first 32 digits.
 
     Raises:
         BundleError: what is wrong, the bundle, its section and variant.
     """
     try:
-        with opened(path) as source:
+        with opened(path, digest) as source:
             plan = verify_source(source, _tree_entry())
             for index, variant in enumerate(plan.variants):
                 try:
