@@ -4,9 +4,11 @@ In: nothing. Out: ``ArtifactError`` and its kinds, each with the command's exit 
 bundle that is read (``ingot_runtime.errors``).
 """
 
+from ingot_runtime.format.text import error_text
+
 
 class ArtifactError(Exception):
-    """An artifact cannot be made; ``str()`` is the four-part message without a prefix."""
+    """An artifact cannot be made; ``str()`` is the four-part message without a prefix, fit to print."""
 
     exit_code = 2
 
@@ -18,8 +20,7 @@ class ArtifactError(Exception):
         self.do = do
 
     def __str__(self) -> str:
-        labelled = (("where", self.where), ("why", self.why), ("do", self.do))
-        return "\n".join([self.what, *(f"  {label}: {text}" for label, text in labelled if text)])
+        return error_text(self.what, self.where, self.why, self.do)
 
     def __reduce__(self) -> tuple[type["ArtifactError"], tuple[str, str, str, str]]:
         return type(self), (self.what, self.where, self.why, self.do)

@@ -1,4 +1,4 @@
-"""The standalone loader: maps a bundle, verifies it, runs it. Needs the standard library, numpy, msgpack.
+"""The standalone loader: maps a bundle, verifies it, runs it. Needs the standard library, numpy.
 
 In: a bundle's path or bytes. Out: a ``Session``. Not done here: compiling; importing numpy before arrays are needed.
 """

@@ -9,6 +9,7 @@ import json
 import sys
 
 from .errors import BundleError, InputError, ResourceError
+from .format.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ def render(error: BundleError) -> str:
     return f"error: {error}"
 
 
+def _print_lines(*lines: str) -> None:
+    """Print each text as one line, whatever names of other people's are in it."""
+    print("\n".join(map(printable, lines)))
+
+
+def _print_json(value: object) -> None:
+    """Print one line of printable ASCII; the only unprintable character that ``json`` leaves is DEL."""
+    print(json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f"))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog=_PROGRAM, description="Run Ingot bundles.")
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
@@ -64,12 +75,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--executor", default="aot", metavar="aot|vm")
     run.add_argument("--verify", default="full", metavar="full|fast|code")
     run.add_argument("--variant", metavar="TARGET", help="run this variant instead of the best")
+    run.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
     run.set_defaults(verb=_run)
     identify = verbs.add_parser("identify", help="what this machine can run")
     identify.add_argument("--json", action="store_true")
     identify.set_defaults(verb=_identify)
     inspect = verbs.add_parser("inspect", help="what a bundle holds")
     inspect.add_argument("bundle")
+    inspect.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
     inspect.add_argument("--json", action="store_true")
     inspect.set_defaults(verb=_inspect)
     return parser
@@ -85,15 +98,16 @@ def _run(options: argparse.Namespace) -> int:
         verify=options.verify,
         variant=options.variant,
         executor=options.executor,
+        digest=options.digest,
     )
-    inputs = _read_inputs(options.inputs) if options.inputs else _zeros(session.inputs)
+    inputs = _read_inputs(options.inputs) if options.inputs is not None else _zeros(session.inputs)
     outputs = session.run(inputs)
     if options.outputs:
         _write_outputs(options.outputs, outputs)
         return 0
     for name, array in outputs.items():
         shown = ", ".join(f"{value:.6g}" for value in array.ravel()[:4].tolist())
-        print(f"{name}: {array.dtype}{list(array.shape)} = [{shown}{', ...' if array.size > 4 else ''}]")
+        _print_lines(f"{name}: {array.dtype}{list(array.shape)} = [{shown}{', ...' if array.size > 4 else ''}]")
     return 0
 
 
@@ -126,28 +140,16 @@ def _zeros(specs: "tuple[object, ...]") -> "dict[str, np.ndarray]":
 
 
 def _read_inputs(path: str) -> "dict[str, np.ndarray]":
-    import zipfile
+    from .npz import read_npz
 
-    import numpy as np
-
-    do = "write it with numpy.savez(path, NAME=array, ...)"
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.ndarray):
-            with loaded as file:
-                return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read inputs from {path!r}", path, why, do) from error
-    raise InputError(f"cannot read inputs from {path!r}", path, "one array, not an archive of arrays by name", do)
+    return read_npz(path)
 
 
 def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     """Write beside the path and rename: a file that is half written never has the name."""
     import os
-    import zipfile
 
-    import numpy as np
+    from .npz import write_npz
 
     temporary = f"{path}.{os.getpid()}.part"
     if os.path.exists(path) and not os.path.isfile(path):
@@ -156,11 +158,8 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
             f"cannot write {path!r}", path, "expected a regular file or a free name", "choose another name"
         )
     try:
-        # Not numpy.savez: its arguments are keyword arguments, and a tensor may be called "file".
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-            for name, array in outputs.items():
-                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+        with open(temporary, "wb") as file:
+            write_npz(file, outputs)
         os.replace(temporary, path)
     except OSError as error:
         do = "check the folder, its permissions and the disk"
@@ -182,23 +181,27 @@ def machine() -> "dict[str, Any]":
 def _identify(options: argparse.Namespace) -> int:
     found = machine()
     if options.json:
-        print(json.dumps(found, sort_keys=True))
+        _print_json(found)
         return 0
-    print(
-        f"architecture: {found['architecture']}\nbest level: {found['level'] or 'none'}\nfeatures: {', '.join(found['features'])}"
+    features = ", ".join(found["features"])
+    _print_lines(
+        f"architecture: {found['architecture']}", f"best level: {found['level'] or 'none'}", f"features: {features}"
     )
     return 0
 
 
 def _inspect(options: argparse.Namespace) -> int:
 
-    from .format.describe import describe_source, text_of
+    from .format.describe import describe_source, lines_of
     from .format.source import open_file
 
-    source = open_file(options.bundle)
+    source = open_file(options.bundle, options.digest)
     try:
         described = describe_source(source)
     finally:
         source.close()
-    print(json.dumps(described, sort_keys=True) if options.json else text_of(described))
+    if options.json:
+        _print_json(described)
+    else:
+        _print_lines(*lines_of(described))
     return 0

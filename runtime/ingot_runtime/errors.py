@@ -3,9 +3,11 @@
 In: nothing. Out: ``BundleError`` and its subclasses, each with the command's exit code. Not done here: printing.
 """
 
+from .format.text import error_text
+
 
 class BundleError(Exception):
-    """Base of every error that the loader raises on purpose; ``str()`` is the four-part message without a prefix."""
+    """Base of every error that the loader raises on purpose; ``str()`` is the four-part message without a prefix, fit to print."""
 
     exit_code = 4
 
@@ -17,8 +19,7 @@ class BundleError(Exception):
         self.do = do
 
     def __str__(self) -> str:
-        labelled = (("where", self.where), ("why", self.why), ("do", self.do))
-        return "\n".join([self.what] + [f"  {label}: {text}" for label, text in labelled if text])
+        return error_text(self.what, self.where, self.why, self.do)
 
     def __reduce__(self) -> tuple[type["BundleError"], tuple[str, str, str, str]]:
         return type(self), (self.what, self.where, self.why, self.do)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.hostile import damage
 from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
@@ -48,23 +47,6 @@ def sections(data: bytes) -> list[head.Section]:
 def sealed(data: bytes, rows: list[head.Section]) -> bytes:
     prefix, _ = head.encode_head(rows, len(data))
     return prefix + data[len(prefix) :]
-
-
-def test_cases_end_well(bundle: Path) -> None:
-    """Of 390 damaged and forged bundles none crashes, hangs, answers wrongly or raises a foreign exception."""
-    results = damage.run_cases(str(bundle), 390, seed=7)
-    assert sum(map(len, results.values())) == 390
-    assert {key: cases for key, cases in results.items() if damage.is_bad(key[1])} == {}
-    assert {name for name, _ in results} == set(damage.DAMAGES)
-
-
-def test_crash_is_seen(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver reports a case that kills its process, and goes on behind it."""
-    monkeypatch.setattr(damage, "__file__", str(Path(__file__).with_name("damage_that_kills.py")))
-    results = damage.run_cases(str(bundle), 4)
-    bad = {cases[0]: result for (_, result), cases in results.items() if damage.is_bad(result)}
-    assert list(bad) == [2]
-    assert bad[2].startswith("crash -9")
 
 
 def test_truncated_at_every_border(bundle: Path) -> None:
@@ -314,10 +296,3 @@ def test_forged_program_is_refused_by_the_vm(bundle: Path) -> None:
     with pytest.raises(ingot_runtime.FormatError, match="program and image disagree"):
         ingot_runtime.load(forged, executor="vm")
     assert (ingot_runtime.load(forged).run({"x": X})["y"] == tiny_reference(X)).all()
-
-
-@pytest.mark.slow
-def test_ten_thousand(bundle: Path) -> None:
-    """10,000 damaged bundles: acceptance 4 of the first bundle."""
-    results = damage.run_cases(str(bundle), 10_000, seed=11)
-    assert {key: cases for key, cases in results.items() if damage.is_bad(key[1])} == {}

@@ -137,8 +137,21 @@ def tiny_contents(
         weights=((WEIGHTS_AT, memoryview(tiny_weights(seed).tobytes())),),
         weights_bytes=WEIGHTS_BYTES,
         lock={"toolchain": "none"},
-        debug={"launches": [{"kernel": KERNEL, "nodes": ["/a"]}, {"kernel": KERNEL, "nodes": ["/b"]}]},
+        debug={
+            "launches": {target: [_launch("/a", ["/b"]), _launch("/b", [])] for target in targets},
+            "programs": {target: {KERNEL: b"none"} for target in targets},
+            "refusals": [{"pattern": "GELU", "nodes": [["/a", "Mul"]], "reason": "no Erf", "others": [["/b", "Add"]]}],
+            "messages": {"the rows must not be negative": "the rows of 'x' must not be negative"},
+            "memory": {target: {"planned_bytes": 128, "lower_bound_bytes": 128, "fixed": True} for target in targets},
+        },
     )
+
+
+def _launch(node: str, users: list[str]) -> dict[str, object]:
+    return {
+        "kernel": KERNEL, "kind": "elementwise", "nodes": [[node, "Mul"]], "writes": ["f32[4, 8]"],
+        "saved_bytes": 128, "ends": "the result is read", "users": users,
+    }  # fmt: skip
 
 
 def tiny_weights(seed: int = 0) -> npt.NDArray[np.float32]:

@@ -22,13 +22,14 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_description(bundle: Path) -> None:
     """The description is JSON and names sections, devices, variants, memory, kernels, source nodes."""
     described = describe_bundle(bundle)
+    assert described["debug"].pop("programs")["x86-64-v2"] == {"tiny_scale": b"none"}
     assert json.loads(json.dumps(described)) == described
     assert described["devices"] == [{"name": "host", "kind": "host", "id": 0}]
     assert described["inputs"] == [{"name": "x", "dtype": "f32", "shape": [4, 8]}]
     assert [variant["target"] for variant in described["variants"]] == ["x86-64-v2", "x86-64-v3"]
     assert described["kernels"] == {"x86-64-v2": ["tiny_scale"], "x86-64-v3": ["tiny_scale"]}
     assert described["memory"]["x86-64-v2"]["workspace_bytes"] == [128]
-    assert described["debug"]["launches"][1]["nodes"] == ["/b"]
+    assert described["debug"]["launches"]["x86-64-v2"][1]["nodes"] == [["/b", "Mul"]]
     assert described["lock"] == {"toolchain": "none"}
     kinds = [section["kind"] for section in described["sections"]]
     assert kinds == ["manifest", "plan", "tree", "lock", "program", "program", "debug", "code", "code", "weights"]

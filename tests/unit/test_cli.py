@@ -82,7 +82,7 @@ def test_inspect_names_kernels_by_their_nodes(bundle: Path, capsys: pytest.Captu
 def test_inspect_shows_assembly(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A kernel's assembly is made again from what the bundle carries."""
     assert main(["inspect", str(bundle), "--asm", "k_"]) == 0
-    assert ".globl\tk_" in capsys.readouterr().out
+    assert ".globl  k_" in capsys.readouterr().out
     assert_refused(capsys, ["inspect", str(bundle), "--asm", "k_nothing"], 1, "no kernel 'k_nothing'")
 
 
@@ -220,7 +220,7 @@ def test_bad_runs(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert_refused(capsys, ["run", str(bundle), "--inputs", str(tmp_path / "wrong.npz")], 1, "xx")
     np.savez(tmp_path / "shape.npz", x=np.zeros((3, 4), np.float32))
     assert_refused(capsys, ["run", str(bundle), "--inputs", str(tmp_path / "shape.npz")], 1, "'x'", "[2, 4]", "[3, 4]")
-    assert_refused(capsys, ["run", str(bundle), "--inputs", str(bundle)], 1, "not an .npz file")
+    assert_refused(capsys, ["run", str(bundle), "--inputs", str(bundle)], 1, "cannot read inputs from")
     assert_refused(capsys, ["run", str(bundle), "--variant", "x86-64-v9"], 1, "x86-64-v9")
 
 

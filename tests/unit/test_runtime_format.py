@@ -18,13 +18,14 @@ from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import DevicePlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
 from ingot_runtime.format.program import CODES, OPCODES, Instruction, Program, encode_program, operand_kinds
 from ingot_runtime.format.program_decode import decode_program
+from ingot_runtime.format.text import forbidden_character
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text() | st.binary(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=20,
 )
-NAMES = st.text(max_size=9)
+NAMES = st.text(max_size=9).filter(lambda name: not forbidden_character(name))
 DIMS = st.lists(st.integers(-2, 9), max_size=4).map(tuple)
 TENSORS = st.builds(TensorPlan, NAMES, st.integers(0, len(DTYPE_NAMES) - 1), DIMS)
 

@@ -14,6 +14,7 @@ from tests.unit.reproduce_harness import assemble
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.inspect.describe import opened
 from ingot_build_rules.cli.main import main
+from ingot_runtime.command import main as device
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 
@@ -135,8 +136,8 @@ def test_parts_that_disagree(bundle: Path, tmp_path: Path, capsys: Output) -> No
         ((head.CODE, 1), set_word(words + exports.index("interface_digest"), 64), "plan and image disagree"),
         ((head.CODE, 0), set_word(words + exports.index("program_digest"), 64), "program and image disagree"),
         ((head.PROGRAM, 1), lambda program: program.__setitem__(8, 99), "program and image disagree"),
-        ((head.LOCK, 0), lambda lock: lock.__setitem__(0, 0xC1), "not msgpack"),
-        ((head.DEBUG, 0), lambda debug: debug.__setitem__(0, 0xC1), "not msgpack"),
+        ((head.LOCK, 0), lambda lock: lock.__setitem__(0, 0xC1), "not canonical msgpack"),
+        ((head.DEBUG, 0), lambda debug: debug.__setitem__(0, 0xC1), "not canonical msgpack"),
     ]
     for key, change, words_of in cases:
         path.write_bytes(signed(bundle, key, change))
@@ -167,3 +168,20 @@ def test_what_is_no_bundle(bundle: Path, tmp_path: Path, capsys: Output) -> None
     assert reports[1]["error"]["what"] == "weights are damaged in MiB 2"
     assert output.err.count("error: ") == 3
     assert main(["verify", *paths[::2]]) == 5
+
+
+def test_digest(bundle: Path, tmp_path: Path, capsys: Output) -> None:
+    """The bundle of this digest, or of its first 32 digits, and no other; anything else is no digest."""
+    with opened(bundle) as source:
+        root = source.root_digest.hex()
+    other = f"{int(root[0], 16) ^ 1:x}{root[1:]}"
+    for verbs, run in ((("run", "inspect", "verify"), main), (("run", "inspect"), device)):
+        for verb in verbs:
+            for digest in (root, root[:32], root.upper()):
+                assert run([verb, str(bundle), "--digest", digest]) == 0
+            for digest in (other, other[:32], "0" * 64):
+                assert run([verb, str(bundle), "--digest", digest]) == 4
+            for digest in (root[:31], f"{root}0", "", f"{root[:-1]}g", "\x1b" * 32):
+                assert run([verb, str(bundle), "--digest", digest]) == 1
+    assert main(["verify", str(bundle), str(bundle), "--digest", root]) == 1
+    assert "a bug in Ingot" not in capsys.readouterr().err

@@ -14,6 +14,7 @@ from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
+from ingot_runtime.format.debug import decode_record
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.interface import dims_of
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
@@ -138,6 +139,8 @@ def _payloads(contents: BundleContents, plan: Plan, encoded_plan: bytes) -> dict
     for index, variant in enumerate(contents.variants):
         payloads[head.CODE, index] = variant.image
         payloads[head.PROGRAM, index] = variant.program
+    for kind in (head.LOCK, head.DEBUG):
+        decode_record(payloads[kind, 0], kind)
     return payloads
 
 

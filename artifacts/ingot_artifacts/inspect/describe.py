@@ -11,7 +11,7 @@ from typing import Any
 from ingot_runtime.errors import BundleError, DigestError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.checks import DAMAGED
-from ingot_runtime.format.debug import unpack_section
+from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.plan import Plan, VariantPlan
@@ -19,29 +19,29 @@ from ingot_runtime.format.source import Source, open_file, read_plan
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Generator[Source]:
-    """Open and check a bundle for the time of a ``with`` block."""
-    source = open_file(path)
+def opened(path: str | os.PathLike[str], digest: str | None = None) -> Generator[Source]:
+    """Open and check a bundle for the time of a ``with`` block; ``digest``: the root digest that it must have."""
+    source = open_file(path, digest)
     try:
         yield source
     finally:
         source.close()
 
 
-def describe_bundle(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the description of a bundle.
+def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:
+    """Return the description of a bundle; ``digest``: the root digest that it must have, or at least its first 32 digits.
 
     Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections, model, devices, symbols,
     inputs, outputs, variants), ``memory`` (bytes of code, weights, workspace per variant), ``kernels`` (target ->
-    symbols), ``debug`` and ``lock`` as they were written.
+    symbols), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
 
     Raises:
         BundleError: not a valid bundle.
     """
-    with opened(path) as source:
+    with opened(path, digest) as source:
         described = describe_source(source)
-        debug = unpack_section(source, head.DEBUG)
-        lock = unpack_section(source, head.LOCK)
+        debug = read_record(source, head.DEBUG)
+        lock = read_record(source, head.LOCK)
         plan = read_plan(source)
     sizes = {(row.kind, row.id): row.size_bytes for row in source.sections}
     memory = {
@@ -55,8 +55,8 @@ def describe_bundle(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {
         **described,
         "memory": memory,
-        "kernels": debug.get("kernels", {}),
-        "debug": debug.get("debug", {}),
+        "kernels": debug["kernels"],
+        "debug": debug["debug"],
         "lock": lock,
     }
 

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json(report)
     else:
-        print(_text(report, arguments.top))
+        console.print_lines(*_lines(report, arguments.top))
     return 0
 
 
@@ -86,7 +86,8 @@ def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[di
         arguments.bundle, threads=arguments.threads, variant=arguments.variant, executor="vm", verify="code"
     )
     rounds = [_trace(session, feed) for _ in range(_TRACES)]
-    launches = describe_bundle(arguments.bundle)["debug"]["launches"][session.loaded.variant.target]
+    recorded = describe_bundle(arguments.bundle)["debug"].get("launches", {})
+    launches = recorded.get(session.loaded.variant.target, [])
     rows = [
         {
             "launch": ordinal,
@@ -107,7 +108,7 @@ def _trace(session: Session, feed: dict[str, Any]) -> dict[int, float]:
     return {ordinal: seconds for ordinal, _, seconds in session.trace()}
 
 
-def _text(report: dict[str, Any], top: int) -> str:
+def _lines(report: dict[str, Any], top: int) -> list[str]:
     spread = report["seconds"]
     rows = [("time", "share", "kernel", "kind", "writes", "nodes")]
     total = sum(row["seconds"] for row in report["kernels"]) or 1.0
@@ -125,11 +126,9 @@ def _text(report: dict[str, Any], top: int) -> str:
         )
     calls = f"({report['calls']} calls, {report['threads']} threads)"
     median, low, high = (console.format_seconds(spread[name]) for name in ("median", "p10", "p90"))
-    return "\n".join(
-        [
-            f"load    {console.format_seconds(report['load_seconds'])}, everything verified",
-            f"call    median {median}, p10 {low}, p90 {high} {calls}",
-            f"kernels {console.format_seconds(total)}, stepped one by one",
-            console.format_table(rows, right=(0, 1)),
-        ]
-    )
+    return [
+        f"load    {console.format_seconds(report['load_seconds'])}, everything verified",
+        f"call    median {median}, p10 {low}, p90 {high} {calls}",
+        f"kernels {console.format_seconds(total)}, stepped one by one",
+        *console.format_table(rows, right=(0, 1)),
+    ]

@@ -181,14 +181,16 @@ def _tell(report: Report, arguments: argparse.Namespace) -> None:
         return
     if arguments.dry_run:
         for text in report.would_run:
-            print(f"would run {text}, and what depends on it")
+            console.print_lines(f"would run {text}, and what depends on it")
     changed = [item for item in report.results if item.how != "unchanged"]
     for item in changed[:_LIST_MAX]:
         size = f", {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}" if item.how == "built" else ""
-        print(f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}{size}")
+        console.print_lines(
+            f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}{size}"
+        )
     if len(changed) > _LIST_MAX:
-        print(f"and {len(changed) - _LIST_MAX} more")
-    print(summary(report))
+        console.print_lines(f"and {len(changed) - _LIST_MAX} more")
+    console.print_lines(summary(report))
 
 
 @dataclass(slots=True)
@@ -214,9 +216,9 @@ def _failures(report: Report) -> dict[str, Failure]:
 
 def _tell_why(report: Report) -> None:
     for name, lines in report.explanations.items():
-        print(f"{name}:")
+        console.print_lines(f"{name}:")
         for line in lines:
-            print(f"  {line}")
+            console.print_lines(f"  {line}")
 
 
 def _two_outputs() -> UserError:

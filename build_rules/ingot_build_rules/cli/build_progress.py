@@ -60,7 +60,7 @@ def build_observer(
 @contextlib.contextmanager
 def _opened(path: str) -> Generator[Write]:
     if path == STANDARD_OUTPUT:
-        yield lambda text: print(text, flush=True)
+        yield lambda text: console.print_lines(text, flush=True)
         return
     try:
         file = open(path, "wb", buffering=0)  # noqa: SIM115  # only opening it is the user's mistake
@@ -83,7 +83,7 @@ def _display(history: Mapping[str, float], clock: Clock) -> Generator[Observer]:
 
 
 def _print_line(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    console.print_lines(text, file=sys.stderr, flush=True)
 
 
 class EventWriter:

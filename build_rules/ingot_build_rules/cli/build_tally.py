@@ -19,6 +19,7 @@ from ingot_build_rules.engine.events import (
     TargetFinished,
 )
 from ingot_build_rules.engine.history import estimate
+from ingot_runtime.format.text import printable
 
 
 @dataclass(slots=True)
@@ -81,8 +82,3 @@ def text_worth(event: Event) -> str:
             return f"{event.level}: {printable(event.text)}"
         case _:
             return ""
-
-
-def printable(text: str) -> str:
-    """Return the text without what would steer a terminal: labels come from models, which come from anybody."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)

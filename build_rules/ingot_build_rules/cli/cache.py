@@ -111,20 +111,20 @@ def _stat(cache: Cache, arguments: argparse.Namespace) -> int:
             }
         )
         return 0
-    print(f"cache        {cache.path}")
-    print(f"size         {console.format_bytes(found.size_bytes)}")
-    print(f"records      {found.record_count}")
-    print(f"blobs        {found.blob_count}")
-    print(f"unreachable  {console.format_bytes(found.unreachable_bytes)}")
-    print(f"quarantined  {found.quarantine_count}")
-    print(f"roots        {found.root_count}")
+    console.print_lines(f"cache        {cache.path}")
+    console.print_lines(f"size         {console.format_bytes(found.size_bytes)}")
+    console.print_lines(f"records      {found.record_count}")
+    console.print_lines(f"blobs        {found.blob_count}")
+    console.print_lines(f"unreachable  {console.format_bytes(found.unreachable_bytes)}")
+    console.print_lines(f"quarantined  {found.quarantine_count}")
+    console.print_lines(f"roots        {found.root_count}")
     rows = [("rule", "records", "blobs", "bytes")]
     rows += [
         (item.rule or "-", str(item.record_count), str(item.blob_count), console.format_bytes(item.blob_bytes))
         for item in found.rules
     ]
     if found.rules:
-        print("\n" + console.format_table(rows, right=(1, 2, 3)))
+        console.print_lines("", *console.format_table(rows, right=(1, 2, 3)))
     return 0
 
 
@@ -156,17 +156,19 @@ def _gc(cache: Cache, arguments: argparse.Namespace) -> int:
         )
         return 0
     before, after = map(console.format_bytes, (found.size_bytes_before, found.size_bytes_after))
-    print(f"{'would come' if arguments.dry_run else 'came'} from {before} to {after}")
-    print(f"records  {found.record_count_before} -> {found.record_count_after}")
-    print(f"blobs    {found.blob_count_before} -> {found.blob_count_after}")
+    console.print_lines(f"{'would come' if arguments.dry_run else 'came'} from {before} to {after}")
+    console.print_lines(f"records  {found.record_count_before} -> {found.record_count_after}")
+    console.print_lines(f"blobs    {found.blob_count_before} -> {found.blob_count_after}")
     if found.leftover_bytes:
-        print(f"leftovers and quarantine  {console.format_bytes(found.leftover_bytes)}")
+        console.print_lines(f"leftovers and quarantine  {console.format_bytes(found.leftover_bytes)}")
     for rule, count in found.forgotten:
-        print(f"forgotten  {rule or '-'}  {count}")
+        console.print_lines(f"forgotten  {rule or '-'}  {count}")
     for kept in found.roots:
-        print(f"kept by root {kept.root.name}  {len(kept.keys)} records  {console.format_bytes(kept.size_bytes)}")
+        console.print_lines(
+            f"kept by root {kept.root.name}  {len(kept.keys)} records  {console.format_bytes(kept.size_bytes)}"
+        )
     if found.size_bytes_after > arguments.max:
-        print(f"more than {console.format_bytes(arguments.max)}: roots keep the rest")
+        console.print_lines(f"more than {console.format_bytes(arguments.max)}: roots keep the rest")
     return 0
 
 
@@ -180,11 +182,13 @@ def _verify(cache: Cache, arguments: argparse.Namespace) -> int:
         console.print_json({"cache": cache.path, **counts, "findings": findings})
     else:
         for item in found.findings:
-            print(f"{item.kind}  {item.name}: {item.why}")
+            console.print_lines(f"{item.kind}  {item.name}: {item.why}")
         size = console.format_bytes(found.blob_bytes)
-        print(f"checked {found.record_count} records, {found.blob_count} blobs, {size}: {len(found.findings)} wrong")
+        console.print_lines(
+            f"checked {found.record_count} records, {found.blob_count} blobs, {size}: {len(found.findings)} wrong"
+        )
         if found.findings and not arguments.dry_run:
-            print("moved to quarantine or deleted; the next build makes it anew")
+            console.print_lines("moved to quarantine or deleted; the next build makes it anew")
     return _EXIT_FAILED if found.findings else 0
 
 
@@ -227,9 +231,9 @@ def _print_record(item: FoundRecord, *, json: bool) -> None:
             }
         )
         return
-    print(f"record  {item.key}")
-    print(f"rule    {item.facts.rule or '-'}")
-    print(f"size    {console.format_bytes(item.facts.size_bytes)}")
+    console.print_lines(f"record  {item.key}")
+    console.print_lines(f"rule    {item.facts.rule or '-'}")
+    console.print_lines(f"size    {console.format_bytes(item.facts.size_bytes)}")
     _print_section("made from", item.facts.ingredients)
     _print_section("needs", [(digest, _size(size)) for digest, size in item.blobs])
     _print_section(
@@ -244,8 +248,8 @@ def _print_blob(item: FoundBlob, *, json: bool) -> None:
             {"blob": item.digest, "bytes": item.size_bytes, "records": records, "roots": list(item.roots)}
         )
         return
-    print(f"blob  {item.digest}")
-    print(f"size  {_size(item.size_bytes)}")
+    console.print_lines(f"blob  {item.digest}")
+    console.print_lines(f"size  {_size(item.size_bytes)}")
     _print_section("needed by", [(rule or "-", key) for key, rule in item.records])
     if item.roots or not item.records:
         _print_section(
@@ -255,7 +259,7 @@ def _print_blob(item: FoundBlob, *, json: bool) -> None:
 
 def _print_section(title: str, rows: Sequence[tuple[str, str]]) -> None:
     if rows:
-        print(f"{title}\n" + "\n".join("  " + line for line in console.format_table(rows).splitlines()))
+        console.print_lines(title, *(f"  {line}" for line in console.format_table(rows)))
 
 
 def _size(size: int | None) -> str:

@@ -97,8 +97,8 @@ def _tell(removed: list[str], kept: list[str], arguments: argparse.Namespace) ->
         return
     word = "would remove" if arguments.dry_run else "removed"
     for path in removed:
-        print(f"{word} {os.path.relpath(path)}")
+        console.print_lines(f"{word} {os.path.relpath(path)}")
     for path in kept:
-        print(f"kept {os.path.relpath(path)}: it is not as the last build left it")
+        console.print_lines(f"kept {os.path.relpath(path)}: it is not as the last build left it")
     if not removed and not kept:
-        print("nothing to remove")
+        console.print_lines("nothing to remove")

@@ -159,8 +159,8 @@ def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str
         return compiled.text(arguments.to), None
     if arguments.check is None:
         return compiled.save(arguments.output), None
-    from ingot_build_rules.rules.arrays import read_npz
     from ingot_build_rules.rules.self_check import save_checked
+    from ingot_runtime.npz import read_npz
 
     return save_checked(compiled, arguments.output, read_npz(arguments.check) if arguments.check else None)
 
@@ -186,9 +186,9 @@ def _report(
     if arguments.json:
         console.print_json(report)
     elif not arguments.quiet:
-        print(_sentences(report))
+        console.print_lines(*_sentences(report))
         if checked is not None:
-            print(f"  {checked}")
+            console.print_lines(f"  {checked}")
 
 
 def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
@@ -208,18 +208,18 @@ def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
 
 def _give_text(text: str, output: str | None) -> None:
     if output is None:
-        print(text)
+        console.print_listing(text)
         return
     from ingot_build_rules.rules.output_file import write_text
 
     write_text(output, text + "\n")
 
 
-def _sentences(report: dict[str, Any]) -> str:
+def _sentences(report: dict[str, Any]) -> list[str]:
     size = console.format_bytes(report["size_bytes"])
     lines = [f"{report['output']}: {size}, digest {report['digest'][:16]}, {console.format_seconds(report['seconds'])}"]
     for target in report["targets"]:
         workspace = console.format_bytes(report["workspace_bytes"][target])
         kernels, launches = report["kernels"][target], report["launches"][target]
         lines.append(f"  {target}: {kernels} kernels for {launches} launches, workspace {workspace}")
-    return "\n".join(lines)
+    return lines

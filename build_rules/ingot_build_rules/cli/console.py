@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TextIO
+
+from ingot_runtime.format.text import error_text, printable
 
 REPORT_AT = "report it with the command and the model"
 
@@ -24,23 +26,33 @@ class FourParts(Protocol):
 
 def print_error(error: FourParts) -> None:
     """Print one error to standard error; empty parts are left out."""
-    lines = [f"error: {error.what}"]
-    for label in ("where", "why", "do"):
-        text: str = getattr(error, label)
-        if text:
-            lines.append(f"  {label}: {text}")
-    print("\n".join(lines), file=sys.stderr, flush=True)
+    print(f"error: {error_text(error.what, error.where, error.why, error.do)}", file=sys.stderr, flush=True)
+
+
+def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
+    """Print each text as one line, whatever names of other people's are in it: nothing there moves a cursor or ends a line."""
+    print("\n".join(map(printable, lines)), file=file or sys.stdout, flush=flush)
+
+
+def print_listing(text: str) -> None:
+    """Print a text of several lines with tabs between columns, as assembly has them."""
+    print_lines(*text.expandtabs().split("\n"))
 
 
 def print_json(value: object) -> None:
-    """Print one value as one line of JSON."""
-    print(json.dumps(value, ensure_ascii=False, separators=(", ", ": ")))
+    """Print one value as one line of JSON, which only has printable ASCII."""
+    print(json_line(value))
 
 
-def format_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Align columns by two spaces; columns whose number is in ``right`` are aligned to the right."""
+def json_line(value: object) -> str:
+    """Return one value as one line of JSON; the only unprintable character that ``json`` leaves is DEL."""
+    return json.dumps(value, separators=(", ", ": ")).replace("\x7f", "\\u007f")
+
+
+def format_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Return lines with columns aligned by two spaces; columns whose number is in ``right`` are aligned to the right."""
     if not rows:
-        return ""
+        return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines: list[str] = []
     for row in rows:
@@ -49,7 +61,7 @@ def format_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> st
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    return lines
 
 
 def format_bytes(size_bytes: int) -> str:

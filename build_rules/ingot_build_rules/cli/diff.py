@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json({"equal": not differences, "differences": differences})
     elif differences:
-        print("\n".join(differences))
+        console.print_lines(*differences)
     else:
-        print("equal")
+        console.print_lines("equal")
     return 0

@@ -33,9 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
             }
         )
         return 0
-    print(f"architecture  {machine_architecture()}")
-    print(f"level         {target.level}")
-    print(f"native        {target}")
-    print(f"features      {' '.join(features)}")
-    print("devices       host")
+    console.print_lines(f"architecture  {machine_architecture()}")
+    console.print_lines(f"level         {target.level}")
+    console.print_lines(f"native        {target}")
+    console.print_lines(f"features      {' '.join(features)}")
+    console.print_lines("devices       host")
     return 0

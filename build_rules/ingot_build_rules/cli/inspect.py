@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--variant", metavar="TARGET", help="with --asm: of this variant (default: the first that has it)"
     )
+    usage.add_digest(parser)
     usage.add_json(parser)
 
 
@@ -32,24 +33,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the description or one kernel."""
     from ingot_artifacts.inspect.describe import describe_bundle
 
-    described = describe_bundle(arguments.bundle)
+    described = describe_bundle(arguments.bundle, arguments.digest)
     if arguments.asm is not None:
-        print(_assembly(described, arguments.bundle, arguments.asm, arguments.variant))
+        console.print_listing(_assembly(described, arguments.bundle, arguments.asm, arguments.variant))
     elif arguments.json:
         console.print_json(
             {**described, "debug": {name: value for name, value in described["debug"].items() if name != "programs"}}
         )
     elif arguments.fusion:
-        print(_fusion_text(described["debug"]))
+        console.print_lines(*fusion_lines(described["debug"]))
     else:
-        print(_text(described))
+        console.print_lines(*description_lines(described))
     return 0
 
 
-def _text(described: dict[str, Any]) -> str:
-    from ingot_runtime.format.describe import text_of
+def description_lines(described: dict[str, Any]) -> list[str]:
+    """Return what ``describe_bundle`` told, for people."""
+    from ingot_runtime.format.describe import lines_of
 
-    parts = [text_of(described).rstrip()]
+    parts = lines_of(described)
     for target, sizes in described["memory"].items():
         workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
         code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
@@ -57,10 +59,8 @@ def _text(described: dict[str, Any]) -> str:
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
     for target, launches in described["debug"].get("launches", {}).items():
         parts.append(f"launches of {target}:")
-        parts.append(
-            console.format_table([_launch_row(number, launch) for number, launch in enumerate(launches)], (0,))
-        )
-    return "\n".join(parts)
+        parts += console.format_table([_launch_row(number, launch) for number, launch in enumerate(launches)], (0,))
+    return parts
 
 
 def _bound_lines(memory: dict[str, Any] | None) -> list[str]:
@@ -72,18 +72,19 @@ def _bound_lines(memory: dict[str, Any] | None) -> list[str]:
     return [f"  planned {planned} bytes, lower bound {bound} bytes, ratio {planned / bound:.3f}{sizes}"]
 
 
-def _fusion_text(debug: dict[str, Any]) -> str:
+def fusion_lines(debug: dict[str, Any]) -> list[str]:
+    """Return what became one kernel and why, for people."""
     parts: list[str] = []
     for target, launches in debug.get("launches", {}).items():
         saved = console.format_bytes(sum(launch["saved_bytes"] for launch in launches))
         parts.append(f"fusion for {target}: {len(launches)} launches, {saved} never reach memory")
         for number, launch in enumerate(launches):
-            parts += _fusion_lines(number, launch)
+            parts += _launch_lines(number, launch)
     refusals = [_refusal_line(refusal) for refusal in debug.get("refusals", [])]
-    return "\n".join([*parts, *(["patterns that were left:", *refusals] if refusals else [])])
+    return [*parts, *(["patterns that were left:", *refusals] if refusals else [])]
 
 
-def _fusion_lines(number: int, launch: dict[str, Any]) -> list[str]:
+def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:
     users = f": {', '.join(launch['users'])}" if launch["users"] else ""
     return [
         f"{number:4} {launch['kernel']}  {launch['kind']}, saves {console.format_bytes(launch['saved_bytes'])}",

@@ -16,9 +16,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from ingot_build_rules.cli.build_tally import BuildTally, printable, text_worth
+from ingot_build_rules.cli.build_tally import BuildTally, text_worth
 from ingot_build_rules.cli.console import format_seconds
 from ingot_build_rules.engine.events import Event, Observer
+from ingot_runtime.format.text import printable
 
 RUNNING_SHOWN_MAX = 8
 

@@ -44,12 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
         console.print_json(found)
         return 0
     for name, actions in found.items():
-        print(f"{name}:" if actions or errors[name] else f"{name}: never built here")
+        console.print_lines(f"{name}:" if actions or errors[name] else f"{name}: never built here")
         for item in actions:
             seconds = console.format_seconds(float(str(item["seconds"])))
-            print(f"  {item['how']:7}{seconds:>10}  {item['rule']} {item['label']}  {str(item['key'])[:12]}".rstrip())
+            console.print_lines(
+                f"  {item['how']:7}{seconds:>10}  {item['rule']} {item['label']}  {str(item['key'])[:12]}".rstrip()
+            )
             for text in cast("list[str]", item["messages"]):
-                print(f"    {text}")
+                console.print_lines(f"    {text}")
         for line in errors[name]:
-            print(f"  {line}")
+            console.print_lines(f"  {line}")
     return 0

@@ -158,7 +158,7 @@ def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
 
 def _fail(error: Exception, verb: str, *, debug: bool) -> int:
     if debug:
-        traceback.print_exception(error)
+        console.print_lines(*"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr)
     told = in_four_parts(error, f"command ingot {verb}")
     console.print_error(told)
     return told.exit_code

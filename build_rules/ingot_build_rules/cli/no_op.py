@@ -93,12 +93,12 @@ def forget_build(folder: str) -> None:
 
 
 def _json(report: "Report") -> bytes:
-    import json
-
     plain = report.plain()
     plain["rules"] = {name: {"ran": 0, "hit": 0} for name in plain["rules"]}
     plain["targets"] = {name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()}
-    return json.dumps({**plain, "seconds": 0.0, "explanations": {}, "errors": {}}).encode()
+    from ingot_build_rules.cli.console import json_line
+
+    return json_line({**plain, "seconds": 0.0, "explanations": {}, "errors": {}}).encode()
 
 
 def _key(texts: "Sequence[str]") -> str:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the graph."""
     graph = _graph(arguments)
     if arguments.format == "dot":
-        print(_dot(graph))
+        console.print_lines(*_dot(graph))
     else:
         console.print_json(graph)
     return 0
@@ -78,14 +78,14 @@ def _actions(folder: str, name: str) -> list[dict[str, object]]:
     ]
 
 
-def _dot(graph: dict[str, Any]) -> str:
+def _dot(graph: dict[str, Any]) -> list[str]:
     lines = ["digraph ingot {", "  rankdir=LR;", "  node [shape=box];"]
     for name, bundle in graph["bundles"].items():
         lines.append(f"  {_quoted(bundle['source'])} -> {_quoted(bundle['output'])} [label={_quoted(name)}];")
         lines += _action_edges(name, bundle["actions"] or ())
     for name, test in graph["tests"].items():
         lines.append(f"  {_quoted(graph['bundles'][test['bundle']]['output'])} -> {_quoted('test ' + name)};")
-    return "\n".join([*lines, "}"])
+    return [*lines, "}"]
 
 
 def _action_edges(name: str, actions: Any) -> list[str]:

@@ -137,10 +137,10 @@ def _report(found: Reproduction, notes: tuple[str, ...], arguments: argparse.Nam
     if arguments.json:
         console.print_json(_plain(found, notes) | {"seconds": round(seconds, 3)})
     elif found.difference is None:
-        print(f"reproduced: {found.digest}")
-        print(f"  from {found.model} in {console.format_seconds(seconds)}")
+        console.print_lines(f"reproduced: {found.digest}")
+        console.print_lines(f"  from {found.model} in {console.format_seconds(seconds)}")
         for note in notes:
-            print(f"  note: {note}")
+            console.print_lines(f"  note: {note}")
     if found.difference is not None:
         raise VerificationError(
             "the bundle that was made again is another one",

@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify", choices=("full", "fast", "code"), default="full", help="how much of the file to check"
     )
     parser.add_argument("--variant", metavar="TARGET", help="the variant to run (default: the best that can)")
+    usage.add_digest(parser)
     usage.add_json(parser)
 
 
@@ -49,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         verify=arguments.verify,
         variant=arguments.variant,
         executor=arguments.executor,
+        digest=arguments.digest,
     )
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs)
@@ -56,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     outputs = session.run(feed)
     ended = time.perf_counter()
     if arguments.outputs is not None:
-        arrays.write_npz(arguments.outputs, outputs)
+        arrays.write_arrays(arguments.outputs, outputs)
     report = {
         "bundle": arguments.bundle,
         "load_seconds": loaded - started,
@@ -66,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         console.print_json(report)
     else:
-        print(_text(report, arguments.outputs))
+        console.print_lines(*_lines(report, arguments.outputs))
     return 0
 
 
@@ -78,7 +80,7 @@ def _describe(array: Any) -> dict[str, Any]:
     return facts
 
 
-def _text(report: dict[str, Any], written: str | None) -> str:
+def _lines(report: dict[str, Any], written: str | None) -> list[str]:
     times = (
         f"load {console.format_seconds(report['load_seconds'])}, run {console.format_seconds(report['run_seconds'])}"
     )
@@ -88,4 +90,4 @@ def _text(report: dict[str, Any], written: str | None) -> str:
         lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")
     if written is not None:
         lines.append(f"outputs in {written}")
-    return "\n".join(lines)
+    return lines

@@ -10,6 +10,7 @@ import argparse
 import time
 
 from ingot_build_rules.cli import console, usage
+from ingot_compiler.ir.errors import UserError
 
 _FAILED = 4
 
@@ -17,15 +18,23 @@ _FAILED = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundles", nargs="+", metavar="BUNDLE")
+    usage.add_digest(parser)
     usage.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify all of them, whatever becomes of each; one that is damaged makes the exit code 4, else the worst counts."""
+    if arguments.digest is not None and len(arguments.bundles) > 1:
+        raise UserError(
+            "one digest for several bundles",
+            "option --digest",
+            f"expected one bundle, got {len(arguments.bundles)}",
+            "verify them one by one",
+        )
     started = time.perf_counter()
     reports, codes = list[dict[str, object]](), list[int]()
     for path in arguments.bundles:
-        report, code = _verify(path, quiet=arguments.json)
+        report, code = _verify(path, arguments.digest, quiet=arguments.json)
         reports.append(report)
         codes.append(code)
     if arguments.json:
@@ -33,13 +42,13 @@ def run(arguments: argparse.Namespace) -> int:
     return _FAILED if _FAILED in codes else max(codes)
 
 
-def _verify(path: str, *, quiet: bool) -> tuple[dict[str, object], int]:
+def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, object], int]:
     from ingot_build_rules.rules.verify_bundle import verify_whole_bundle
     from ingot_runtime.errors import BundleError
 
     started = time.perf_counter()
     try:
-        found = verify_whole_bundle(path)
+        found = verify_whole_bundle(path, digest)
     except BundleError as error:
         console.print_error(error)
         parts = {"what": error.what, "where": error.where, "why": error.why, "do": error.do}
@@ -48,7 +57,7 @@ def _verify(path: str, *, quiet: bool) -> tuple[dict[str, object], int]:
     if not quiet:
         what = f"{found.section_count} sections, {found.kernel_count} kernels for {', '.join(found.targets)}"
         size = f"all {console.format_bytes(found.size_bytes)} of {what}"
-        print(f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}")
+        console.print_lines(f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}")
     return {
         "bundle": path,
         "verified": True,

@@ -43,10 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
         if not changed:
             continue
         if code != _code_stamps():
-            print("Ingot itself changed: starting again", file=sys.stderr, flush=True)
+            console.print_lines("Ingot itself changed: starting again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606  # this very command
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        print(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
+        console.print_lines(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
         exit_code, seen = _attempt(arguments)
         sys.stdout.flush()
         if arguments.once:

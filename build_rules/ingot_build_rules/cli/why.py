@@ -48,19 +48,19 @@ def run(arguments: argparse.Namespace) -> int:
         console.print_json(found)
         return 0
     for name, item in found.items():
-        print(_text(name, item))
+        console.print_lines(*_lines(name, item))
     return 0
 
 
-def _text(name: str, item: dict[str, object]) -> str:
+def _lines(name: str, item: dict[str, object]) -> list[str]:
     failed = ["the last build failed:", *(f"  {line}" for line in _list(item["failed"]))] if item["failed"] else []
     if not item["built"]:
-        return "\n".join([f"{name}: never built here", *failed])
+        return [f"{name}: never built here", *failed]
     pending, last = [str(line) for line in _list(item["pending"])], [str(line) for line in _list(item["last"])]
     head = [f"{name}: would be built again", *(f"  {line}" for line in pending)] if pending else [f"{name}: up to date"]
     reasons = [f"  {line}" for line in last] or ["  nothing had to run: every result was in the cache"]
     which = [word for word, holds in (("succeeded", failed), ("ran something", last)) if holds]
-    return "\n".join([*head, *failed, f"the last build{' that ' * bool(which)}{' and '.join(which)}:", *reasons])
+    return [*head, *failed, f"the last build{' that ' * bool(which)}{' and '.join(which)}:", *reasons]
 
 
 def _list(value: object) -> list[object]:

@@ -35,7 +35,8 @@ def event_line(event: Event, seconds_since_start: float) -> str:
     """Return the event as one line of JSON, without the line break."""
     head = {"v": VERSION, "t": round(seconds_since_start, 6), "kind": _NAMES[type(event)]}
     fields = {field.name: getattr(event, field.name) for field in _FIELDS[type(event)]}
-    return json.dumps(head | fields, allow_nan=False, separators=(",", ":"))
+    # Printable ASCII on a terminal too: the only control character that ``json`` leaves is DEL.
+    return json.dumps(head | fields, allow_nan=False, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:

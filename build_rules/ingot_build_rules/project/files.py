@@ -6,12 +6,14 @@ In: a folder to start from. Out: the file's path, its text, the entries of folde
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 
 from ingot_build_rules.project.model import FILE_NAME
 from ingot_build_rules.project.wildcards import Entry, ListFolder
 from ingot_compiler.ir.errors import BuildError, UserError
+from ingot_runtime.format.regular_file import open_without_waiting
 
 _NAME_IT = "name its folder with -C DIR, or write one (docs/project-file.md)"
 
@@ -44,7 +46,7 @@ def read_project_file(path: str) -> str:
         UserError: no such file, not readable, or not UTF-8. BuildError: the disk failed.
     """
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_without_waiting) as file:
             content = file.read()
     except (FileNotFoundError, NotADirectoryError):
         raise UserError("no such project file", path, f"expected {FILE_NAME}, got nothing there", _NAME_IT) from None
@@ -55,6 +57,8 @@ def read_project_file(path: str) -> str:
         raise UserError("the project file is not readable", path, "permission denied", do) from None
     except OSError as error:
         why = error.strerror or str(error)
+        if error.errno == errno.EINVAL:
+            raise UserError("the project file is not a file", path, why, "name a file") from None
         raise BuildError("the project file cannot be read", path, why, "check the disk") from error
     try:
         return content.decode()

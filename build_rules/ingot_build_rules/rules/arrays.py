@@ -20,45 +20,13 @@ def read_inputs(session: Session, path: str | None) -> dict[str, Any]:
     """Read an ``.npz`` file, or make numbers that are the same every time.
 
     Raises:
-        UserError: no such file, not an ``.npz`` file, or a symbolic dimension and no file.
+        UserError: a symbolic dimension and no file. InputError: no such file, or not an ``.npz`` file.
     """
-    return make_inputs(session.inputs) if path is None else read_npz(path)
+    if path is None:
+        return make_inputs(session.inputs)
+    from ingot_runtime.npz import read_npz
 
-
-def read_npz(path: str) -> dict[str, Any]:
-    """Read all arrays of an ``.npz`` file; pickled objects are refused."""
-    import zipfile
-    import zlib
-
-    import numpy as np
-
-    try:
-        # Opened here: numpy leaves the file open when it is no archive.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except FileNotFoundError:
-        raise UserError(
-            "no such inputs file", where=path, why="expected an .npz file, got nothing there", do="check the path"
-        ) from None
-    except TypeError:
-        # What numpy gives for an .npy file is no context manager.
-        raise UserError(
-            "not an .npz file",
-            where=path,
-            why="one array, not an archive of arrays by name",
-            do="write it with numpy.savez",
-        ) from None
-    except (
-        OSError,
-        ValueError,
-        AttributeError,
-        EOFError,
-        NotImplementedError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError("not an .npz file", where=path, why=why, do="write it with numpy.savez") from None
+    return read_npz(path)
 
 
 def make_inputs(specs: tuple[TensorSpec, ...]) -> dict[str, Any]:
@@ -83,16 +51,9 @@ def make_inputs(specs: tuple[TensorSpec, ...]) -> dict[str, Any]:
     return feed
 
 
-def write_npz(path: str, arrays: dict[str, Any]) -> None:
-    """Write arrays to an ``.npz`` file, whole or not at all.
+def write_arrays(path: str, arrays: dict[str, Any]) -> None:
+    """Write arrays to an ``.npz`` file, whole or not at all."""
+    from ingot_runtime.npz import write_npz
 
-    Not by ``numpy.savez``: there a tensor must not be called ``file``.
-    """
-    import zipfile
-
-    import numpy as np
-
-    with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
+    with atomic_file(path) as file:
+        write_npz(file, arrays)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ingot_build_rules.rules.loop_record import read_program
-from ingot_compiler.codegen.kernel import kernel_module
+from ingot_compiler.codegen.kernel import kernel_module, kernel_symbol
 from ingot_compiler.codegen.object import assembly_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.targets.target import parse_target
@@ -24,11 +24,18 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     if record is None:
         raise UserError("the bundle carries no record of the kernel", where=symbol, do="compile the model again")
     chosen = parse_target(target)
-    module = kernel_module(read_program(record), chosen)
-    if module.symbol != symbol:
-        made = described["lock"].get("toolchain", {}).get("ingot", "unknown")
+    try:
+        program = read_program(record)
+        made = kernel_symbol(program)
+        text = kernel_module(program, chosen).text if made == symbol else ""
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError("a kernel's record is damaged", where=symbol, why=why, do="compile the model again") from None
+    if made != symbol:
         raise UserError(
-            "this version of Ingot would make another kernel", where=symbol, why=f"the bundle was made by {made}",
-            do="inspect it with that version",
+            "this version of Ingot would make another kernel", where=symbol, why=f"its record gives {made}",
+            do="inspect it with the version that made the bundle",
         )  # fmt: skip
-    return assembly_text(module.text, chosen)
+    return assembly_text(text, chosen)

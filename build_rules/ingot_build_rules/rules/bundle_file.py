@@ -14,6 +14,7 @@ from ingot_artifacts.bundle.write import Frame, write_frame
 from ingot_build_rules.rules.bundle import BundleFrame
 from ingot_build_rules.rules.compilation import Compilation
 from ingot_runtime.format.header import MAGIC
+from ingot_runtime.format.regular_file import open_without_waiting
 
 _STEP_BYTES = 1 << 20
 
@@ -36,7 +37,7 @@ async def write_bundle_file(compilation: Compilation, path: str) -> BundleFrame:
 def is_other_file(path: str) -> bool:
     """Whether a file is there that is no bundle."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_without_waiting) as file:
             head = file.read(len(MAGIC))
     except OSError:
         return False

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_build_rules.rules.plain_values import as_list, as_table, as_text, as_texts
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.format.regular_file import open_without_waiting
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.code_digest import CodeDigests
@@ -109,7 +110,7 @@ def read_lock(path: str) -> LockFile:
         UserError: not there, not readable, not a lock file, or of another version.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=open_without_waiting) as file:
             plain = as_table(json.load(file))
         if plain.get("format") not in (None, _FORMAT):
             why = f"expected format {_FORMAT}, got {plain['format']!r}"

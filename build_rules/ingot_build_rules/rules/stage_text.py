@@ -28,7 +28,7 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.memory_plan import MemoryPlan
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.placement.placed import PlacedGraph
-from ingot_runtime.format.describe import text_of
+from ingot_runtime.format.describe import lines_of
 
 if TYPE_CHECKING:
     from ingot_build_rules.rules.compile_model import CompiledModel, TargetBuild
@@ -151,7 +151,7 @@ def _bundle(compiled: CompiledModel) -> str:
     with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
         path = os.path.join(folder, "bundle.ingot")
         compiled.save(path)
-        return text_of(describe_bundle(path))
+        return "\n".join(lines_of(describe_bundle(path)))
 
 
 def placed_text(placed: PlacedGraph) -> str:

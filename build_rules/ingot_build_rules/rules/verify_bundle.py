@@ -18,7 +18,7 @@ from ingot_compiler.targets.target import parse_target
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
-from ingot_runtime.format.debug import unpack_section
+from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.plan import Plan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source
@@ -42,14 +42,16 @@ class VerifiedBundle:
     weights_bytes: int
 
 
-def verify_whole_bundle(path: str) -> VerifiedBundle:
+def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
     """Check digests of all bytes; then that plan, images and programs agree with each other, for every variant.
+
+    ``digest``: the root digest that the bundle must have, or at least its first 32 digits.
 
     Raises:
         BundleError: what is wrong, the bundle, its section and variant.
     """
     try:
-        with opened(path) as source:
+        with opened(path, digest) as source:
             plan = verify_source(source, _tree_entry())
             for index, variant in enumerate(plan.variants):
                 try:
@@ -57,8 +59,8 @@ def verify_whole_bundle(path: str) -> VerifiedBundle:
                 except BundleError as error:
                     error.where += f", variant {variant.target}"
                     raise
-            unpack_section(source, head.LOCK)
-            unpack_section(source, head.DEBUG)
+            read_record(source, head.LOCK)
+            read_record(source, head.DEBUG)
             source.require_unchanged()
             weights = sum(row.size_bytes for row in source.sections if row.kind == head.WEIGHTS)
             return VerifiedBundle(

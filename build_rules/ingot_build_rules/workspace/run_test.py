@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 import ingot_runtime
 from ingot_build_rules.project.model import TestSpec
-from ingot_build_rules.rules.arrays import read_npz
 from ingot_compiler.ir.errors import UserError, VerificationError
+from ingot_runtime.npz import read_npz
 
 Array = npt.NDArray[Any]
 

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
+from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
 from ingot_compiler.frontend.detach_tensors import detach_tensors
 from ingot_compiler.frontend.external_checksum import check_checksum
@@ -164,7 +165,10 @@ class _Importer:
         pairs = (*((name, node.op_type) for name, node in zip(names, nodes, strict=True)), *self.inner_nodes)
         outputs = tuple(value.name for value in graph.output)
         called = tuple(self.weight_names.values())
-        return model, Names(graph.name, tuple(value.name for value in inputs), outputs, pairs, typed.symbols, called)
+        called_inputs = tuple(value.name for value in inputs)
+        found = Names(graph.name, called_inputs, outputs, pairs, typed.symbols, called)
+        check_names(found)
+        return model, found
 
     def _name(self, names: Iterable[str]) -> None:
         """Give the next ordinals."""

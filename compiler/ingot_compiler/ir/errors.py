@@ -3,9 +3,11 @@
 In: nothing. Out: one exception class per kind of blame, each with its exit code. Not done here: printing.
 """
 
+from ingot_runtime.format.text import error_text
+
 
 class IngotError(Exception):
-    """Base of every error that Ingot raises on purpose; ``str()`` is the four-part message without a prefix."""
+    """Base of every error that Ingot raises on purpose; ``str()`` is the four-part message without a prefix, fit to print."""
 
     exit_code = 2
 
@@ -17,12 +19,7 @@ class IngotError(Exception):
         self.do = do
 
     def __str__(self) -> str:
-        parts = [self.what]
-        parts += [f"  {label}: {text}" for label, text in self._labelled() if text]
-        return "\n".join(parts)
-
-    def _labelled(self) -> tuple[tuple[str, str], ...]:
-        return ("where", self.where), ("why", self.why), ("do", self.do)
+        return error_text(self.what, self.where, self.why, self.do)
 
     def __reduce__(self) -> tuple[type["IngotError"], tuple[str, str, str, str]]:
         # Crosses process borders (parallel code generation) with its four parts.

@@ -1,6 +1,6 @@
 """A bundle described in plain values: sections, devices, variants, inputs and outputs.
 
-In: a checked source. Out: a dict of str, int, list, dict; or its text. Not done here: kernels and their source nodes
+In: a checked source. Out: a dict of str, int, list, dict; or lines. Not done here: kernels and their source nodes
 (``ingot_artifacts.inspect``).
 """
 
@@ -34,7 +34,7 @@ def describe_source(source: Source) -> "dict[str, Any]":
     }
 
 
-def text_of(described: "dict[str, Any]") -> str:
+def lines_of(described: "dict[str, Any]") -> list[str]:
     """Return a few lines for people."""
     lines = [f"model {described['model']}, format {described['format']}, {described['size_bytes']} bytes"]
     lines.append(f"root digest {described['root_digest']}")
@@ -47,7 +47,7 @@ def text_of(described: "dict[str, Any]") -> str:
     ):
         lines.append(f"{group}:")
         lines += [form.format(**{**row, "shape": _shape_text(row.get("shape", ()))}) for row in described[group]]
-    return "\n".join(lines)
+    return lines
 
 
 def _shape_text(shape: "list[object]") -> str:

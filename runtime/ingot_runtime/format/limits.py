@@ -18,6 +18,8 @@ SIZE_BYTES_MAX = 1 << 46  # of a file, a workspace, a block
 REGISTER_COUNT_MAX = 1 << 20
 BUFFER_COUNT_MAX = 1 << 20
 INSTRUCTION_COUNT_MAX = 1 << 22
+VALUE_COUNT_MAX = 1 << 22  # values of the lock, of the debug section
+DEPTH_MAX = 32  # containers around one of them
 FRAME_SIZE_BYTES_MAX = 1 << 26  # memory of `main` for its registers and the addresses of its buffers
 
 MIB = 1 << 20

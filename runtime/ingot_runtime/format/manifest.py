@@ -1,7 +1,7 @@
 """The manifest: the plan for people and other programs, in canonical msgpack. FORMAT.md, "Manifest".
 
 In: a plan. Out: the manifest's only permitted bytes; a loader compares instead of parsing, so hostile msgpack is never
-decoded and the two cannot disagree. Not done here: decoding (``msgpack.unpackb`` reads it).
+decoded and the two cannot disagree. Not done here: decoding.
 """
 
 from .dtypes import DTYPE_NAMES

@@ -7,6 +7,7 @@ import struct
 
 from .checks import require
 from .limits import NAME_SIZE_BYTES_MAX
+from .text import forbidden_character
 
 
 class Reader:
@@ -50,17 +51,29 @@ class Reader:
         data = self._texts[self._text_at : self._text_at + size_bytes]
         require(len(data) == size_bytes, "section ends too early", f"{self._where}, {what}")
         self._text_at += size_bytes
-        try:
-            return data.decode()
-        except UnicodeDecodeError:
-            require(False, f"{what} is not UTF-8", self._where)
-            raise AssertionError from None  # `require(False)` has raised
+        return checked_text(data, what, self._where)
 
     def finish(self) -> None:
         """Raise unless everything was read."""
         require(self._at == len(self._words), "words left over", self._where, f"{len(self._words) - self._at} words")
         left = len(self._texts) - self._text_at
         require(left == 0, "text left over", self._where, f"{left} bytes")
+
+
+def checked_text(data: bytes, what: str, where: str) -> str:
+    """Return a text of the file.
+
+    Raises:
+        FormatError: not UTF-8, or with a character that a bundle may not hold.
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        require(False, f"{what} is not UTF-8", where, str(error))
+        raise AssertionError from None  # `require(False)` has raised
+    forbidden = forbidden_character(text)
+    require(not forbidden, f"{what} holds a control character", where, f"{forbidden!a} in {text[:200]!a}")
+    return text
 
 
 class Writer:
