@@ -198,12 +198,15 @@ class OpContext:
         operands = self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
         results = OPS_BY_NAME[op].infer(types, attributes)
+        for result in results:
+            self._check_size(result)
         if len(results) != 1:
             return translation.builder.add(op, operands, attributes, self.source, self.mark)
-        self._check_size(results[0])
         pairs = [(type_, translation.contents.get(operand)) for type_, operand in zip(types, operands, strict=True)]
         contents = propagate(op, attributes, pairs, results[0]) if operands else None
-        if results[0].dtype not in FLOATS and (found := settled(contents)) is not None and is_known(found):
+        found = None if results[0].dtype in FLOATS else settled(contents)
+        # One element of ``dim_values`` is a choice among all of them.
+        if found is not None and is_known(found) and (found.size <= RANK_MAX or not symbols_appear(found)):
             return self.known(results[0].dtype, found)
         value = translation.builder.add(op, operands, attributes, self.source, self.mark)
         if isinstance(contents, Later) or (contents is not None and any(item is not None for item in contents.flat)):
@@ -218,7 +221,10 @@ class OpContext:
         self, op: str, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
     ) -> tuple[int, ...]:
         """Append a core op of control flow; all its results."""
-        return self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
+        values = self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
+        for value in values:
+            self._check_size(self.type_of(value))
+        return values
 
     def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
         """Operands behind the run-time checks that ``agree`` asks for."""
