@@ -37,7 +37,7 @@ from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.variant import Variant
 from ingot_build_rules.rules.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_compiler.frontend.name_nodes import name_nodes
-from ingot_compiler.ir.errors import IngotError
+from ingot_compiler.ir.errors import IngotError, LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ class Compilation:
         """Return a rule's results; stages after import know nodes by ordinal alone, their errors get the names here."""
         try:
             return await self.build.need_all(rule, inputs, labels)
+        except LimitError as error:
+            raise name_nodes(error.at(next(filter(None, labels), rule.name)), await self.names()) from error
         except IngotError as error:
             raise name_nodes(error, await self.names()) from error
 
@@ -266,6 +268,7 @@ class Compilation:
         return packed, await self.need(DIGEST_WEIGHTS, DigestInputs(packed, layout.size_bytes))
 
     async def _bundle(self) -> BundleFrame:
+        interface = await self.interface()  # what the format cannot hold is refused before code is made
         parts: list[Coroutine[Any, Any, object]] = [self.variants(), self._packed()]
         variants, (packed, tree) = cast(
             "tuple[tuple[Variant, ...], tuple[tuple[PackedConstant, ...], Artifact[memoryview]]]",
@@ -276,7 +279,7 @@ class Compilation:
             BUNDLE,
             BundleInputs(
                 names=imported.names,
-                interface=await self.interface(),
+                interface=interface,
                 graph=await self.graph(),
                 optimized=await self.optimized(),
                 placed=await self.placed(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ingot_compiler.ir.dims import Dim, Symbol, symbols_of, terms_of
-from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     FusedGraph,
@@ -31,8 +31,17 @@ from ingot_compiler.lowering.main_assembler import TOO_LARGE, Assembler, without
 from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_compiler.lowering.typical import typical
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.limits import SIZE_BYTES_MAX
+from ingot_runtime.format.limits import (
+    BUFFER_COUNT_MAX,
+    INSTRUCTION_COUNT_MAX,
+    KERNEL_COUNT_MAX,
+    REGISTER_COUNT_MAX,
+    SIZE_BYTES_MAX,
+)
 from ingot_runtime.format.program import Program
+
+_MESSAGE_LENGTH_MAX = 600  # characters, of up to 4 bytes
+_NODES_NAMED_MAX = 16
 
 
 class _StepEmitter:
@@ -213,6 +222,15 @@ def build_program(
         run(fused.steps)
     else:
         _choose(out, fused.special, run, fused.steps)
+    for count, limit, unit in (
+        (len(out.instructions), INSTRUCTION_COUNT_MAX, "instructions"),
+        (out.register_count, REGISTER_COUNT_MAX, "registers"),
+        (len(fused.buffers), BUFFER_COUNT_MAX, "buffers"),
+        (len(set(kernel_indices)), KERNEL_COUNT_MAX, "kernels"),
+    ):
+        if count > limit:
+            why = f"expected at most {limit} {unit}, got {count}"
+            raise LimitError("the model is too large for one bundle", "main", why, "split the model")
     return Program(out.resolved(), out.register_count, len(fused.buffers), tuple(out.messages))
 
 
@@ -244,7 +262,7 @@ def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
             if name is not None and name not in out.symbols:
                 out.bind(name, register)
             else:
-                checks.append((register, dim, f"input {index}, axis {axis}: expected {dim}"))
+                checks.append((register, dim, _of_nodes(f"input {index}, axis {axis}: expected {dim}", ())))
     for register, dim, message in checks:
         out.require(out.binary("eq", register, out.dim(dim)), message)
 
@@ -379,8 +397,15 @@ def _require(out: Assembler, step: Requirement) -> None:
 
 
 def _of_nodes(what: str, source: Sequence[int]) -> str:
-    """A message and the nodes that it is about, by their ordinals; whoever knows the names puts them there."""
-    return f"{what} ({', '.join(f'node #{ordinal}' for ordinal in source)})" if source else what
+    """A message and the nodes that it is about, by their ordinals; whoever knows the names puts them there.
+
+    A long expression is cut, and a long list: a program's texts have a limit.
+    """
+    if len(what) > _MESSAGE_LENGTH_MAX:
+        what = f"{what[:_MESSAGE_LENGTH_MAX]}..."
+    named = [f"node #{ordinal}" for ordinal in source[:_NODES_NAMED_MAX]]
+    more = [f"{len(source) - len(named)} more"] if len(source) > len(named) else []
+    return f"{what} ({', '.join(named + more)})" if source else what
 
 
 def _launch(out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
