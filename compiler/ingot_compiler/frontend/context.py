@@ -34,9 +34,9 @@ from ingot_compiler.ir.graph import Attribute, ConstantSource, Graph
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
+from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
-SIZE_BYTES_MAX = 1 << 46  # of one tensor; the bundle format has the same limit for a workspace
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
 
@@ -247,12 +247,13 @@ class OpContext:
     def _check_size(self, type_: TensorType) -> None:
         if type_.rank > RANK_MAX:
             raise OpTypeError(f"at most {RANK_MAX} dimensions", str(type_.rank))
-        size_bytes = type_.size_bytes
-        if isinstance(size_bytes, int) and size_bytes > SIZE_BYTES_MAX:
-            why = f"expected at most {SIZE_BYTES_MAX} bytes, got {size_bytes} for {type_}"
-            raise ModelError(
-                "a tensor is too large", f"node #{self.source[0]}", why, "check the sizes that the model asks for"
-            )
+        count, size_bytes = type_.element_count, type_.size_bytes
+        for found, limit, unit in ((count, ELEMENT_COUNT_MAX, "elements"), (size_bytes, SIZE_BYTES_MAX, "bytes")):
+            if isinstance(found, int) and found > limit:
+                why = f"expected at most {limit} {unit}, got {found} for {type_}"
+                raise ModelError(
+                    "a tensor is too large", f"node #{self.source[0]}", why, "check the sizes that the model asks for"
+                )
 
     def scalar(self, dtype: DType, value: float) -> int:
         """A rank-0 literal; floats are rounded to f32 where the element type is not wider."""

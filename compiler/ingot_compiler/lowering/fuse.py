@@ -52,6 +52,8 @@ def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
                 CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
             elif not _is_folded(fuser, node):
                 fuser.require_sizes(node)
+                if node.op in ELEMENTS or node.op == "broadcast_to":
+                    fuser.require_countable(node)
                 require_bounds(fuser, node)
                 _visit(fuser, index, node)
         except LimitError as error:

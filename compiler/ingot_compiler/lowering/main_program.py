@@ -6,9 +6,10 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 
-from ingot_compiler.ir.dims import Dim, Symbol, symbols_of, terms_of
+from ingot_compiler.ir.dims import Dim, Symbol, dim_add, dim_min, substitute, symbols_of, terms_of
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import (
@@ -392,7 +393,9 @@ def _is_bound(out: Assembler, step: Requirement) -> bool:
 
 
 def _require(out: Assembler, step: Requirement) -> None:
+    out.too_large = _of_nodes(TOO_LARGE, step.source)
     condition = out.binary("eq", out.dim(step.difference), out.dim(0))
+    out.too_large = TOO_LARGE
     out.require(condition, _of_nodes(step.what, step.source))
 
 
@@ -408,10 +411,31 @@ def _of_nodes(what: str, source: Sequence[int]) -> str:
     return f"{what} ({', '.join(named + more)})" if source else what
 
 
+def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
+    """The units to run: none where nothing is written, however many the sizes beside the empty one would make."""
+    extent = out.dim(program.extent)
+    if group.kind == "fill_halo":
+        return extent  # an image without elements has a border
+    if len(group.results) > 1:
+        sizes = [functools.reduce(dim_add, (result.type.element_count for result in group.results))]
+    else:
+        sizes = list(dict.fromkeys(group.results[0].type.shape))
+    for size in sizes:
+        if not isinstance(size, int) and not _vanishes(program.extent, size):
+            extent = out.binary("mul", extent, out.dim(dim_min(size, 1)))
+    return extent
+
+
+def _vanishes(extent: Dim, size: Dim) -> bool:
+    """Whether ``extent`` can be seen to be 0 where ``size`` is."""
+    name = _only_symbol(size)
+    return extent == size or (name is not None and substitute(extent, {name: 0}) == 0)
+
+
 def _launch(out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
     buffers = tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
     scalars = tuple(out.symbols[name] for name in program.scalars)
-    extent = out.dim(program.extent)
+    extent = _extent(out, group, program)
     operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
     messages = tuple(
         out.message(_of_nodes(str(node.attribute("what")), node.source)) for node in requirements_of(group)
