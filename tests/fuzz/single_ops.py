@@ -177,18 +177,18 @@ def zero_later(d: Drawing) -> str:
 def edge_power(d: Drawing) -> None:
     """Integer and float bases, exponents of other types: known, or known when it runs."""
     bases = [1, 2, 3, -1, -2] if d.chance(0.7) else [1, 2, 3]
-    base = d.one_of((np.float32, np.float64, np.float16, np.int32, np.int64))
+    base = d.one_of(("float32", "float64", "float16", "int32", "int64"))
     x = d.constant(d.random.choice(bases, 6).astype(base))
-    kind = d.one_of((np.int32, np.int64, np.uint64, np.int16, np.float32, np.float64))
-    limit = 3.0 if np.dtype(kind).kind == "f" else float(np.iinfo(kind).max)
+    kind: np.dtype[Any] = np.dtype(d.one_of(("int32", "int64", "uint64", "int16", "float32", "float64")))
+    limit = 3 if kind.kind == "f" else int(np.iinfo(kind).max)
     exponents = d.constant(d.random.choice([number for number in _EXPONENTS if number <= limit], 6).astype(kind))
-    later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(np.dtype(kind))), keep=False)
+    later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)
     d.add("Pow", x, exponents if d.chance(0.3) else d.add("Add", exponents, later, keep=False))
 
 
 def edge_range(d: Drawing) -> None:
     """A few integers, far apart: bounds known, or known when it runs."""
-    kind = np.dtype(d.one_of((np.int16, np.int32, np.int64)))
+    kind: np.dtype[Any] = np.dtype(d.one_of(("int16", "int32", "int64")))
     far = int(np.iinfo(kind).max) >> (kind.itemsize == 8)
     bounds = [d.one_of((-far, far, 0, far - 9)), d.one_of((-far, far, 3)), d.one_of((far, -far, far // 2, far // 3))]
     later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)

@@ -21,7 +21,7 @@ from ingot_build_rules.rules.compile_model import compile_model
 from ingot_build_rules.rules.options import make_options
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
-from ingot_compiler.ir.types import DTYPES, FLOATS
+from ingot_compiler.ir.types import DTYPES, FLOATS, DType
 from ingot_compiler.lowering.interpret_scalars import cast
 
 FLOAT_TYPES = ("float16", "float32", "float64")
@@ -93,11 +93,10 @@ def test_floats_that_do_not_fit_an_integer(tmp_path: Path, source: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype not in (*FLOATS, "bool")])
-def test_one_rule_for_what_does_not_fit(dtype: str) -> None:
+def test_one_rule_for_what_does_not_fit(dtype: DType) -> None:
     """The array rule of the interpreter and the scalar rule of the loops' interpreter are one."""
-    (kind,) = (name for name in DTYPES if name == dtype)
     found = float_to_integer(np.array(EDGES), COMPUTE_DTYPES[dtype])
-    assert found.tolist() == [cast(number, kind) for number in EDGES]
+    assert found.tolist() == [cast(number, dtype) for number in EDGES]
 
 
 # ---- powers ---------------------------------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ def test_negative_exponents_of_integers_are_truncated_reciprocals(tmp_path: Path
 # ---- ranges ---------------------------------------------------------------------------------------------------------
 
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
-RANGES = {
+RANGES: dict[str, list[tuple[float, float, float]]] = {
     "int32": [(LEAST, MOST, 1 << 30), (MOST, LEAST, -(1 << 30)), (MOST - 2, MOST, 1), (0, MOST, MOST), (5, LEAST, LEAST), (1, 0, 1), (3, 3, -1), (LEAST, MOST, MOST)],
     "int16": [(-32768, 32767, 20000), (32767, -32768, -32768), (-100, 100, 50)],
     "int64": [(-(1 << 62), 1 << 62, 1 << 61), (0, 10, 3), (10, 0, -3), ((1 << 63) - 5, (1 << 63) - 1, 2)],

@@ -9,6 +9,7 @@ Memory: the file's bytes (best a mapping) plus kilobytes; large weights go from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -55,11 +56,13 @@ def import_model(
     ``max_bytes`` bounds what the model's own functions become. ModelError for a wrong file, UnsupportedError that lists everything
     unsupported, LimitError for what is too large, UserError for a wrong option.
     """
-    model, detached = _parse(source, max_bytes)
-    return _Importer(model, detached, read_external, store).run(shapes, place)
+    model, detached = _parse(source)
+    expanded_bytes = check_functions(model, max_bytes)
+    imported, names = _Importer(upgrade_opset(_inlined(model)), detached, read_external, store).run(shapes, place)
+    return replace(imported, expanded_bytes=expanded_bytes), names
 
 
-def _parse(source: bytes | memoryview, max_bytes: int | None) -> tuple[ModelProto, dict[str, memoryview]]:
+def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview]]:
     """The model without its large tensors, and those by name."""
     parts = detach_tensors(source)
     model = ModelProto()
@@ -70,7 +73,7 @@ def _parse(source: bytes | memoryview, max_bytes: int | None) -> tuple[ModelProt
         raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
     _check_text(model)
     detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
-    return upgrade_opset(_inlined(model, max_bytes)), detached
+    return model, detached
 
 
 def _check_text(model: ModelProto) -> None:
@@ -100,11 +103,10 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
             yield from _all_nodes(region.node)
 
 
-def _inlined(model: ModelProto, max_bytes: int | None) -> ModelProto:
+def _inlined(model: ModelProto) -> ModelProto:
     """Replace calls of the model's own functions by their bodies."""
     if not model.functions:
         return model
-    check_functions(model, max_bytes)
     try:
         return onnx.inliner.inline_local_functions(model, convert_version=_mixes_opsets(model))
     except (RuntimeError, DecodeError, onnx.checker.ValidationError) as error:

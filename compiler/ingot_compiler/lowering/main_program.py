@@ -416,10 +416,10 @@ def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
     extent = out.dim(program.extent)
     if group.kind == "fill_halo":
         return extent  # an image without elements has a border
-    if len(group.results) > 1:
-        sizes = [functools.reduce(dim_add, (result.type.element_count for result in group.results))]
-    else:
-        sizes = list(dict.fromkeys(group.results[0].type.shape))
+    first, *others = (result.type for result in group.results)
+    sizes = list(dict.fromkeys(first.shape))
+    if others:
+        sizes = [functools.reduce(dim_add, (kind.element_count for kind in others), first.element_count)]
     for size in sizes:
         if not isinstance(size, int) and not _vanishes(program.extent, size):
             extent = out.binary("mul", extent, out.dim(dim_min(size, 1)))
