@@ -189,7 +189,7 @@ def edge_power(d: Drawing) -> None:
 def edge_range(d: Drawing) -> None:
     """A few integers, far apart: bounds known, or known when it runs."""
     kind: np.dtype[Any] = np.dtype(d.one_of(("int16", "int32", "int64")))
-    far = int(np.iinfo(kind).max) >> (kind.itemsize == 8)
+    far = int(np.iinfo(kind).max) >> (12 if kind.itemsize == 8 else 0)  # onnx.reference counts in f64
     bounds = [d.one_of((-far, far, 0, far - 9)), d.one_of((-far, far, 3)), d.one_of((far, -far, far // 2, far // 3))]
     later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)
     names = [d.constant(number, kind) for number in bounds]

@@ -42,7 +42,7 @@ from ingot_runtime.format.limits import (
 from ingot_runtime.format.program import Program
 
 _MESSAGE_LENGTH_MAX = 600  # characters, of up to 4 bytes
-_NODES_NAMED_MAX = 16
+_NODES_NAMED_MAX = 100
 
 
 class _StepEmitter:
