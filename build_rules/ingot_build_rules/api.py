@@ -13,6 +13,7 @@ from ingot_build_rules.cli.cache_folder import cache_folder, cache_trust
 from ingot_build_rules.rules.compiled_bundle import Bundle, Check, compile_bundle
 from ingot_build_rules.rules.open_build import BuildSettings
 from ingot_build_rules.rules.options import make_options
+from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_build_rules.rules.model_source import Model
@@ -28,6 +29,7 @@ def compile(  # noqa: A001
     check: Check = False,
     cache: str | os.PathLike[str] | None = None,
     cache_shared: bool = False,
+    max_bytes: int | None = None,
 ) -> Bundle:
     """Compile a model ahead of time, as ``ingot compile`` does, over the same cache.
 
@@ -39,14 +41,21 @@ def compile(  # noqa: A001
         place: glob over node names -> virtual device.
         workers: processes at most; the bundle is the same for any number. 1: everything runs in this process.
         check: run the bundle against the interpreter node by node, on these inputs or, if True, on generated ones.
+        max_bytes: how large the model's own functions may become, the constants of a variant, a value on the way to one, and the
+            memory that is planned for a variant. The bundle is the same for any that it stays below.
         cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or ``~/.cache/ingot``.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
         UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not supported yet, listed.
+        LimitError: more than ``max_bytes``, or than the compiler or a bundle can hold.
         VerificationError: ``check`` found a node that differs.
     """
+    if max_bytes is not None and (isinstance(max_bytes, bool) or max_bytes < 0):
+        raise UserError(
+            "wrong max_bytes", "ingot.compile", f"expected bytes, got {max_bytes!r}", "give a number of bytes"
+        )
     options = make_options(targets, shapes, devices, tuple((place or {}).items()))
     folder = cache_folder(None if cache is None else os.fspath(cache))
     settings = BuildSettings(folder, cache_trust(shared=cache_shared), jobs=workers)
-    return compile_bundle(model, options, settings, check)
+    return compile_bundle(model, options, settings, check, max_bytes)

@@ -11,7 +11,7 @@ import numpy as np
 from tests.fuzz.drawing import Drawing, NotNowError
 from tests.fuzz.patterns import PATTERNS
 from tests.fuzz.program import Array, Program
-from tests.fuzz.single_ops import ELEMENTWISE, MOVEMENT, PRODUCTS, ROWS, SAFE_WITH_SPECIAL_NUMBERS
+from tests.fuzz.single_ops import EDGES, ELEMENTWISE, MOVEMENT, PRODUCTS, ROWS, SAFE_WITH_SPECIAL_NUMBERS
 
 _SIZES = (1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 16, 17)
 _DTYPES = ("float32",) * 8 + ("float64", "float16", "int64", "int32", "int8", "uint8", "bool")
@@ -30,7 +30,7 @@ def generate(seed: int) -> Program:
     symbolic = drawing.chance(0.4)
     for _ in range(drawing.integer(1, 3)):
         _add_input(drawing, scale, symbolic=symbolic)
-    groups = (ELEMENTWISE, MOVEMENT, ROWS, PRODUCTS, PATTERNS, PATTERNS)
+    groups = (ELEMENTWISE, MOVEMENT, ROWS, PRODUCTS, PATTERNS, PATTERNS, EDGES)
     for _ in range(drawing.integer(1, 8)):
         steps = SAFE_WITH_SPECIAL_NUMBERS if special else drawing.one_of(groups)
         with contextlib.suppress(NotNowError):

@@ -44,6 +44,7 @@ EXACT = frozenset(
         "ReduceMax",
         "ReduceMin",
         "Relu",
+        "Range",
         "Reshape",
         "ScatterElements",
         "ScatterND",
@@ -56,6 +57,7 @@ EXACT = frozenset(
         "TopK",
         "Transpose",
         "Trilu",
+        "Unique",
         "Unsqueeze",
         "Where",
     ]
@@ -242,9 +244,19 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
         raise UndefinedError("a shift by the whole width")
     if node.op_type == "Cast" and arrays[0].dtype.kind == "f":
         target = helper.tensor_dtype_to_np_dtype(node.attribute[0].i)
-        wide = np.trunc(arrays[0].astype(np.float64))
-        if target.kind in "iu" and not ((wide >= np.iinfo(target).min) & (wide <= np.iinfo(target).max)).all():
-            raise UndefinedError("a number outside of the integers it is cast to")
+        wide = arrays[0].astype(np.float64)
+        if target == np.uint32 and not ((wide > -(2.0**31)) & (wide < 2.0**32)).all():
+            raise UndefinedError("a number that numpy makes one u32 or another of, by its place in the array")
+    if node.op_type == "Pow" and _powers_of_integers(arrays) == "undefined":
+        raise UndefinedError("a negative power of an integer, or one that numpy takes f64 for")
+
+
+def _powers_of_integers(arrays: Sequence[Array]) -> str:
+    base, exponent = arrays
+    if base.dtype.kind == "f" or exponent.dtype.kind == "f":
+        return "defined"
+    mixed = np.result_type(base, exponent).kind == "f"
+    return "undefined" if mixed or (exponent < 0).any() else "defined"
 
 
 def _axis(node: NodeProto) -> int:

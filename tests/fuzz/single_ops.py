@@ -55,7 +55,10 @@ _CURVES = [
 _POSITIVE = ("Log", "Sqrt", "Reciprocal", "Acosh")
 _WITHIN_ONE = ("Asin", "Acos", "Atanh")
 _ALPHA = ("Elu", "LeakyRelu", "Celu", "ThresholdedRelu")
-_CASTS = ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
+_CASTS = (
+    "float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool",
+)  # fmt: skip
+_EXPONENTS = (0, 1, 2, 3, (1 << 24) + 1, (1 << 31) - 1, 1 << 32, (1 << 32) + 1)
 
 
 def curve(d: Drawing) -> None:
@@ -155,6 +158,52 @@ def is_number(d: Drawing) -> None:
 def cast(d: Drawing) -> None:
     """To any element type."""
     d.add("Cast", d.pick(), to=int(helper.np_dtype_to_tensor_dtype(np.dtype(d.one_of(_CASTS)))))
+
+
+def edge_cast(d: Drawing) -> None:
+    """Numbers that do not fit the integers they are cast to, infinities and NaN among them."""
+    numbers = [np.inf, -np.inf, np.nan, 70000.0, -70000.0, 300.0, -129.5, 3e9, -3e9, 1e10, 2.0**63, -1e30]
+    edges = d.constant(d.random.choice(numbers, 6).astype(d.one_of((np.float32, np.float64))))
+    kind = np.dtype(d.one_of([name for name in _CASTS if name[0] in "iu"]))
+    d.add("Cast", edges, to=int(helper.np_dtype_to_tensor_dtype(kind)))
+
+
+def zero_later(d: Drawing) -> str:
+    """The i64 0, which only the run knows."""
+    total = d.add("ReduceSum", d.add("Cast", d.pick(), to=1, keep=False), keepdims=0, keep=False)
+    return d.add("Cast", d.add("Less", total, total, keep=False), to=7, keep=False)
+
+
+def edge_power(d: Drawing) -> None:
+    """Integer and float bases, exponents of other types: known, or known when it runs."""
+    bases = [1, 2, 3, -1, -2] if d.chance(0.7) else [1, 2, 3]
+    base = d.one_of(("float32", "float64", "float16", "int32", "int64"))
+    x = d.constant(d.random.choice(bases, 6).astype(base))
+    kind: np.dtype[Any] = np.dtype(d.one_of(("int32", "int64", "uint64", "int16", "float32", "float64")))
+    limit = 3 if kind.kind == "f" else int(np.iinfo(kind).max)
+    exponents = d.constant(d.random.choice([number for number in _EXPONENTS if number <= limit], 6).astype(kind))
+    later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)
+    d.add("Pow", x, exponents if d.chance(0.3) else d.add("Add", exponents, later, keep=False))
+
+
+def edge_range(d: Drawing) -> None:
+    """A few integers, far apart: bounds known, or known when it runs."""
+    kind: np.dtype[Any] = np.dtype(d.one_of(("int16", "int32", "int64")))
+    far = int(np.iinfo(kind).max) >> (12 if kind.itemsize == 8 else 0)  # onnx.reference counts in f64
+    bounds = [d.one_of((-far, far, 0, far - 9)), d.one_of((-far, far, 3)), d.one_of((far, -far, far // 2, far // 3))]
+    later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)
+    names = [d.constant(number, kind) for number in bounds]
+    d.add("Range", *(name if d.chance(0.3) else d.add("Add", name, later, keep=False) for name in names))
+
+
+def edge_unique(d: Drawing) -> None:
+    """The different slices, often of nothing."""
+    x = d.pick(lambda array: array.ndim > 0 and array.dtype.kind in "iub" and array.size < 200)
+    axis = axis_of(d, x)
+    if d.chance(0.6):
+        x = d.add("Slice", x, d.ints(0), d.ints(d.integer(0, 1)), d.ints(axis_of(d, x)), keep=False)
+    # Unsorted, onnx.reference fails along other axes than 0.
+    d.add_all("Unique", x, results=4, sorted=1, axis=axis)
 
 
 def prelu(d: Drawing) -> None:
@@ -554,6 +603,7 @@ def resize(d: Drawing) -> None:
     d.add("Resize", x, "", scales, mode=d.one_of(("nearest", "linear")), coordinate_transformation_mode=how)
 
 
+EDGES = (edge_cast, edge_power, edge_range, edge_unique)
 ELEMENTWISE = (curve, curve, curve, clip, binary, binary, binary, variadic, bits, compare, is_number, cast, prelu)
 MOVEMENT = (
     transpose, reshape, reshape, flatten, squeeze, slice_, slice_, concat, split, expand, tile, pad, gather, scatter, depth,

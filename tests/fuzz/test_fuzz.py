@@ -61,12 +61,14 @@ def test_bounds_follow_the_numbers() -> None:
 
 
 def test_undefined_numbers_are_left_out() -> None:
-    """Integer division by zero and a cast of what does not fit have no right answer."""
+    """Integer division by zero and a cast to u32 of what does not fit have no right answer."""
     zero, one = Value(np.zeros(1, np.int32)), Value(np.ones(1, np.int32))
     with pytest.raises(UndefinedError):
         run_node(helper.make_node("Div", ["x", "z"], ["y"]), [one, zero])
     with pytest.raises(UndefinedError):
-        run_node(helper.make_node("Cast", ["x"], ["y"], to=3), [Value(np.array([1e9], np.float32))])
+        run_node(helper.make_node("Cast", ["x"], ["y"], to=12), [Value(np.array([1e10], np.float32))])
+    (result,) = run_node(helper.make_node("Cast", ["x"], ["y"], to=5), [Value(np.array([np.inf, 1e9], np.float32))])
+    assert result.array.tolist() == [0, -13824]
 
 
 def test_dead_parts_are_left_out() -> None:

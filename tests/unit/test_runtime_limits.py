@@ -142,6 +142,7 @@ def test_a_system_that_hides_the_processors(bundle: Path, monkeypatch: pytest.Mo
 
 def test_reading_errors(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the disk refuses is a FileError, whatever it is."""
+
     def refuse(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
 

@@ -21,18 +21,8 @@ if TYPE_CHECKING:
 
 _EXIT_FAILED = 4
 _PREFIX_DIGITS_MIN = 6
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 # option -> the actions that it is for
 _ONLY_FOR = {"max": ("gc",), "wait": ("gc",), "dry_run": ("gc", "verify"), "what": ("why",)}
-
-
-def size_bytes(text: str) -> int:
-    """Read a size: ``5GB``, ``500M``, ``1.5GiB``, ``0``."""
-    found = _SIZE.fullmatch(text.strip())
-    if not found:
-        raise argparse.ArgumentTypeError(f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}")
-    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "why: say what a key or a digest is, and what keeps it",
     )  # fmt: skip
     parser.add_argument("what", nargs="?", metavar="KEY_OR_DIGEST", help="for why: its first digits, 6 or more")
-    parser.add_argument("--max", type=size_bytes, metavar="SIZE", help="for gc: the size to come down to, such as 5GB")
+    parser.add_argument(
+        "--max", type=usage.size_bytes, metavar="SIZE", help="for gc: the size to come down to, such as 5GB"
+    )
     parser.add_argument("--wait", type=usage.seconds, metavar="SECONDS", help="for gc: wait for a build that runs")
     parser.add_argument("--dry-run", action="store_true", help="for gc and verify: report only")
     add_cache(parser)

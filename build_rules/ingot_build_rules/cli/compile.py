@@ -61,6 +61,12 @@ def add_arguments(parser: usage.Parser) -> None:
     )
     parser.add_argument("--planner", default="best", metavar="NAME", help="memory planner (default: best of all)")
     parser.add_argument(
+        "--max-bytes",
+        type=usage.size_bytes,
+        metavar="SIZE",
+        help="refuse what expands, folds or plans more memory, such as 2GiB",
+    )
+    parser.add_argument(
         "-j",
         "--jobs",
         "--workers",
@@ -118,7 +124,7 @@ def run(arguments: argparse.Namespace) -> int:
                 show(event)
 
         build = stack.enter_context(open_build(_settings(arguments, observe)))
-        compiled = start_compilation(build, arguments.model, options)
+        compiled = start_compilation(build, arguments.model, options, arguments.max_bytes)
         result, checked = _result(compiled, arguments)
         summary = {} if arguments.to else compiled.summary()
         if arguments.depfile is not None:

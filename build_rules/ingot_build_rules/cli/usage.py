@@ -13,6 +13,8 @@ from typing import NoReturn
 
 from ingot_compiler.ir.errors import UserError
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _MULTIPLE = re.compile(r"^argument (?P<option>[^:]+): (?P<reason>.*)$", re.DOTALL)
 
 
@@ -141,3 +143,11 @@ def add_digest(parser: argparse.ArgumentParser) -> None:
 def add_debug(parser: argparse.ArgumentParser) -> None:
     """Add ``--debug``."""
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def size_bytes(text: str) -> int:
+    """Read a size: ``5GB``, ``500M``, ``1.5GiB``, ``0``."""
+    found = _SIZE.fullmatch(text.strip())
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])

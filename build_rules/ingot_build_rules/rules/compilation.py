@@ -27,6 +27,7 @@ from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.link import LINK, LinkInputs
 from ingot_build_rules.rules.lower import LOWER, LowerInputs
 from ingot_build_rules.rules.main_object import MainObject
+from ingot_build_rules.rules.memory_limit import MemoryLimit
 from ingot_build_rules.rules.model_source import ModelSource
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
@@ -37,7 +38,7 @@ from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.variant import Variant
 from ingot_build_rules.rules.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_compiler.frontend.name_nodes import name_nodes
-from ingot_compiler.ir.errors import IngotError
+from ingot_compiler.ir.errors import IngotError, LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 
 if TYPE_CHECKING:
@@ -57,8 +58,16 @@ Toolchain = tuple[tuple[str, str], ...]
 class Compilation:
     """One bundle; each stage is asked for when it is first needed."""
 
-    def __init__(self, build: Build, source: ModelSource, options: CompileOptions, toolchain: Toolchain) -> None:
+    def __init__(
+        self,
+        build: Build,
+        source: ModelSource,
+        options: CompileOptions,
+        toolchain: Toolchain,
+        max_bytes: int | None = None,
+    ) -> None:
         """Ask for nothing yet."""
+        self._limit = MemoryLimit(max_bytes)
         self.build = build
         self.options = options
         self._source = source
@@ -110,7 +119,15 @@ class Compilation:
     async def plan(self, position: int) -> Artifact[MemoryPlan]:
         """Stage 8."""
         fused = await self.fused(position)
-        return await self.need(PLAN_MEMORY, PlanInputs(fused.fused, self.options.planner), self._target_label(position))
+        label = self._target_label(position)
+        plan = await self.need(PLAN_MEMORY, PlanInputs(fused.fused, self.options.planner), label)
+        if self._limit.max_bytes is not None:
+            planned, groups = await self.build.value(plan), await self.build.value(fused.fused)
+            try:
+                self._limit.check_plan(planned, groups, label)
+            except LimitError as error:
+                raise name_nodes(error, await self.names()) from error
+        return plan
 
     async def kernels(self, position: int) -> tuple[KernelObject, ...]:
         """Stage 9 before linking: one per group; equal kernels are the same object."""
@@ -147,6 +164,8 @@ class Compilation:
         """Return a rule's results; stages after import know nodes by ordinal alone, their errors get the names here."""
         try:
             return await self.build.need_all(rule, inputs, labels)
+        except LimitError as error:
+            raise name_nodes(error.at(next(filter(None, labels), rule.name)), await self.names()) from error
         except IngotError as error:
             raise name_nodes(error, await self.names()) from error
 
@@ -161,9 +180,14 @@ class Compilation:
         source, options = self._source, self.options
         content = None if source.path else self.build.keep_bytes(source.content)
         inputs = ImportInputs(
-            source.digest, options.shapes, options.place, source.name, source.path, source.state, content
-        )
-        return await self.build.need(IMPORT_MODEL, inputs)
+            source.digest, options.shapes, options.place, source.name, source.path, source.state, content,
+            self._limit.max_bytes,
+        )  # fmt: skip
+        imported = await self.build.need(IMPORT_MODEL, inputs)
+        if self._limit.max_bytes is not None:
+            expanded_bytes = (await self.build.value(imported.model)).expanded_bytes
+            self._limit.check(expanded_bytes, "the expansion of the model's own functions", f"model {source.name!r}")
+        return imported
 
     async def _place(self) -> Artifact[PlacedGraph]:
         return await self.need(PLACE, PlaceInputs(await self.optimized(), HOST_ALONE))
@@ -180,7 +204,14 @@ class Compilation:
         placed, special = await self.placed(), await self.special()
         sizes = (await self.imported()).sizes if special else ()
         inputs = FuseInputs(placed, self.options.targets[position], special, sizes)
-        return await self.need(FUSE, inputs, self._target_label(position))
+        fused = await self.need(FUSE, inputs, self._target_label(position))
+        total_bytes = 0
+        for constant in fused.constants:
+            total_bytes += constant.size_bytes
+            where = f"constant {await self._constant_label(constant)}"
+            self._limit.check(constant.work_bytes, "a folded constant", where)
+            self._limit.check(total_bytes, f"the constants of {self._target_label(position)}", where)
+        return fused
 
     async def _lay_out(self) -> WeightLayout:
         fused = await self.build.gather([self.fused(position) for position in self._positions()])
@@ -266,6 +297,7 @@ class Compilation:
         return packed, await self.need(DIGEST_WEIGHTS, DigestInputs(packed, layout.size_bytes))
 
     async def _bundle(self) -> BundleFrame:
+        interface = await self.interface()  # what the format cannot hold is refused before code is made
         parts: list[Coroutine[Any, Any, object]] = [self.variants(), self._packed()]
         variants, (packed, tree) = cast(
             "tuple[tuple[Variant, ...], tuple[tuple[PackedConstant, ...], Artifact[memoryview]]]",
@@ -276,7 +308,7 @@ class Compilation:
             BUNDLE,
             BundleInputs(
                 names=imported.names,
-                interface=await self.interface(),
+                interface=interface,
                 graph=await self.graph(),
                 optimized=await self.optimized(),
                 placed=await self.placed(),

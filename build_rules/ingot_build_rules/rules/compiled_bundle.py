@@ -60,14 +60,20 @@ class Bundle:
             return start_compilation(build, self._model, self._options).text(stage)
 
 
-def compile_bundle(model: Model, options: CompileOptions, settings: BuildSettings, check: Check = False) -> Bundle:
+def compile_bundle(
+    model: Model,
+    options: CompileOptions,
+    settings: BuildSettings,
+    check: Check = False,
+    max_bytes: int | None = None,
+) -> Bundle:
     """Compile a model; with ``check`` run it against the interpreter, on these inputs or on generated ones.
 
     Raises:
-        UserError, ModelError, UnsupportedError: as the stages find them. VerificationError: ``check`` found a difference.
+        UserError, ModelError, UnsupportedError, LimitError: as the stages find them. VerificationError: ``check`` found a difference.
     """
     with open_build(settings) as build:
-        compiled = start_compilation(build, model, options)
+        compiled = start_compilation(build, model, options, max_bytes)
         frame = build.run(compiled.compilation.frame())
         if check is not False:
             _check(compiled, None if check is True else check)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
+from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 
 if TYPE_CHECKING:
@@ -33,11 +34,13 @@ class FuseInputs:
 
 @dataclass(frozen=True, slots=True)
 class FusedConstant:
-    """One constant: the expression that packs it, the numbers of the weights that it reads, its bytes when packed."""
+    """One constant: the expression that packs it, the numbers of the weights that it reads, its bytes when packed, and those of the
+    largest value on the way."""
 
     expression: Artifact[Graph]
     leaves: tuple[str, ...]
     size_bytes: int
+    work_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
         tuple(context.keep(canonical_group(group)) for group in groups),
         tuple(group.source for group in groups),
         tuple(
-            FusedConstant(context.keep(expression), _leaves(expression), size_bytes)
+            FusedConstant(context.keep(expression), _leaves(expression), size_bytes, _work_bytes(expression))
             for expression, size_bytes in zip(fused.constants, _constant_sizes(fused), strict=True)
         ),
         fused.inputs,
@@ -87,6 +90,11 @@ def _constant_sizes(fused: FusedGraph) -> tuple[int, ...]:
                 raise InternalError("a constant has a symbolic size", where=f"constant {buffer.index}")
             sizes[buffer.index] = buffer.element_count * dtype_size_bytes(buffer.dtype)
     return tuple(sizes[index] for index in range(len(fused.constants)))
+
+
+def _work_bytes(expression: Graph) -> int:
+    """Return the bytes of the largest value of an expression."""
+    return max(int(evaluate(kind.size_bytes, {})) for kind in expression.types)
 
 
 def _leaves(expression: Graph) -> tuple[str, ...]:

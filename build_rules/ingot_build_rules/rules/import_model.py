@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ImportInputs:
     """``source``: sha256 of the model file. It is at ``path`` in the ``state`` that was seen when it was hashed, or it
-    is ``content``; ``name`` is what the user calls it in errors."""
+    is ``content``; ``name`` is what the user calls it in errors. ``max_bytes`` refuses, and changes no result."""
 
     source: str
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
@@ -36,6 +36,7 @@ class ImportInputs:
     path: str = ""
     state: FileState | None = None
     content: Artifact[memoryview] | None = None
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,9 @@ def _compute(context: Context, inputs: ImportInputs) -> Imported:
     weights, external = _Weights(context), _External(context, inputs.path)
     content = inputs.content.value() if inputs.content else read_model(inputs.path, inputs.state)
     try:
-        model, names = frontend.import_model(content, external.read, weights.write, dict(inputs.shapes), inputs.place)
+        model, names = frontend.import_model(
+            content, external.read, weights.write, dict(inputs.shapes), inputs.place, inputs.max_bytes
+        )
     except IngotError as error:
         if error.where != "model file":
             raise

@@ -1,17 +1,29 @@
 """The bundle's inputs and outputs as outsiders see them: names, dtypes, sizes or symbols.
 
-In: tensor types of the graph, the user's names. Out: ``Interface``. Not done here: encoding (``ingot_artifacts``).
+In: tensor types of the graph, the user's names. Out: ``Interface``, within the limits of the bundle format. Not done here: encoding
+(``ingot_artifacts``).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, format_dim, substitute, symbol, symbols_of
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.types import DType, TensorType
+from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.interface import Signature
+from ingot_runtime.format.limits import (
+    ELEMENT_COUNT_MAX,
+    NAME_SIZE_BYTES_MAX,
+    RANK_MAX,
+    SYMBOL_COUNT_MAX,
+    TENSOR_COUNT_MAX,
+)
+
+_NAME_SHOWN = 64  # characters of a name that may be too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,27 @@ def make_interface(inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ..
         tuple(map(named, names.inputs, inputs)),
         tuple(map(named, names.outputs, outputs)),
     )
+
+
+def check_interface(interface: Interface) -> None:
+    """Raise LimitError where the bundle format cannot hold the interface."""
+    for what, tensors in (("input", interface.inputs), ("output", interface.outputs)):
+        _check(len(tensors), TENSOR_COUNT_MAX, f"{what}s", f"the model's {what}s")
+        for tensor in tensors:
+            where = f"{what} {tensor.name[:_NAME_SHOWN]!r}"
+            texts = [tensor.name, *(dim for dim in tensor.shape if isinstance(dim, str))]
+            sizes = [max(dim, 1) for dim in tensor.shape if isinstance(dim, int)]
+            for text in texts:
+                _check(len(text.encode(errors="surrogatepass")), NAME_SIZE_BYTES_MAX, "bytes in a name or size", where)
+            _check(len(tensor.shape), RANK_MAX, "dimensions", where)
+            _check(math.prod(sizes) * dtype_size_bytes(tensor.dtype), ELEMENT_COUNT_MAX, "bytes", where)
+    _check(len(interface.symbols), SYMBOL_COUNT_MAX, "different open sizes", "the model's inputs and outputs")
+
+
+def _check(found: int, limit: int, unit: str, where: str) -> None:
+    if found > limit:
+        why = f"expected at most {limit} {unit}, got {found}"
+        raise LimitError("a bundle cannot hold this model's inputs and outputs", where, why, "make the model smaller")
 
 
 def _dim_text(dim: Dim, called: dict[str, str]) -> int | str:

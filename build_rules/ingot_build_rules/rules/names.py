@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_build_rules.rules.interface import Interface, make_interface
+from ingot_build_rules.rules.interface import Interface, check_interface, make_interface
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Names
@@ -28,7 +28,9 @@ class NamesInputs:
 
 
 def _compute(_: Context, inputs: NamesInputs) -> Interface:
-    return make_interface(inputs.inputs, inputs.outputs, inputs.names.value())
+    interface = make_interface(inputs.inputs, inputs.outputs, inputs.names.value())
+    check_interface(interface)
+    return interface
 
 
 NAMES = Rule("names", 1, ("names", "inputs", "outputs"), _compute)

@@ -175,8 +175,10 @@ def _facts_path(settings: BuildSettings, name: str) -> str:
     return os.path.join(settings.cache_folder, "v1", name)
 
 
-def start_compilation(build: Scheduler, model: Model, options: CompileOptions) -> CompiledModel:
-    """Start a compilation of ``model`` over an open build.
+def start_compilation(
+    build: Scheduler, model: Model, options: CompileOptions, max_bytes: int | None = None
+) -> CompiledModel:
+    """Start a compilation of ``model`` over an open build, which is refused where it needs more than ``max_bytes``.
 
     Raises:
         UserError: the file is not there or not readable.
@@ -187,4 +189,4 @@ def start_compilation(build: Scheduler, model: Model, options: CompileOptions) -
 
     files = build.files
     source = open_model(model, files.digest)
-    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("linker")))))
+    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("linker"))), max_bytes))

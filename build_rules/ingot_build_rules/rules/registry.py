@@ -48,6 +48,7 @@ ERRORS: tuple[type[Exception], ...] = (
     errors.ModelError,
     errors.BuildError,
     errors.UnsupportedError,
+    errors.LimitError,
     errors.VerificationError,
     errors.IncompatibleTargetError,
     errors.InternalError,

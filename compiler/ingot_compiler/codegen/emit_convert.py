@@ -2,9 +2,9 @@
 
 In: operands with their dtypes. Out: operands. Not done here: loads and stores.
 
-Registers hold f16 and bf16 as float and bool as i1. Rounding is to nearest even. A float that does not fit an integer:
-i32, i64 and u64 saturate; 8- and 16-bit integers and u32 keep the low bits of the saturated i32 or i64, as numpy does
-on x86-64; NaN gives 0. Integers wrap. Everything but 0 (NaN too) is True.
+Registers hold f16 and bf16 as float and bool as i1. Rounding is to nearest even. Integers wrap. Everything but 0 (NaN too) is True.
+A float that does not fit an integer: ONNX leaves it open. As in ``onnx.reference`` on x86-64, i32 and i64 get their least number,
+also for NaN; 8- and 16-bit integers keep the low bits of that i32; u32 and u64 are an i32 or i64, the upper half moved down first.
 """
 
 from __future__ import annotations
@@ -89,17 +89,26 @@ def _double_to_odd_float(w: Writer, value: Operand) -> Operand:
 
 
 def _float_to_integer(w: Writer, value: Operand, target: DType) -> Operand:
-    if target == "u64":
-        zero = constant(0, value.element, value.lanes)
-        negative = w.compare("olt", value, zero)
-        return w.select(negative, _saturate(w, value, "fptosi", "i64"), _saturate(w, value, "fptoui", "i64"))
-    wide = "i64" if target in ("i64", "u32") else "i32"
-    return w.convert("trunc", _saturate(w, value, "fptosi", wide), MEMORY[target])
+    wide = "i64" if target in ("i64", "u64") else "i32"
+    if target not in ("u32", "u64"):
+        return w.convert("trunc", _to_signed(w, value, wide), MEMORY[target])
+    half = constant(2.0 ** (element_bits(wide) - 1), value.element, value.lanes)
+    upper = w.compare("oge", value, half)
+    moved = w.select(upper, w.binary("fsub", value, half), value)
+    flip = w.select(upper, _least(wide, value.lanes), constant(0, wide, value.lanes))
+    return w.binary("xor", _to_signed(w, moved, wide), flip)
 
 
-def _saturate(w: Writer, value: Operand, name: str, element: str) -> Operand:
+def _to_signed(w: Writer, value: Operand, element: str) -> Operand:
+    """The least number of ``element`` for what does not fit, NaN too."""
     result = Operand("", element, value.lanes)
-    return w.call(f"llvm.{name}.sat.{suffix(result)}.{suffix(value)}", (value,), element, value.lanes)
+    saturated = w.call(f"llvm.fptosi.sat.{suffix(result)}.{suffix(value)}", (value,), element, value.lanes)
+    fits = w.compare("olt", value, constant(2.0 ** (element_bits(element) - 1), value.element, value.lanes))
+    return w.select(fits, saturated, _least(element, value.lanes))
+
+
+def _least(element: str, lanes: int) -> Operand:
+    return constant(-(1 << (element_bits(element) - 1)), element, lanes)
 
 
 # ---- half precision -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, terms_of
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -303,11 +304,17 @@ def _whole(value: Element) -> Dim | None:
 
 
 def _dims(function: Callable[[Dim, Dim], Dim | None]) -> Callable[[Element, Element], Element]:
-    """Lift a function of two integer expressions: unknown when one is."""
+    """Lift a function of two integer expressions: unknown when one is, or when the expression would be too long.
+
+    What is not known here is computed by kernels, and read where a size needs it.
+    """
 
     def lifted(left: Element, right: Element) -> Element:
         a, b = _whole(left), _whole(right)
-        return None if a is None or b is None else function(a, b)
+        try:
+            return None if a is None or b is None else function(a, b)
+        except LimitError:
+            return None
 
     return lifted
 

@@ -34,9 +34,9 @@ from ingot_compiler.ir.graph import Attribute, ConstantSource, Graph
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
+from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX
 
 RANK_MAX = 64  # of an intermediate tensor; inputs and outputs have the bundle format's own limit
-SIZE_BYTES_MAX = 1 << 46  # of one tensor; the bundle format has the same limit for a workspace
 INDEX_DTYPES = ("i32", "i64")  # of ONNX's indices
 _LITERAL_COUNT_MAX = 1024
 
@@ -198,12 +198,15 @@ class OpContext:
         operands = self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
         results = OPS_BY_NAME[op].infer(types, attributes)
+        for result in results:
+            self._check_size(result)
         if len(results) != 1:
             return translation.builder.add(op, operands, attributes, self.source, self.mark)
-        self._check_size(results[0])
         pairs = [(type_, translation.contents.get(operand)) for type_, operand in zip(types, operands, strict=True)]
         contents = propagate(op, attributes, pairs, results[0]) if operands else None
-        if results[0].dtype not in FLOATS and (found := settled(contents)) is not None and is_known(found):
+        found = None if results[0].dtype in FLOATS else settled(contents)
+        # One element of ``dim_values`` is a choice among all of them.
+        if found is not None and is_known(found) and (found.size <= RANK_MAX or not symbols_appear(found)):
             return self.known(results[0].dtype, found)
         value = translation.builder.add(op, operands, attributes, self.source, self.mark)
         if isinstance(contents, Later) or (contents is not None and any(item is not None for item in contents.flat)):
@@ -218,7 +221,10 @@ class OpContext:
         self, op: str, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
     ) -> tuple[int, ...]:
         """Append a core op of control flow; all its results."""
-        return self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
+        values = self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
+        for value in values:
+            self._check_size(self.type_of(value))
+        return values
 
     def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
         """Operands behind the run-time checks that ``agree`` asks for."""
@@ -241,12 +247,13 @@ class OpContext:
     def _check_size(self, type_: TensorType) -> None:
         if type_.rank > RANK_MAX:
             raise OpTypeError(f"at most {RANK_MAX} dimensions", str(type_.rank))
-        size_bytes = type_.size_bytes
-        if isinstance(size_bytes, int) and size_bytes > SIZE_BYTES_MAX:
-            why = f"expected at most {SIZE_BYTES_MAX} bytes, got {size_bytes} for {type_}"
-            raise ModelError(
-                "a tensor is too large", f"node #{self.source[0]}", why, "check the sizes that the model asks for"
-            )
+        count, size_bytes = type_.element_count, type_.size_bytes
+        for found, limit, unit in ((count, ELEMENT_COUNT_MAX, "elements"), (size_bytes, SIZE_BYTES_MAX, "bytes")):
+            if isinstance(found, int) and found > limit:
+                why = f"expected at most {limit} {unit}, got {found} for {type_}"
+                raise ModelError(
+                    "a tensor is too large", f"node #{self.source[0]}", why, "check the sizes that the model asks for"
+                )
 
     def scalar(self, dtype: DType, value: float) -> int:
         """A rank-0 literal; floats are rounded to f32 where the element type is not wider."""

@@ -9,6 +9,7 @@ Memory: the file's bytes (best a mapping) plus kilobytes; large weights go from 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +18,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped] 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
+from ingot_compiler.frontend.check_functions import check_functions
 from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
 from ingot_compiler.frontend.detach_tensors import detach_tensors
@@ -37,8 +39,9 @@ from ingot_compiler.frontend.sort_nodes import describe_node, names_read, node_n
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
 from ingot_compiler.frontend.upgrade_opset import upgrade_opset
 from ingot_compiler.ir.constants import ConstantWriter
-from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import ConstantSource, Names
+from ingot_runtime.format.limits import TENSOR_COUNT_MAX
 
 
 def import_model(
@@ -47,14 +50,18 @@ def import_model(
     store: ConstantWriter,
     shapes: Shapes,
     place: Sequence[tuple[str, str]],
+    max_bytes: int | None = None,
 ) -> tuple[ImportedModel, Names]:
     """Read a model file.
 
-    ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name) pairs, the last match wins.
-    ModelError for a wrong file, UnsupportedError that lists everything unsupported, UserError for a wrong option.
+    ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name) pairs, the last match wins;
+    ``max_bytes`` bounds what the model's own functions become. ModelError for a wrong file, UnsupportedError that lists everything
+    unsupported, LimitError for what is too large, UserError for a wrong option.
     """
     model, detached = _parse(source)
-    return _Importer(model, detached, read_external, store).run(shapes, place)
+    expanded_bytes = check_functions(model, max_bytes)
+    imported, names = _Importer(upgrade_opset(_inlined(model)), detached, read_external, store).run(shapes, place)
+    return replace(imported, expanded_bytes=expanded_bytes), names
 
 
 def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview]]:
@@ -68,7 +75,7 @@ def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview
         raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
     _check_text(model)
     detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
-    return upgrade_opset(_inlined(model)), detached
+    return model, detached
 
 
 def _check_text(model: ModelProto) -> None:
@@ -104,7 +111,7 @@ def _inlined(model: ModelProto) -> ModelProto:
         return model
     try:
         return onnx.inliner.inline_local_functions(model, convert_version=_mixes_opsets(model))
-    except (RuntimeError, onnx.checker.ValidationError) as error:
+    except (RuntimeError, DecodeError, onnx.checker.ValidationError) as error:
         raise ModelError("the model's own functions cannot be expanded", "model file", str(error), "") from None
 
 
@@ -144,6 +151,10 @@ class _Importer:
         nodes = sort_nodes(graph)
         constants = {tensor.name for tensor in graph.initializer}
         inputs = [value for value in graph.input if value.name not in constants]
+        for what, count in (("inputs", len(inputs)), ("outputs", len(graph.output))):
+            if count > TENSOR_COUNT_MAX:
+                why = f"expected at most {TENSOR_COUNT_MAX}, got {count}"
+                raise LimitError(f"the model has too many {what}", f"model {graph.name!r}", why, "join some of them")
         typed = input_types(inputs, shapes, self.findings)
         self.outer_node_count = len(nodes)
         self._check(nodes)

@@ -81,6 +81,7 @@ class ImportedModel:
     declared: tuple[DeclaredType, ...]  # one per output
     opsets: tuple[tuple[str, int], ...]  # sorted by domain
     sizes: tuple[tuple[str, int], ...] = ()  # what ``--shape`` binds: (symbol, size)
+    expanded_bytes: int = 0  # of the bodies that took the place of calls of the model's own functions
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""

@@ -23,7 +23,7 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.errors import IngotError, InternalError, ModelError
+from ingot_compiler.ir.errors import IngotError, InternalError, LimitError, ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.types import TensorType
@@ -126,6 +126,8 @@ def _checked(context: OpContext) -> Sequence[int]:
         raise ModelError(
             "a node's operands or attributes contradict its op", where, why, "correct the model, or --shape"
         ) from None
+    except LimitError as error:
+        raise error.at(where) from None
     except (IngotError, Unsupported, _Incomplete):
         raise
     except Exception as error:

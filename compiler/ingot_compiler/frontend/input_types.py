@@ -18,6 +18,7 @@ from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.format.limits import RANK_MAX, SIZE_BYTES_MAX
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -91,8 +92,8 @@ def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, 
         for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
             fixed = _fixed(dim) if not dim.dim_param else None
             expected = sizes.setdefault(_user_name(value, axis), size) if fixed is None else fixed
-            if not 0 <= size <= SIZE_MAX or expected not in (None, size):
-                wanted = expected if 0 <= size <= SIZE_MAX else f"a size from 0 to {SIZE_MAX}"
+            if not 0 <= size <= SIZE_BYTES_MAX or expected not in (None, size):
+                wanted = expected if 0 <= size <= SIZE_BYTES_MAX else f"a size from 0 to {SIZE_BYTES_MAX}"
                 why = f"expected {wanted} for dimension {axis}, got {size}"
                 raise UserError("a shape contradicts the model", where, why, _DO)
     return sizes
@@ -123,6 +124,4 @@ def _shape(value: ValueInfoProto, given: tuple[int, ...] | None, symbols: dict[s
     return tuple(shape)
 
 
-RANK_MAX = 16
-SIZE_MAX = 1 << 46  # as many bytes are the bundle format's limit of a workspace
 _DO = "give the sizes that the model allows (see `ingot inspect`)"

@@ -4,6 +4,10 @@ In: integers and symbols. Out: ``Dim`` values in one canonical form (a sum of pr
 are equal objects. Not done here: ranges and proofs beyond what the canonical form shows, binding of symbols.
 
 Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infinity; a divisor of 0 gives 0.
+
+An expression has at most ``TERM_COUNT_MAX`` terms, ``SIZE_MAX`` symbols, factors and functions as it is written out, ``DEPTH_MAX``
+functions inside one another, and factors below ``FACTOR_MAX``: whoever makes a larger one gets a ``LimitError`` without a place.
+So a walk over an expression takes bounded time and stack. Networks stay far below.
 """
 
 from __future__ import annotations
@@ -12,7 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ingot_compiler.ir.errors import LimitError
+
 _CACHED_MAX = 1 << 16  # pure functions of frozen values: what they return is kept, and never changes
+TERM_COUNT_MAX = 128  # a concatenation of so many inputs of different sizes
+SIZE_MAX = 1 << 13
+DEPTH_MAX = 64  # walks are a few calls of Python per level
+FACTOR_MAX = 1 << 62  # registers are 64 bits wide
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -29,11 +39,16 @@ class Call:
     function: str
     left: Dim
     right: Dim
-    # Sizes of deep networks nest: as a tree they are exponential, so the hash is taken once, from those of the parts.
+    # Taken once, from those of the parts.
     _hash: int = field(init=False, repr=False, compare=False, default=0)
+    size: int = field(init=False, repr=False, compare=False, default=0)
+    depth: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
+        parts = [part for part in (self.left, self.right) if isinstance(part, Sum)]
         object.__setattr__(self, "_hash", hash((self.function, self.left, self.right)))
+        object.__setattr__(self, "size", 1 + sum(part.size for part in parts))
+        object.__setattr__(self, "depth", 1 + max((part.depth for part in parts), default=0))
 
     def __hash__(self) -> int:
         return self._hash
@@ -49,9 +64,20 @@ class Sum:
 
     terms: tuple[tuple[Monomial, int], ...]
     _hash: int = field(init=False, repr=False, compare=False, default=0)
+    size: int = field(init=False, repr=False, compare=False, default=0)
+    depth: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
+        calls = [atom for monomial, _ in self.terms for atom in monomial if isinstance(atom, Call)]
+        size = sum(1 + len(monomial) for monomial, _ in self.terms) + sum(call.size for call in calls)
+        depth = max((call.depth for call in calls), default=0)
+        _limit(len(self.terms), TERM_COUNT_MAX, "terms")
+        _limit(size, SIZE_MAX, "symbols, factors and functions")
+        _limit(depth, DEPTH_MAX, "functions inside one another")
+        _limit(max((abs(factor) for _, factor in self.terms), default=0), FACTOR_MAX, "as a factor")
         object.__setattr__(self, "_hash", hash(self.terms))
+        object.__setattr__(self, "size", size)
+        object.__setattr__(self, "depth", depth)
 
     def __hash__(self) -> int:
         return self._hash
@@ -92,6 +118,15 @@ class Sum:
 
 
 Dim = int | Sum
+
+
+def _limit(found: int, limit: int, what: str) -> None:
+    if found > limit:
+        raise LimitError(
+            "the expression of a size is too large",
+            why=f"expected at most {limit} {what}, got {found}",
+            do="give sizes of inputs as numbers, or compute with smaller ones",
+        )
 
 
 def symbol(name: str) -> Sum:
@@ -142,6 +177,7 @@ def dim_mul(left: Dim, right: Dim) -> Dim:
     if isinstance(left, int) and isinstance(right, int):
         return left * right
     table: dict[Monomial, int] = {}
+    _limit(len(terms_of(left)) * len(terms_of(right)), SIZE_MAX, "terms before they are added up")
     for monomial_left, factor_left in terms_of(left):
         for monomial_right, factor_right in terms_of(right):
             monomial = tuple(sorted(monomial_left + monomial_right, key=_atom_key))

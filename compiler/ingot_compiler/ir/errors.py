@@ -48,6 +48,14 @@ class UnsupportedError(IngotError):
     exit_code = 3
 
 
+class LimitError(UnsupportedError):
+    """The request is valid, and its result would be beyond a limit: of Ingot, of the bundle format, or of the user (``max_bytes``)."""
+
+    def at(self, where: str) -> "LimitError":
+        """The same error at a place, unless it has one."""
+        return LimitError(self.what, self.where or where, self.why, self.do)
+
+
 class VerificationError(IngotError):
     """A digest or a check against the reference failed."""
 

@@ -67,6 +67,21 @@ def narrow(array: Array, like: Array) -> Array:
     return np.asarray(array).astype(like.dtype, copy=False)
 
 
+def float_to_integer(array: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Truncate towards 0; what does not fit is the least i32 (i64), of which narrower types keep the low bits.
+
+    ONNX leaves it open, and processors differ; this is what ``onnx.reference`` gives on x86-64. The upper half of u32 and u64 is
+    moved down before it is converted, and back behind.
+    """
+    half = 1 << (63 if dtype.itemsize == 8 else 31)
+    whole = np.trunc(array.astype(np.float64))
+    upper = (whole >= half) & (dtype in (np.dtype(np.uint32), np.dtype(np.uint64)))
+    moved = np.where(upper, whole - float(half), whole)
+    fits = (moved >= -half) & (moved < half)
+    signed = np.where(fits, moved, -float(half)).astype(np.int64)
+    return np.where(upper, signed ^ np.int64(-half), signed).astype(dtype)
+
+
 def in_f64(function: Callable[..., Array]) -> Reference:
     """Reference of an elementwise op that computes floats in float64 and rounds once to the first operand's type."""
 

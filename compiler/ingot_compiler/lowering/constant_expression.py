@@ -27,6 +27,12 @@ from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
 
 GROWTH_MAX = 4  # a folded value may take this many times the bytes of the constants it reads
 GROWTH_FREE_BYTES = 1 << 20  # and this much more
+GROWTH_TOTAL_FREE_BYTES = (
+    1 << 26
+)  # all folded values together may be so much larger than what they read, and as much as all constants
+EXPRESSION_NODES_MAX = (
+    1024  # of one value, each as often as it is read: every value that kernels read has an expression of its own
+)
 _SOURCES = frozenset(("constant", "literal", "iota", "dim_values"))
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
 _FLOATS_ONLY = frozenset(("div", "sqrt", "reciprocal"))
@@ -35,9 +41,13 @@ _FLOATS_ONLY = frozenset(("div", "sqrt", "reciprocal"))
 def constant_values(graph: Graph) -> frozenset[int]:
     """Values computed from constants and literals alone by ops that can be folded; sources themselves included.
 
-    A value larger than four times the constants it reads and 1 MiB is left to run time, and so is all that needs it.
+    A value larger than four times the constants it reads and 1 MiB is left to run time, and so is all that needs it; so are
+    values with long expressions, and those that together would make a large bundle of a small model.
     """
     leaves: dict[int, frozenset[int]] = {}
+    node_counts: dict[int, int] = {}
+    growth_bytes = 0
+    weights_bytes = sum(_size_bytes(graph.types[node.results[0]]) for node in graph.nodes if node.op == "constant")
     for node in graph.nodes:
         if any(operand not in leaves for operand in node.operands) or not _is_foldable(graph, node):
             continue
@@ -45,9 +55,18 @@ def constant_values(graph: Graph) -> frozenset[int]:
         (result,) = node.results
         if node.op == "constant":
             read = frozenset((result,))
-        limit_bytes = GROWTH_MAX * sum(_size_bytes(graph.types[leaf]) for leaf in read) + GROWTH_FREE_BYTES
-        if _size_bytes(graph.types[result]) <= limit_bytes:
-            leaves[result] = read
+        read_bytes, size_bytes = (
+            sum(_size_bytes(graph.types[leaf]) for leaf in read),
+            _size_bytes(graph.types[result]),
+        )
+        node_count = 1 + sum(node_counts[operand] for operand in node.operands)
+        growth_bytes_after = growth_bytes + max(size_bytes - read_bytes, 0)
+        if (
+            size_bytes <= GROWTH_MAX * read_bytes + GROWTH_FREE_BYTES
+            and growth_bytes_after <= GROWTH_TOTAL_FREE_BYTES + weights_bytes
+            and node_count <= EXPRESSION_NODES_MAX
+        ):
+            leaves[result], node_counts[result], growth_bytes = read, node_count, growth_bytes_after
     return frozenset(leaves)
 
 

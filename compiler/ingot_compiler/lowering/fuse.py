@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
@@ -47,12 +47,17 @@ def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
     index = first
     while index < last:
         node = flat.graph.nodes[index]
-        if index in flat.regions:
-            CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
-        elif not _is_folded(fuser, node):
-            fuser.require_sizes(node)
-            require_bounds(fuser, node)
-            _visit(fuser, index, node)
+        try:
+            if index in flat.regions:
+                CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
+            elif not _is_folded(fuser, node):
+                fuser.require_sizes(node)
+                if node.op in ELEMENTS or node.op == "broadcast_to":
+                    fuser.require_countable(node)
+                require_bounds(fuser, node)
+                _visit(fuser, index, node)
+        except LimitError as error:
+            raise error.at(", ".join(f"node #{ordinal}" for ordinal in node.source)) from None
         index = flat.end(index)
 
 

@@ -66,12 +66,10 @@ def cast(number: Number, dtype: DType) -> Number:
         return bf16_number(bf16_bits(float(number)))
     if dtype in FLOATS or not isinstance(number, float):
         return round_to(number, dtype)
-    if math.isnan(number):
-        return 0
-    whole = max(min(int(max(min(number, 2.0**70), -(2.0**70))), (1 << 64) - 1), -(1 << 63))
-    if dtype in ("u64", "u32", "i64"):
-        return wrap(whole if dtype == "u64" else min(whole, (1 << 63) - 1), dtype)
-    return wrap(max(min(whole, (1 << 31) - 1), -(1 << 31)), dtype)
+    half = 1 << (63 if dtype in ("i64", "u64") else 31)
+    upper = half if dtype in ("u32", "u64") and number >= half else 0
+    fits = not math.isnan(number) and -half - 1 < number - upper < half
+    return wrap((int(number) - upper if fits else -half) ^ upper, dtype)
 
 
 def _real(function: Callable[[np.float64], np.float64]) -> Callable[[DType, float], float]:

@@ -32,6 +32,7 @@ class Assembler:
         self.known: dict[Dim, int] = {}
         self.symbols: dict[str, int] = {}
         self.register_count = 0
+        self.too_large = TOO_LARGE  # what a refusal says
 
     def emit(self, name: str, *operands: int | tuple[int, ...]) -> None:
         """Append one instruction."""
@@ -97,7 +98,7 @@ class Assembler:
     def _limit(self, register: int, monomial: Monomial, room: int) -> None:
         if possibly_negative([from_terms({monomial: 1})]):
             register = self._magnitude(register, monomial, self.dim(0))
-        self.require(self.binary("le", register, room), TOO_LARGE)
+        self.require(self.binary("le", register, room), self.too_large)
 
     def bind(self, symbol: str, register: int) -> None:
         """Give a symbol its value, at least 0 already."""

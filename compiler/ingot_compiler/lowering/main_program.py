@@ -6,10 +6,11 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Sequence
 
-from ingot_compiler.ir.dims import Dim, Symbol, symbols_of, terms_of
-from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.dims import Dim, Symbol, dim_add, dim_min, substitute, symbols_of, terms_of
+from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     FusedGraph,
@@ -31,8 +32,17 @@ from ingot_compiler.lowering.main_assembler import TOO_LARGE, Assembler, without
 from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_compiler.lowering.typical import typical
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.limits import SIZE_BYTES_MAX
+from ingot_runtime.format.limits import (
+    BUFFER_COUNT_MAX,
+    INSTRUCTION_COUNT_MAX,
+    KERNEL_COUNT_MAX,
+    REGISTER_COUNT_MAX,
+    SIZE_BYTES_MAX,
+)
 from ingot_runtime.format.program import Program
+
+_MESSAGE_LENGTH_MAX = 600  # characters, of up to 4 bytes
+_NODES_NAMED_MAX = 100
 
 
 class _StepEmitter:
@@ -213,6 +223,15 @@ def build_program(
         run(fused.steps)
     else:
         _choose(out, fused.special, run, fused.steps)
+    for count, limit, unit in (
+        (len(out.instructions), INSTRUCTION_COUNT_MAX, "instructions"),
+        (out.register_count, REGISTER_COUNT_MAX, "registers"),
+        (len(fused.buffers), BUFFER_COUNT_MAX, "buffers"),
+        (len(set(kernel_indices)), KERNEL_COUNT_MAX, "kernels"),
+    ):
+        if count > limit:
+            why = f"expected at most {limit} {unit}, got {count}"
+            raise LimitError("the model is too large for one bundle", "main", why, "split the model")
     return Program(out.resolved(), out.register_count, len(fused.buffers), tuple(out.messages))
 
 
@@ -244,7 +263,7 @@ def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
             if name is not None and name not in out.symbols:
                 out.bind(name, register)
             else:
-                checks.append((register, dim, f"input {index}, axis {axis}: expected {dim}"))
+                checks.append((register, dim, _of_nodes(f"input {index}, axis {axis}: expected {dim}", ())))
     for register, dim, message in checks:
         out.require(out.binary("eq", register, out.dim(dim)), message)
 
@@ -374,19 +393,49 @@ def _is_bound(out: Assembler, step: Requirement) -> bool:
 
 
 def _require(out: Assembler, step: Requirement) -> None:
+    out.too_large = _of_nodes(TOO_LARGE, step.source)
     condition = out.binary("eq", out.dim(step.difference), out.dim(0))
+    out.too_large = TOO_LARGE
     out.require(condition, _of_nodes(step.what, step.source))
 
 
 def _of_nodes(what: str, source: Sequence[int]) -> str:
-    """A message and the nodes that it is about, by their ordinals; whoever knows the names puts them there."""
-    return f"{what} ({', '.join(f'node #{ordinal}' for ordinal in source)})" if source else what
+    """A message and the nodes that it is about, by their ordinals; whoever knows the names puts them there.
+
+    A long expression is cut, and a long list: a program's texts have a limit.
+    """
+    if len(what) > _MESSAGE_LENGTH_MAX:
+        what = f"{what[:_MESSAGE_LENGTH_MAX]}..."
+    named = [f"node #{ordinal}" for ordinal in source[:_NODES_NAMED_MAX]]
+    more = [f"{len(source) - len(named)} more"] if len(source) > len(named) else []
+    return f"{what} ({', '.join(named + more)})" if source else what
+
+
+def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
+    """The units to run: none where nothing is written, however many the sizes beside the empty one would make."""
+    extent = out.dim(program.extent)
+    if group.kind == "fill_halo":
+        return extent  # an image without elements has a border
+    first, *others = (result.type for result in group.results)
+    sizes = list(dict.fromkeys(first.shape))
+    if others:
+        sizes = [functools.reduce(dim_add, (kind.element_count for kind in others), first.element_count)]
+    for size in sizes:
+        if not isinstance(size, int) and not _vanishes(program.extent, size):
+            extent = out.binary("mul", extent, out.dim(dim_min(size, 1)))
+    return extent
+
+
+def _vanishes(extent: Dim, size: Dim) -> bool:
+    """Whether ``extent`` can be seen to be 0 where ``size`` is."""
+    name = _only_symbol(size)
+    return extent == size or (name is not None and substitute(extent, {name: 0}) == 0)
 
 
 def _launch(out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
     buffers = tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
     scalars = tuple(out.symbols[name] for name in program.scalars)
-    extent = out.dim(program.extent)
+    extent = _extent(out, group, program)
     operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
     messages = tuple(
         out.message(_of_nodes(str(node.attribute("what")), node.source)) for node in requirements_of(group)

@@ -12,6 +12,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.passes.rewrite import Rewriter
 
 _RELATIVE_TOLERANCE = 1e-6  # a few units in the last place of f32: the same number, written by another exporter
+_FACTORS_MAX = 16
 
 
 def scalar(state: Rewriter, value: int) -> float | None:
@@ -145,9 +146,18 @@ def trailing_mean(state: Rewriter, value: int) -> tuple[int, int] | None:
 
 
 def factors(state: Rewriter, node: Node) -> list[int]:
-    """The values that a tree of multiplications multiplies, from left to right; shared products are not opened."""
+    """The values that a tree of multiplications multiplies, from left to right.
+
+    Shared products are not opened, nor those of a tree with more factors than any pattern has.
+    """
     found: list[int] = []
-    for operand in node.operands:
-        inner = state.made_by(operand, "mul") if state.is_used_once(operand) else None
-        found += factors(state, inner) if inner else [operand]
+    waiting = list(reversed(node.operands))
+    while waiting:
+        operand = waiting.pop()
+        few = len(found) + len(waiting) < _FACTORS_MAX
+        inner = state.made_by(operand, "mul") if few and state.is_used_once(operand) else None
+        if inner:
+            waiting += reversed(inner.operands)
+        else:
+            found.append(operand)
     return found

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ingot_compiler.ir.dims import Dim, Sum, symbols_of
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Attribute, Graph, Node, captured, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
@@ -176,7 +177,10 @@ class Rewriter:
         node = with_operands(node, self._replaced)
         self.mark = node.mark
         noted = len(self.refusals)
-        results = rule(self, node)
+        try:
+            results = rule(self, node)
+        except LimitError:  # the rewritten form has sizes that are too long
+            results = None
         if results is not None:
             del self.refusals[noted:]
         if results is None or not self.may_replace(node, results):

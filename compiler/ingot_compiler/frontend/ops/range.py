@@ -16,6 +16,8 @@ from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op import OpTypeError
 from ingot_compiler.ir.types import FLOATS
 
+_LENGTH_MAX = 1 << 60  # beyond every limit: refused as too large
+
 
 def _translate(context: OpContext) -> Sequence[int]:
     start, limit, delta = (reshape(context, context.operand(position), ()) for position in range(3))
@@ -26,6 +28,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     if length is None:
         delta = not_zero(context, delta, "delta")
         length = _read_length(context, start, limit, delta)
+    if dtype == "f32":
+        start, delta = cast(context, start, "f64"), cast(context, delta, "f64")  # numbers above 2^24 count, too
     iota = context.add("iota", dtype="i64", length=length)
     steps = context.add("mul", cast(context, iota, context.dtype_of(start)), delta)
     return (cast(context, context.add("add", steps, start), dtype),)
@@ -45,14 +49,24 @@ def _known_length(context: OpContext, start: int, limit: int, delta: int) -> Dim
 
 
 def _read_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
-    span = context.add("sub", limit, start)
-    if context.dtype_of(span) in FLOATS:
-        count = cast(context, context.add("ceil", context.add("div", span, delta)), "i64")
-    else:
-        # div truncates: adding delta - sign(delta) first rounds away from 0.
-        away = context.add("sub", delta, context.add("sign", delta))
-        count = cast(context, context.add("div", context.add("add", span, away), delta), "i64")
-    return context.read_dims(binary_scalar(context, "max", count, 0))[0]
+    if context.dtype_of(start) in FLOATS:
+        return _read_float_length(context, *(cast(context, value, "f64") for value in (start, limit, delta)))
+    start, limit, delta = (cast(context, value, "i64") for value in (start, limit, delta))
+    up = context.add("less", context.scalar("i64", 0), delta)
+    low, high = context.add("select", up, start, limit), context.add("select", up, limit, start)
+    # The distance of two i64 fits u64, as the size of the least i64 does.
+    span = cast(context, context.add("sub", high, low), "u64")
+    steps = context.add("div", binary_scalar(context, "sub", span, 1), cast(context, context.add("abs", delta), "u64"))
+    count = binary_scalar(context, "add", steps, 1)
+    some = context.add("select", context.add("less", low, high), count, context.scalar("u64", 0))
+    return context.read_dims(cast(context, binary_scalar(context, "min", some, _LENGTH_MAX), "i64"))[0]
+
+
+def _read_float_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
+    """In f64, as ``onnx.reference``; NaN becomes a negative length, which is refused."""
+    count = context.add("ceil", context.add("div", context.add("sub", limit, start), delta))
+    limited = binary_scalar(context, "min", binary_scalar(context, "max", count, 0.0), float(_LENGTH_MAX))
+    return context.read_dims(cast(context, limited, "i64"))[0]
 
 
 OP = OnnxOp("Range", _translate)

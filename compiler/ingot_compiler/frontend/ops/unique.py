@@ -23,7 +23,9 @@ def _keys(context: OpContext, left: int, right: int) -> int:
     later = cast(context, context.add("less", b, a), "i64")
     same = context.add("equal", a, b)
     first = context.add("select", same, context.scalar("i64", _EQUAL), context.add("add", place, later))
-    return context.add("reduce", first, function="min", axes=(2,), keepdims=False)
+    # Rows without elements are equal.
+    least = context.add("reduce", first, function="min", axes=(2,), keepdims=False)
+    return context.add("min", least, context.scalar("i64", _EQUAL))
 
 
 def _translate(context: OpContext) -> Sequence[int]:

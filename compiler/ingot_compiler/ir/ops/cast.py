@@ -2,7 +2,7 @@
 
 In: any tensor. Out: the same shape in ``dtype``. Not done here: lowering; saturation (the frontend adds min and max).
 
-float -> integer truncates towards 0 (outside of the target's range the result is undefined); integer -> integer wraps;
+float -> integer truncates towards 0 (``float_to_integer`` says what does not fit); integer -> integer wraps;
 anything -> bool is ``x != 0`` (NaN is true); float64 -> bf16 rounds through float32.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.op import Array, Attributes, CoreOp
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import attribute_dtype, require_attributes, require_operands
 
@@ -25,8 +25,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
+    (x,), dtype = operands, COMPUTE_DTYPES[attribute_dtype(attributes)]
     with np.errstate(all="ignore"):
-        return (operands[0].astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
+        return (float_to_integer(x, dtype) if x.dtype.kind == "f" and dtype.kind in "iu" else x.astype(dtype),)
 
 
 OP = CoreOp("cast", _infer, _reference, elementwise=True)

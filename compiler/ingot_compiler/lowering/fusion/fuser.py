@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min, symbols_of
+from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
@@ -20,6 +20,7 @@ from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requiremen
 from ingot_compiler.lowering.negative_sizes import possibly_negative
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
+from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
 
 Halo = tuple[tuple[Dim, ...], tuple[Dim, ...]]  # (before, after) per axis
 CHEAP = frozenset(("literal", "iota", "dim_values", "cast"))
@@ -60,6 +61,7 @@ class Scope:
     deferred: dict[int, Deferred]
     images: dict[int, tuple[Stored, Halo]]
     checked_sizes: set[Dim]
+    checked_counts: set[Dim]
 
 
 class Fuser:
@@ -82,6 +84,7 @@ class Fuser:
         self.buffers: list[BufferSpec] = []
         self.steps: list[Step] = []
         self.checked_sizes: set[Dim] = set()
+        self.checked_counts = {graph.types[value].element_count for value in graph.inputs}
         self.constants: list[Graph] = []
         self.constant_buffers: dict[Graph, int] = {}
         self.counters: dict[int, Dim] = {}  # a loop's iteration -> the symbol that counts
@@ -95,7 +98,8 @@ class Fuser:
 
     def enter(self) -> Scope:
         """Begin a region: its steps are collected, what it stores is forgotten when it ends."""
-        scope = Scope(self.steps, dict(self.stored), dict(self.deferred), dict(self.images), set(self.checked_sizes))
+        checked = set(self.checked_sizes), set(self.checked_counts)
+        scope = Scope(self.steps, dict(self.stored), dict(self.deferred), dict(self.images), *checked)
         self.steps = []
         return scope
 
@@ -103,7 +107,7 @@ class Fuser:
         """End a region; its steps."""
         steps, self.steps = self.steps, scope.steps
         self.stored, self.deferred, self.images = scope.stored, scope.deferred, scope.images
-        self.checked_sizes = scope.checked_sizes
+        self.checked_sizes, self.checked_counts = scope.checked_sizes, scope.checked_counts
         return tuple(steps)
 
     def new_symbol(self) -> str:
@@ -334,6 +338,17 @@ class Fuser:
         for dim in possibly_negative(dims):
             self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
         self.checked_sizes.update(dims)
+
+    def require_countable(self, node: Node) -> None:
+        """Check at run time that a value that may never be stored, so that no memory bounds it, has no more elements than a
+        tensor may have."""
+        counts = [self.types[operand].element_count for operand in node.operands]
+        for result in node.results:
+            count = self.types[result].element_count
+            if not isinstance(count, int) and count not in (*counts, *self.checked_counts):
+                what = f"expected at most {ELEMENT_COUNT_MAX} elements, got {count}"
+                self._require(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node)
+                self.checked_counts.add(count)
 
     def _require(self, difference: Dim, what: str, node: Node) -> None:
         if difference != 0:

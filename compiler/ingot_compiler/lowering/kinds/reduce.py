@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal as OneOf
 
-from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import attribute_ints
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -51,6 +51,16 @@ def nested_reduce(
     return statement
 
 
+def _while_inner_runs(axes: list[tuple[str, Dim]]) -> list[tuple[str, Dim]]:
+    """The same loops, of which an outer one does not run where an inner one has nothing to do."""
+    found: list[tuple[str, Dim]] = []
+    some: Dim = 1
+    for variable, extent in reversed(axes):
+        found.insert(0, (variable, dim_mul(extent, some)))
+        some = dim_mul(some, dim_min(extent, 1))
+    return found
+
+
 def lower_reduce(group: Group, target: Target) -> LoopProgram:
     """Units are the kept positions outside the vector axis."""
     del target
@@ -73,7 +83,7 @@ def lower_reduce(group: Group, target: Target) -> LoopProgram:
     assert isinstance(function, str)
     dtype = result_type.dtype
     value = elements.value(anchor.operands[0], Space(source.shape, tuple(runs)))
-    loops = [(variables[axis], source.shape[axis]) for axis in order if axis in reduced]
+    loops = _while_inner_runs([(variables[axis], source.shape[axis]) for axis in order if axis in reduced])
     statements: list[Statement] = []
     total: Value
     if loops:

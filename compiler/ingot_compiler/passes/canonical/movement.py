@@ -5,6 +5,7 @@ In: a rewriter and a node. Out: the value that stands for its result, or None. N
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, dim_product
@@ -13,6 +14,7 @@ from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
 MovementRule = Callable[[Rewriter, Node], int | None]
+FLATTENED_OPERANDS_MAX = 128  # of a concat that took others in: a dense block has up to 64 layers
 
 
 def nothing_moves(state: Rewriter, node: Node) -> int | None:
@@ -114,13 +116,22 @@ def broadcast_of_broadcast(state: Rewriter, node: Node) -> int | None:
 
 
 def concat_flattened(state: Rewriter, node: Node) -> int | None:
-    """Concats of concats along one axis are one concat; operands without elements fall away."""
+    """Concats of concats along one axis are one concat; operands without elements fall away.
+
+    What stands twice among the operands is not taken apart, nor is anything into a long list: that would grow without end.
+    """
     axis = node.attribute("axis")
     assert isinstance(axis, int)
     operands: list[int] = []
+    counts = Counter(node.operands)
+    room = FLATTENED_OPERANDS_MAX - len(node.operands)
     for operand in node.operands:
-        inner = state.made_by(operand, "concat")
-        operands += inner.operands if inner and inner.attribute("axis") == axis else (operand,)
+        inner = state.made_by(operand, "concat") if counts[operand] == 1 else None
+        if inner is None or inner.attribute("axis") != axis or len(inner.operands) - 1 > room:
+            operands.append(operand)
+        else:
+            operands += inner.operands
+            room -= len(inner.operands) - 1
     filled = [operand for operand in operands if state.shape_of(operand)[axis] != 0] or operands[:1]
     if tuple(filled) == node.operands:
         return None

@@ -1,0 +1,51 @@
+"""``max_bytes``: what one compilation may expand, fold and plan.
+
+In: what the stages found, in bytes. Out: nothing, or ``LimitError``. Not done here: finding it. A limit refuses and changes no result,
+so it is part of no key; it is compared with what comes from the cache, too, and the answer is the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ingot_compiler.ir.errors import LimitError
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.memory_plan import MemoryPlan
+
+_DO = "allow more (max_bytes, --max-bytes), or make the model smaller"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """``max_bytes`` None allows anything."""
+
+    max_bytes: int | None = None
+
+    def check(self, size_bytes: int, what: str, where: str) -> None:
+        """Raise LimitError for more bytes than are allowed."""
+        if self.max_bytes is not None and size_bytes > self.max_bytes:
+            why = f"expected at most {self.max_bytes} bytes, got {size_bytes}"
+            raise LimitError(f"{what} needs more memory than it may", where, why, _DO)
+
+    def check_plan(self, plan: MemoryPlan, fused: FusedGraph, target: str) -> None:
+        """Raise LimitError for a workspace whose fixed part is too large; names the nodes that write most of it."""
+        sizes = [
+            ((placement.offset_bytes or 0) + placement.size_bytes, placement.size_bytes, placement.buffer)
+            for placement in plan.placements
+            if isinstance(placement.size_bytes, int)
+        ]
+        end_bytes = max((end for end, _, _ in sizes), default=0)
+        if self.max_bytes is not None and end_bytes > self.max_bytes:
+            _, largest = max((size, -buffer) for _, size, buffer in sizes)
+            self.check(end_bytes, f"the workspace of {target}", _writers(fused, -largest) or f"target {target}")
+
+
+def _writers(fused: FusedGraph, buffer: int) -> str:
+    """The nodes that write a buffer, by their ordinals."""
+    from ingot_compiler.lowering.fused import groups_of
+
+    groups = [group for group in groups_of(fused) if buffer in {result.buffer for result in group.results}]
+    return ", ".join(f"node #{ordinal}" for group in groups[:1] for ordinal in group.source)
