@@ -58,7 +58,7 @@ class Session:
 
     __slots__ = (
         "__weakref__", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
-        "_pid", "_views", "_vm", "inputs", "outputs",
+        "_pid", "_shaped", "_views", "_vm", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, executor: str = "aot", max_bytes: "int | None" = None) -> None:
@@ -82,6 +82,9 @@ class Session:
         self._max_bytes = max_bytes
         self._closed = False
         self._frames: dict[tuple[Shape, ...], Frame] = {}
+        self._shaped: dict[
+            tuple[Shape, ...], Views
+        ] = {}  # views know their frame, not the other way: no cycle holds memory
         self._fd = loaded.source.fd
         self._vm: Vm | None = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
@@ -215,6 +218,7 @@ class Session:
         # It stays busy: no call can come after this one.
         self._closed = True
         self._frames.clear()
+        self._shaped.clear()
         self._views = None
         self._memory = Memory(Block(0), Block(0), 0)
         self._loaded.close()
@@ -327,10 +331,11 @@ class Session:
         from .arrays import Views, checked_inputs
 
         arrays = checked_inputs(self._loaded.plan, inputs)
-        frame = self._frame_of(tuple(array.shape for array in arrays.values()))
-        if not isinstance(frame.views, Views):
-            frame.views = Views(frame, self._loaded.plan)
-        views = frame.views
+        shapes = tuple(array.shape for array in arrays.values())
+        frame = self._frame_of(shapes)
+        views = self._shaped.get(shapes)
+        if views is None:
+            views = self._shaped[shapes] = Views(frame, self._loaded.plan)
         self._views = views
         self._ndarray = views.ndarray
         views.copy_small(arrays)
@@ -342,7 +347,9 @@ class Session:
         if frame is None:
             frame = Frame(self._loaded, shapes, self._main, self._grow.address)
             while len(self._frames) >= _FRAME_COUNT_MAX:
-                del self._frames[next(iter(self._frames))]
+                oldest = next(iter(self._frames))
+                self._shaped.pop(oldest, None)
+                del self._frames[oldest]
             self._frames[shapes] = frame
         self._make_room(frame)
         return frame
