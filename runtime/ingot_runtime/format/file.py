@@ -5,6 +5,7 @@ In: a path. Out: ``BundleFile``, ``Stamp``. Not done here: what is in the file (
 The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could lose it.
 """
 
+import errno
 import os
 import stat
 import time
@@ -29,23 +30,26 @@ class BundleFile(FileIO):
 
     def __init__(self, *arguments: "object", **options: "object") -> None:
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
-        self.number = self.fileno()
-        found = os.fstat(self.number)
+        found = os.fstat(self.fileno())
         self.identity = found.st_dev, found.st_ino
         self.stamp = stamp(found)
+        self.number = self.fileno()  # last: before, whatever has no identity yet is ours
 
     def is_ours(self) -> bool:
         """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it."""
         try:
             found = os.fstat(self.number)
-        except OSError:
-            return False
+        except OSError as error:
+            return error.errno != errno.EBADF  # a disk that cannot tell is no sign of another file
         return (found.st_dev, found.st_ino) == self.identity
 
     def close(self) -> None:
         """Close the descriptor, unless it is somebody else's by now."""
         if not self.closed and (self.number < 0 or self.is_ours()):
-            super().close()
+            try:
+                super().close()
+            except OSError:
+                return  # nothing was written that could be lost, and the descriptor is gone whatever close(2) says
 
     def __del__(self) -> None:
         # Dropping the last reference is the usual end: no reason for a ResourceWarning.
