@@ -9,7 +9,6 @@ there is no order of cleaning up that an exception could disturb.
 from ..errors import InputError
 from ..format.plan import Plan, VariantPlan
 from ..format.source import Source, changed
-from . import sigbus
 from .image import Image
 from .pool import Pool
 from .watch import Watch
@@ -100,11 +99,4 @@ class Loaded:
         self._pool = None
         self._image = None
         self.source.close()
-        self._let_go()
-
-    def __del__(self) -> None:
-        self._let_go()
-
-    def _let_go(self) -> None:
         self.weights = None
-        sigbus.sweep()

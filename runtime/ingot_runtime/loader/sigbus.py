@@ -11,6 +11,7 @@ import os
 import weakref
 from _thread import allocate_lock
 
+from ..errors import ResourceError
 from ..format import abi
 from . import system
 from .area import Area
@@ -60,12 +61,13 @@ class _Row:
 
 
 class _Handler:
-    """The installed handler: one image and its page."""
+    """The handler: one image and its page. ``is_installed`` is False until that is known."""
 
-    __slots__ = ("image", "page")
+    __slots__ = ("image", "is_installed", "page")
 
     def __init__(self, image: Image) -> None:
         self.image = image
+        self.is_installed = False
         self.page = image.page
         machine = os.uname().machine
         for name, value in (
@@ -78,29 +80,47 @@ class _Handler:
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
 
     def install(self) -> None:
-        action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-        ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
-        ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-        system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
+        """Install it, unless it is; whatever cuts this short, the next range to be guarded finishes it.
+
+        Raises:
+            ResourceError: the system refused.
+        """
+        if not self._is_present():  # else its own action would become the old one
+            action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
+            ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
+            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
+            system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
+        self.is_installed = True
+
+    def _is_present(self) -> bool:
+        now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
+        system.install_action(_SIGBUS, 0, ctypes.addressof(now))
+        return bool(ctypes.c_uint64.from_buffer(now).value == self.image.exports["sigbus_handler"])
 
     def uninstall(self) -> bool:
         """Bring the old action back; return False if somebody else has installed another one over ours."""
-        now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-        system.install_action(_SIGBUS, 0, ctypes.addressof(now))
-        if ctypes.c_uint64.from_buffer(now).value != self.image.exports["sigbus_handler"]:
+        try:
+            if not self._is_present():
+                return not self.is_installed
+            self.is_installed = False  # first: whoever guards after an interrupt here looks himself
+            system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
+        except ResourceError:
             return False
-        system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
         return True
 
 
 def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
-    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults."""
+    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults.
+
+    Raises:
+        ResourceError: the system refused the handler, or memory for the list.
+    """
     with _lock:
         row = next((row for row in _rows if row.is_free()), None) or _more_rows()
         if not _installed:
-            handler = _Handler(image)
-            _installed.append(handler)  # first: an installed handler must not lose its image
-            handler.install()
+            _installed.append(_Handler(image))  # first: an installed handler must not lose its image
+        if not _installed[0].is_installed:
+            _installed[0].install()
         row.guard(area, start, start + size_bytes)
         return ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
 
