@@ -10,7 +10,7 @@ contiguous and aligned. Outputs are always the caller's own. Everything that a c
 import ctypes
 import os
 
-from ..errors import BundleError, BusyError, InputError, LimitError, RunError
+from ..errors import BundleError, BusyError, InputError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
 from ..format.dtypes import DTYPE_NAMES
 from ..format.plan import TensorPlan
@@ -137,6 +137,8 @@ class Session:
             self._call(views.frame)
             del held
             return views.collect(results)
+        except MemoryError as error:
+            raise self._no_memory() from error
         finally:
             if timeout is not None:
                 self._loaded.watch.set_timeout(None)
@@ -170,7 +172,10 @@ class Session:
         """
         from .bound import Bound
 
-        return Bound(self, inputs or {}, outputs or {})
+        try:
+            return Bound(self, inputs or {}, outputs or {})
+        except MemoryError as error:
+            raise self._no_memory() from error
 
     def trace(self) -> "list[tuple[int, str, float]]":
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
@@ -238,6 +243,8 @@ class Session:
             frame = Frame(self._loaded, shapes, self._main, self._grow.address)
             self._make_room(frame)
             return frame
+        except MemoryError as error:
+            raise self._no_memory() from error
         finally:
             self._idle[True] = None
 
@@ -251,6 +258,8 @@ class Session:
             if timeout is not None:
                 self._loaded.watch.set_timeout(timeout)
             self._call(frame)
+        except MemoryError as error:
+            raise self._no_memory() from error
         finally:
             if timeout is not None:
                 self._loaded.watch.set_timeout(None)
@@ -310,6 +319,9 @@ class Session:
             error.__cause__ = cause
             return error
         return frame.failure(rc, self._loaded)
+
+    def _no_memory(self) -> ResourceError:
+        return no_memory("not enough memory for a call", self._loaded.source.name)
 
     def _busy(self) -> None:
         """Take the session over in a forked child (whoever was running it is not in this process); else refuse."""
