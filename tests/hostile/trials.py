@@ -26,6 +26,7 @@ import numpy.typing as npt
 from tests.hostile.tiny import WIDTH, tiny_reference
 
 import ingot_runtime
+from ingot_runtime.executor.session import Session
 from ingot_runtime.loader import load as load_module
 
 Rows = npt.NDArray[np.float32]
@@ -34,6 +35,7 @@ _SMALL = np.arange(3 * WIDTH, dtype=np.float32).reshape(3, WIDTH)
 _LARGE = np.arange(4000 * WIDTH, dtype=np.float32).reshape(4000, WIDTH)
 _SMALL_EXPECTED, _LARGE_EXPECTED = tiny_reference(_SMALL), tiny_reference(_LARGE)
 _THREADS_GO_SECONDS = 10.0
+_CHILD_SECONDS = 300.0
 
 _maps: list[weakref.ref[mmap.mmap]] = []
 _system_map = mmap.mmap
@@ -100,7 +102,7 @@ def verdict(action: Callable[[], bool]) -> str:
         return f"foreign {type(error).__name__}: {error}"
 
 
-def runs_right(session: ingot_runtime.Session) -> bool:
+def runs_right(session: Session) -> bool:
     """Whether small and large inputs give the bits that they must."""
     small = session.run({"x": _SMALL})["y"]
     large = session.run({"x": _LARGE})["y"]
@@ -132,6 +134,16 @@ def in_child(body: Callable[[], str], seconds: float) -> str:
         text = pipe.read().decode()
     _, status = os.waitpid(child, 0)
     return ended(text, status, hung=not ready)
+
+
+def in_fresh_child(body: Callable[[], str]) -> str:
+    """Fork a process that has not been prepared yet, do `body` there, return how it ended."""
+
+    def prepared() -> str:
+        prepare()
+        return body()
+
+    return in_child(prepared, _CHILD_SECONDS)
 
 
 def report(send: int, body: Callable[[], str]) -> None:

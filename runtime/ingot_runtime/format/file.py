@@ -15,6 +15,8 @@ from ..errors import FileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Stamp = tuple[int, int, int]
 
 _CLOCK_REALTIME_COARSE = 5  # what the kernel takes the times of files from
@@ -73,7 +75,7 @@ def open_regular(path: str) -> BundleFile:
         _require_regular(os.stat(path), path)  # opening a pipe would wait, opening a device may do anything
         file = BundleFile(path)
         _require_regular(os.fstat(file.number), path)
-        _let_tick(file)
+        file.stamp = settled(lambda: stamp(os.fstat(file.number)))
     except (OSError, ValueError) as error:
         raise unreadable("open", path, error) from error
     return file
@@ -84,13 +86,18 @@ def _require_regular(found: os.stat_result, path: str) -> None:
         raise FileError(f"cannot open {path!r}", path, "not a regular file", "give a file made by `ingot compile`")
 
 
-def _let_tick(file: BundleFile) -> None:
-    """Wait until the kernel's clock is beyond the file's time of change: a few milliseconds where it is brand-new."""
+def settled(look: "Callable[[], Stamp]") -> "Stamp":
+    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond its time of change.
+
+    Whatever is changed from then on has another stamp. It takes a few milliseconds where the file is brand-new.
+    """
+    found = look()
     for _ in range(_TICKS_MAX):  # a server's clock may be ahead of ours
-        if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > file.stamp[2]:
-            return
+        if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > found[2]:
+            break
         time.sleep(_TICK_SECONDS)
-        file.stamp = stamp(os.fstat(file.number))
+        found = look()
+    return found
 
 
 def unreadable(verb: str, path: str, error: Exception) -> FileError:
