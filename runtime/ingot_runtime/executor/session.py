@@ -9,6 +9,7 @@ contiguous and aligned. Outputs are always the caller's own. Everything that a c
 
 import ctypes
 import os
+import weakref
 
 from ..errors import BundleError, BusyError, InputError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
@@ -58,7 +59,7 @@ class Session:
 
     __slots__ = (
         "__weakref__", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
-        "_pid", "_shaped", "_views", "_vm", "inputs", "outputs",
+        "_pid", "_shaped", "_views", "_vm", "_whole", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, executor: str = "aot", max_bytes: "int | None" = None) -> None:
@@ -81,6 +82,9 @@ class Session:
         self._memory = Memory(Block(0), Block(0), 0)
         self._max_bytes = max_bytes
         self._closed = False
+        # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
+        # else is in the cycle may still call it. With a callback, because without one it would die too late.
+        self._whole = weakref.ref(self, id)
         self._frames: dict[tuple[Shape, ...], Frame] = {}
         self._shaped: dict[
             tuple[Shape, ...], Views
@@ -268,6 +272,8 @@ class Session:
     def _call(self, frame: Frame) -> None:
         """Call `main`; afterwards the file must be what it was, and if it had to be verified again, so must the call be made."""
         loaded = self._loaded
+        if self._whole() is None:
+            raise BusyError("the session is being dropped", loaded.source.name, "it is garbage", "close it before")
         while True:
             grow = self._grow
             if grow.blocks or grow.failure:

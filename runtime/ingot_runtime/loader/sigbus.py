@@ -38,17 +38,20 @@ _blocks: "list[Block]" = []
 class _Row:
     """One entry of the list that the handler walks over; ``area`` is a weak reference, dead where the row is free."""
 
-    __slots__ = ("address", "area")
+    __slots__ = ("address", "area", "swept")
 
     def __init__(self, address: int, behind: int) -> None:
         self.address = address
         self.area: weakref.ref[Area] | None = None
+        self.swept: weakref.ref[Area] | None = None
         self._store("next", behind)
 
     def guard(self, area: Area, start: int, end: int) -> None:
         # The area takes its row with it, by libc alone, before it is unmapped: from then on the addresses may be
         # somebody else's. Emptying the end makes a range that holds nothing.
         self.area = weakref.ref(area, system.callback(_MEMSET, self.address + abi.GUARDED.offsets["end"], 0, 8))
+        # Not a `__del__`: the collector calls those while other garbage can still use what is mapped.
+        self.swept = weakref.ref(area, _sweep)
         self._store("faults", 0)
         self._store("start", start)
         self._store("end", end)
@@ -136,7 +139,7 @@ def _more_rows() -> _Row:
     return _rows[-1]
 
 
-def sweep() -> None:
+def _sweep(_: object) -> None:
     """Uninstall the handler if nothing is guarded any more."""
     # Whoever has the lock, maybe this thread further up, sweeps next time.
     if _installed and _lock.acquire(blocking=False):

@@ -47,11 +47,6 @@ class Weights:
         # The file is shared, not copied: what is in the page cache costs no memory, and sessions share it.
         self._area.put(0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_area"):
-            del self._area  # and its row in the list of guarded ranges is free
-        sigbus.sweep()
-
     @property
     def is_whole(self) -> bool:
         """Whether every page that was touched could be read; zeros stand for the others, for ever."""
