@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import faulthandler
 import gc
 import json
 import mmap
@@ -149,6 +150,7 @@ def in_fresh_child(body: Callable[[], str]) -> str:
 def report(send: int, body: Callable[[], str]) -> None:
     """Do `body` in a child: write its verdict to a pipe, and end without any clean-up."""
     text = ""
+    faulthandler.disable()  # the parent tells of signals
     try:
         text = body()
     except BaseException as error:
