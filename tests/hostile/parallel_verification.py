@@ -42,7 +42,7 @@ def damaged(path: Path, weights_at: int, number: int, threads: int, mode: str, c
             raise RuntimeError("can't start new thread")
         return start(*arguments)
 
-    _thread.start_new_thread = limited  # type: ignore[assignment]
+    _thread.start_new_thread = limited
     _flip(path, place)
     try:
         ingot_runtime.load(path, threads=threads, verify=mode)

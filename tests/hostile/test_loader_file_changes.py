@@ -13,7 +13,6 @@ from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.executor.session import Session
-from ingot_runtime.format import file as files
 from ingot_runtime.loader import sigbus
 
 QUICK_SCHEDULES = 20
@@ -126,8 +125,8 @@ def test_change_within_one_tick_of_the_clock(tmp_path: Path, monkeypatch: pytest
     def clock(_: int) -> int:
         return stopped + len(waits) // 2  # it moves on after the second wait
 
-    monkeypatch.setattr(files.time, "clock_gettime_ns", clock)
-    monkeypatch.setattr(files.time, "sleep", waits.append)
+    monkeypatch.setattr("ingot_runtime.format.file.time.clock_gettime_ns", clock)
+    monkeypatch.setattr("ingot_runtime.format.file.time.sleep", waits.append)
     assert _is_right(session)
     assert len(waits) == 2
 

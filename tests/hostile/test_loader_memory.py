@@ -3,6 +3,7 @@
 What is not promised: an interpreter that has not even the bytes for an exception raises ``MemoryError``.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ from tests.hostile.tiny import WIDTH, tiny_contents, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_runtime.executor import arrays
 
 QUICK_POINTS = 40  # for each of four sessions: 1 and 4 threads, native and vm
 SLOW_POINTS = 500
@@ -54,15 +54,14 @@ def test_the_interpreters_own_error_is_named(what: str, bundle: Path, monkeypatc
 
     session = ingot_runtime.load(bundle)
     feed = {"x": np.ones((3, WIDTH), np.float32)}
+    calls: dict[str, Callable[[], object]] = {
+        "load": lambda: ingot_runtime.load(bundle),
+        "run": lambda: session.run(feed),
+        "bind": lambda: session.bind(feed),
+    }
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "ingot_runtime.loader.load.read_plan" if what == "load" else "ingot_runtime.executor.session.Frame", fail
-        )
-        patch.setattr(arrays, "_view", fail)
+        patch.setattr("ingot_runtime.loader.load.read_plan", fail)
+        patch.setattr("ingot_runtime.executor.session.Frame", fail)
         with pytest.raises(ingot_runtime.ResourceError, match="not enough memory"):
-            {
-                "load": lambda: ingot_runtime.load(bundle),
-                "run": lambda: session.run(feed),
-                "bind": lambda: session.bind(feed),
-            }[what]()
+            calls[what]()
     assert session.run(feed)["y"].shape == (3, WIDTH)

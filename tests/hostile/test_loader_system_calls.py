@@ -86,7 +86,7 @@ def test_interrupted_installation_is_finished(bundle: Path, monkeypatch: pytest.
     before = action_now()
     found = system.install_action
     for done in (False, True):
-        interrupts = [KeyboardInterrupt]
+        interrupts: list[object] = [KeyboardInterrupt]
 
         def interrupt(
             number: int, action: int, old: int, done: bool = done, interrupts: list[object] = interrupts

@@ -21,6 +21,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ from tests.hostile.tiny import WIDTH, tiny_reference
 import ingot_runtime
 from ingot_runtime.executor.session import Session
 from ingot_runtime.loader import load as load_module
+from ingot_runtime.loader import pool
 
 Rows = npt.NDArray[np.float32]
 GOOD = ("right", "FileError", "ResourceError", "ChangedError")
@@ -45,21 +47,23 @@ _system_map = mmap.mmap
 class CountedMap(_system_map):
     """The interpreter's own kind of mapping, which the loader's memory belongs to; those that live are counted."""
 
-    def __init__(self, *_: object, **__: object) -> None:
-        _maps.append(weakref.ref(self))
+    def __new__(cls, *arguments: Any, **options: Any) -> CountedMap:
+        made = super().__new__(cls, *arguments, **options)
+        _maps.append(weakref.ref(made))
+        return made
 
 
 def prepare() -> None:
     """Count mappings from now on, leave cycles of references where they are, let a session have as many threads as it asks for, and import what a session imports."""
     gc.disable()
     mmap.mmap = CountedMap  # type: ignore[misc]
-    found = load_module.usable_threads
+    found = pool.usable_threads
 
     def as_asked(asked: int) -> int:
         found(asked)  # its system calls are part of a load
         return asked
 
-    load_module.usable_threads = as_asked
+    load_module.__dict__["usable_threads"] = as_asked
 
 
 def held() -> dict[str, list[str]]:
