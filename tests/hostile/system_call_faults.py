@@ -1,6 +1,6 @@
 """Every system call of load, run and close fails: once, and for ever from there on.
 
-In: a bundle of ``tiny``, how many trials (0: all). Out: a line ``verdict<tab>trial`` for each. Not done here: judging.
+In: a bundle of ``tiny``, how many trials besides the first call of each kind (0: all). Out: a line ``verdict<tab>trial`` for each. Not done here: judging.
 
 What cannot fail on Linux is left alone, and so is what the C library itself ends the process for (the registration of rseq in a
 new thread); ``PLAUSIBLE`` is the list of the others.
@@ -122,7 +122,8 @@ def main() -> None:
         assert end == "right", end
         chosen = plans(probe.seen)
         if count:
-            chosen = random.Random(executor).sample(chosen, count)
+            firsts = {probe.seen.index(number) for number in probe.seen}
+            chosen = [each for each in chosen if each[0] in firsts] + random.Random(executor).sample(chosen, count)
         for at, error, forever in chosen:
             plan = Plan(at, error, forever)
             end = tracer.traced(partial(life, path, threads, executor, close=at % 2 == 0), plan, SECONDS)

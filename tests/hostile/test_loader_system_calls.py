@@ -16,7 +16,7 @@ from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.errors import ResourceError
 from ingot_runtime.loader import sigbus, system
 
-QUICK_TRIALS = 60  # for each of the two sessions: 3 threads and native, 1 thread and vm
+QUICK_TRIALS = 30  # besides those of the first call of each kind, for each of the two sessions: 3 threads and native, 1 thread and vm
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
 

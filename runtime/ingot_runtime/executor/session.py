@@ -84,7 +84,7 @@ class Session:
         self._closed = False
         # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
         # else is in the cycle may still call it. With a callback, because without one it would die too late.
-        self._whole = weakref.ref(self, id)
+        self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], Frame] = {}
         self._shaped: dict[
             tuple[Shape, ...], Views
@@ -272,7 +272,7 @@ class Session:
     def _call(self, frame: Frame) -> None:
         """Call `main`; afterwards the file must be what it was, and if it had to be verified again, so must the call be made."""
         loaded = self._loaded
-        if self._whole() is None:
+        if self._whole is not None and self._whole() is None:
             raise BusyError("the session is being dropped", loaded.source.name, "it is garbage", "close it before")
         while True:
             grow = self._grow
