@@ -257,7 +257,8 @@ def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
     text, expected = SCRIPTS[name]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(
-        [sys.executable, "-c", _HEAD + text, str(bundle), str(threads), executor],
+        # Newer interpreters warn of every fork beside a thread: that is what is tried here.
+        [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", _HEAD + text, str(bundle), str(threads), executor],
         cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False,
     )  # fmt: skip
     expected = expected.replace("{trace}", "BusyError" if executor == "vm" else "InputError")

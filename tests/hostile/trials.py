@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -128,7 +129,11 @@ def load_run_close(
 def in_child(body: Callable[[], str], seconds: float) -> str:
     """Fork, do `body`, return what it returns, or how the child ended."""
     receive, send = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # newer interpreters warn of a fork beside threads, as pytest's
+        child = os.fork()
     if child == 0:
         report(send, body)
     os.close(send)
