@@ -79,6 +79,12 @@ class ResourceError(BundleError):
     exit_code = 2
 
 
+def no_memory(what: str, where: str) -> ResourceError:
+    """Return the error for the interpreter's own ``MemoryError``."""
+    why = "the interpreter found no memory for an object of its own"
+    return ResourceError(what, where, why, "free memory, or lift the limit of this process")
+
+
 class LimitError(ResourceError):
     """The call needs more memory than ``max_bytes`` allows."""
 

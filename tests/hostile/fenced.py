@@ -6,31 +6,17 @@ the driver (``test_refused_inputs``), what the answers should be.
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import random
 import sys
 
 import numpy as np
+from tests.hostile.fences import fenced
 
 import ingot_runtime
 from ingot_runtime.executor.session import Session, TensorSpec
 
 SIZES = (0, 1, 1, 2, 2, 3, 4, 7)
 NUMBERS = (0, 0, 1, 2, -1, -2, 3, 5, 1 << 40, -(1 << 62))
-_LIBC = ctypes.CDLL(None)
-
-
-def fenced(array: np.ndarray) -> tuple[np.ndarray, mmap.mmap]:
-    """A copy that ends at a page without access, and what keeps it alive."""
-    pages = -(-array.nbytes // mmap.PAGESIZE) + 1
-    memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    fence = ctypes.c_void_p(address + pages * mmap.PAGESIZE)
-    assert _LIBC.mprotect(fence, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
-    copy = np.frombuffer(memory, array.dtype, array.size, pages * mmap.PAGESIZE - array.nbytes).reshape(array.shape)
-    copy[...] = array
-    return copy, memory
 
 
 def drawn(spec: TensorSpec, sizes: dict[str, int], draw: random.Random) -> np.ndarray:
@@ -47,8 +33,7 @@ def drawn(spec: TensorSpec, sizes: dict[str, int], draw: random.Random) -> np.nd
 def call(session: Session, draw: random.Random) -> bool:
     """Whether one random call was answered."""
     sizes: dict[str, int] = {}
-    arrays = {spec.name: fenced(drawn(spec, sizes, draw)) for spec in session.inputs}
-    inputs = {name: array for name, (array, _) in arrays.items()}
+    inputs = {spec.name: fenced(drawn(spec, sizes, draw)) for spec in session.inputs}
     try:
         try:
             session.bind(inputs).run()

@@ -3,6 +3,7 @@
 import gc
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,7 +112,8 @@ def test_bind_with_overlap(bundle: Path) -> None:
 def test_bind_with_a_list(bundle: Path) -> None:
     """No dict is a mistake of the caller, by name."""
     session = ingot_runtime.load(bundle)
-    for arguments in (([X],), ({"x": X}, [X])):
+    wrong: list[Any] = [([X],), ({"x": X}, [X])]
+    for arguments in wrong:
         with pytest.raises(ingot_runtime.InputError, match="puts are not a dict"):
             session.bind(*arguments)
 

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import weakref
 from collections import Counter
 from pathlib import Path
 
@@ -47,6 +48,21 @@ def test_many_shapes(folder: Path) -> None:
     outputs = [session.run({"x": x})["y"] for x in inputs + inputs]
     for x, y in zip(inputs + inputs, outputs, strict=True):
         assert (y == tiny_reference(x)).all()
+
+
+@pytest.mark.parametrize("executor", ["aot", "vm"])
+def test_memory_goes_with_the_last_reference(folder: Path, executor: str) -> None:
+    """A dropped session gives its workspace back at once: no cycle of references waits for the collector."""
+    gc.disable()
+    try:
+        session = ingot_runtime.load(folder / "dynamic.ingot", executor=executor)
+        session.run({"x": rows(5000)})
+        workspace = weakref.ref(session._memory.workspace.memory)  # pyright: ignore[reportPrivateUsage]
+        assert workspace() is not None
+        del session
+        assert workspace() is None
+    finally:
+        gc.enable()
 
 
 def test_specs(folder: Path) -> None:

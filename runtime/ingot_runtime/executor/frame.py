@@ -45,7 +45,7 @@ class Frame:
 
     __slots__ = (
         "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "late", "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
-        "small", "small_inputs", "small_outputs", "views", "workspace_bytes",
+        "small", "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -60,7 +60,6 @@ class Frame:
         self.input_shapes = input_shapes
         self.lent: Memory | None = None
         self.n_devices = len(plan.devices)
-        self.views: object = None  # what `arrays.Views` makes of this frame, once numpy is there
         self.input_bytes = tuple(_bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True))
         self._layout(plan.inputs, plan.outputs, loaded.image.frame_size_bytes)
         self._fill(loaded, grow_address)

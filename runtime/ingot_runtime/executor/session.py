@@ -9,8 +9,9 @@ contiguous and aligned. Outputs are always the caller's own. Everything that a c
 
 import ctypes
 import os
+import weakref
 
-from ..errors import BundleError, BusyError, InputError, LimitError, RunError
+from ..errors import BundleError, BusyError, InputError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
 from ..format.dtypes import DTYPE_NAMES
 from ..format.plan import TensorPlan
@@ -58,7 +59,7 @@ class Session:
 
     __slots__ = (
         "__weakref__", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
-        "_pid", "_views", "_vm", "inputs", "outputs",
+        "_pid", "_shaped", "_views", "_vm", "_whole", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, executor: str = "aot", max_bytes: "int | None" = None) -> None:
@@ -81,7 +82,13 @@ class Session:
         self._memory = Memory(Block(0), Block(0), 0)
         self._max_bytes = max_bytes
         self._closed = False
+        # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
+        # else is in the cycle may still call it. With a callback, because without one it would die too late.
+        self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], Frame] = {}
+        self._shaped: dict[
+            tuple[Shape, ...], Views
+        ] = {}  # views know their frame, not the other way: no cycle holds memory
         self._fd = loaded.source.fd
         self._vm: Vm | None = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
@@ -134,6 +141,8 @@ class Session:
             self._call(views.frame)
             del held
             return views.collect(results)
+        except MemoryError as error:
+            raise self._no_memory() from error
         finally:
             if timeout is not None:
                 self._loaded.watch.set_timeout(None)
@@ -167,7 +176,10 @@ class Session:
         """
         from .bound import Bound
 
-        return Bound(self, inputs or {}, outputs or {})
+        try:
+            return Bound(self, inputs or {}, outputs or {})
+        except MemoryError as error:
+            raise self._no_memory() from error
 
     def trace(self) -> "list[tuple[int, str, float]]":
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
@@ -215,6 +227,7 @@ class Session:
         # It stays busy: no call can come after this one.
         self._closed = True
         self._frames.clear()
+        self._shaped.clear()
         self._views = None
         self._memory = Memory(Block(0), Block(0), 0)
         self._loaded.close()
@@ -234,6 +247,8 @@ class Session:
             frame = Frame(self._loaded, shapes, self._main, self._grow.address)
             self._make_room(frame)
             return frame
+        except MemoryError as error:
+            raise self._no_memory() from error
         finally:
             self._idle[True] = None
 
@@ -247,6 +262,8 @@ class Session:
             if timeout is not None:
                 self._loaded.watch.set_timeout(timeout)
             self._call(frame)
+        except MemoryError as error:
+            raise self._no_memory() from error
         finally:
             if timeout is not None:
                 self._loaded.watch.set_timeout(None)
@@ -255,6 +272,8 @@ class Session:
     def _call(self, frame: Frame) -> None:
         """Call `main`; afterwards the file must be what it was, and if it had to be verified again, so must the call be made."""
         loaded = self._loaded
+        if self._whole is not None and self._whole() is None:
+            raise BusyError("the session is being dropped", loaded.source.name, "it is garbage", "close it before")
         while True:
             grow = self._grow
             if grow.blocks or grow.failure:
@@ -307,6 +326,9 @@ class Session:
             return error
         return frame.failure(rc, self._loaded)
 
+    def _no_memory(self) -> ResourceError:
+        return no_memory("not enough memory for a call", self._loaded.source.name)
+
     def _busy(self) -> None:
         """Take the session over in a forked child (whoever was running it is not in this process); else refuse."""
         if self._closed:
@@ -327,10 +349,11 @@ class Session:
         from .arrays import Views, checked_inputs
 
         arrays = checked_inputs(self._loaded.plan, inputs)
-        frame = self._frame_of(tuple(array.shape for array in arrays.values()))
-        if not isinstance(frame.views, Views):
-            frame.views = Views(frame, self._loaded.plan)
-        views = frame.views
+        shapes = tuple(array.shape for array in arrays.values())
+        frame = self._frame_of(shapes)
+        views = self._shaped.get(shapes)
+        if views is None:
+            views = self._shaped[shapes] = Views(frame, self._loaded.plan)
         self._views = views
         self._ndarray = views.ndarray
         views.copy_small(arrays)
@@ -342,7 +365,9 @@ class Session:
         if frame is None:
             frame = Frame(self._loaded, shapes, self._main, self._grow.address)
             while len(self._frames) >= _FRAME_COUNT_MAX:
-                del self._frames[next(iter(self._frames))]
+                oldest = next(iter(self._frames))
+                self._shaped.pop(oldest, None)
+                del self._frames[oldest]
             self._frames[shapes] = frame
         self._make_room(frame)
         return frame

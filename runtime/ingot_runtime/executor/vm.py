@@ -64,9 +64,9 @@ class Vm:
         self.observer: Observer | None = None
         self._times: list[tuple[int, int, float]] = []
         self._constants = _single_constants(self._program.instructions, self._program.register_count)
-        # By opcode; None: arithmetic.
+        # By opcode; None: arithmetic. Functions, not bound methods: those would hold this object in a cycle.
         self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
-            getattr(self, f"_{name}", None) for name, _ in OPCODES
+            getattr(Vm, f"_{name}", None) for name, _ in OPCODES
         )
 
     def trace(self) -> list[tuple[int, str, float]]:
@@ -113,7 +113,7 @@ class Vm:
         if step is None:
             self._arithmetic(opcode, operands)
             return at + 1
-        target = step(*operands)
+        target = step(self, *operands)
         return at + 1 if target is None else target
 
     def _write_error(self, text: str) -> None:

@@ -5,6 +5,7 @@ In: a path. Out: ``BundleFile``, ``Stamp``. Not done here: what is in the file (
 The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could lose it.
 """
 
+import errno
 import os
 import stat
 import time
@@ -14,6 +15,8 @@ from ..errors import FileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Stamp = tuple[int, int, int]
 
 _CLOCK_REALTIME_COARSE = 5  # what the kernel takes the times of files from
@@ -49,18 +52,21 @@ class BundleFile:
         """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it."""
         try:
             found = os.fstat(self.number)
-        except OSError:
-            return False
+        except OSError as error:
+            return error.errno != errno.EBADF  # a disk that cannot tell is no sign of another file
         return (found.st_dev, found.st_ino) == self.identity
 
     def close(self) -> None:
         """Close the descriptor, unless it is somebody else's by now."""
         if self._file.closed:
             return
-        if self.is_ours():
-            self._file.close()
-        else:
+        if not self.is_ours():
             _not_ours.append(self._file)
+            return
+        try:
+            self._file.close()
+        except OSError:
+            return  # nothing was written that could be lost, and the descriptor is gone whatever close(2) says
 
     def __del__(self) -> None:
         self.close()
@@ -87,7 +93,7 @@ def open_regular(path: str) -> BundleFile:
         _require_regular(os.stat(path), path)  # opening a pipe would wait, opening a device may do anything
         file = BundleFile(SilentFile(path))
         _require_regular(os.fstat(file.number), path)
-        _let_tick(file)
+        file.stamp = settled(lambda: stamp(os.fstat(file.number)))
     except (OSError, ValueError) as error:
         raise unreadable("open", path, error) from error
     return file
@@ -98,13 +104,18 @@ def _require_regular(found: os.stat_result, path: str) -> None:
         raise FileError(f"cannot open {path!r}", path, "not a regular file", "give a file made by `ingot compile`")
 
 
-def _let_tick(file: BundleFile) -> None:
-    """Wait until the kernel's clock is beyond the file's time of change: a few milliseconds where it is brand-new."""
+def settled(look: "Callable[[], Stamp]") -> "Stamp":
+    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond its time of change.
+
+    Whatever is changed from then on has another stamp. It takes a few milliseconds where the file is brand-new.
+    """
+    found = look()
     for _ in range(_TICKS_MAX):  # a server's clock may be ahead of ours
-        if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > file.stamp[2]:
-            return
+        if time.clock_gettime_ns(_CLOCK_REALTIME_COARSE) > found[2]:
+            break
         time.sleep(_TICK_SECONDS)
-        file.stamp = stamp(os.fstat(file.number))
+        found = look()
+    return found
 
 
 def unreadable(verb: str, path: str, error: Exception) -> FileError:

@@ -3,7 +3,7 @@
 In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (one file per step beside this one).
 """
 
-from ..errors import IncompatibleError, InputError
+from ..errors import IncompatibleError, InputError, no_memory
 from ..executor.session import Session
 from ..format import header as head
 from ..format.checks import require
@@ -43,9 +43,26 @@ def load(
     _check_number("number of threads", "threads", threads)
     if max_bytes is not None:
         _check_number("limit of memory", "max_bytes", max_bytes)
+    try:
+        return _load(bundle, threads, devices or {}, verify, variant, executor, features, digest, max_bytes)
+    except MemoryError as error:
+        raise no_memory("not enough memory to load a bundle", "load") from error
+
+
+def _load(
+    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]",
+    threads: int,
+    devices: "dict[str, str]",
+    verify: str,
+    variant: "str | None",
+    executor: str,
+    features: "frozenset[str] | None",
+    digest: "str | None",
+    max_bytes: "int | None",
+) -> Session:
     source = _open(bundle, digest)
     plan = read_plan(source)
-    bind_devices(plan, devices or {}, source.name)
+    bind_devices(plan, devices, source.name)
     index = _choose(plan, source.name, variant, features)
     program = source.section(head.PROGRAM, index) if executor == "vm" else b""
     image = _image(source, plan, index, program)

@@ -7,6 +7,7 @@ there is no order of cleaning up that an exception could disturb.
 """
 
 from ..errors import InputError
+from ..format.file import settled
 from ..format.plan import Plan, VariantPlan
 from ..format.source import Source, changed
 from .image import Image
@@ -83,6 +84,8 @@ class Loaded:
         now = self.source.present_stamp()
         if now == self.stamp:
             return True
+        # What is verified now must show any change from now on.
+        now = settled(self.source.present_stamp)
         self._changes += 1
         if now[:2] != self.stamp[:2] or self._changes > _CHANGES_MAX:
             raise changed(name)
@@ -98,5 +101,5 @@ class Loaded:
         self._verifier = None
         self._pool = None
         self._image = None
-        self.weights = None
         self.source.close()
+        self.weights = None

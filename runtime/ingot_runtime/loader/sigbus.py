@@ -1,7 +1,7 @@
 """Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zero pages there and counts.
 
-In: an image (its handler and the page behind it), a size. Out: ``GuardedArea``; the handler is installed while there is any.
-Not done here: telling the user (whoever looks at the count of faults).
+In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults are counted; the handler is
+installed while any range is guarded. Not done here: telling the user (whoever looks at the count).
 One image's handler serves the whole process; that image stays mapped as long as the handler is installed. The list of ranges has
 no limit; its rows are used again and never given back, because the handler may be reading one in any thread.
 """
@@ -11,6 +11,7 @@ import os
 import weakref
 from _thread import allocate_lock
 
+from ..errors import ResourceError
 from ..format import abi
 from . import system
 from .area import Area
@@ -37,37 +38,40 @@ _blocks: "list[Block]" = []
 class _Row:
     """One entry of the list that the handler walks over; ``area`` is a weak reference, dead where the row is free."""
 
-    __slots__ = ("address", "area")
+    __slots__ = ("address", "area", "swept")
 
     def __init__(self, address: int, behind: int) -> None:
         self.address = address
         self.area: weakref.ref[Area] | None = None
+        self.swept: weakref.ref[Area] | None = None
         self._store("next", behind)
 
     def guard(self, area: Area, start: int, end: int) -> None:
         # The area takes its row with it, by libc alone, before it is unmapped: from then on the addresses may be
         # somebody else's. Emptying the end makes a range that holds nothing.
         self.area = weakref.ref(area, system.callback(_MEMSET, self.address + abi.GUARDED.offsets["end"], 0, 8))
+        # Not a `__del__`: the collector calls those while other garbage can still use what is mapped.
+        self.swept = weakref.ref(area, _sweep)
         self._store("faults", 0)
         self._store("start", start)
         self._store("end", end)
 
-    def is_free(self, gone: "Area | None" = None) -> bool:
-        return self.area is None or self.area() in (None, gone)
+    def is_free(self) -> bool:
+        return self.area is None or self.area() is None
 
     def _store(self, name: str, value: int) -> None:
         ctypes.c_uint64.from_address(self.address + abi.GUARDED.offsets[name]).value = value
 
 
 class _Handler:
-    """One image and its page. ``is_wanted``: it was installed, and nobody has begun to uninstall it."""
+    """The handler: one image and its page. ``is_installed`` is False until that is known."""
 
-    __slots__ = ("image", "is_wanted", "page")
+    __slots__ = ("image", "is_installed", "page")
 
     def __init__(self, image: Image) -> None:
         self.image = image
+        self.is_installed = False
         self.page = image.page
-        self.is_wanted = False
         machine = os.uname().machine
         for name, value in (
             ("first", _rows[-1].address if _rows else 0),
@@ -79,54 +83,49 @@ class _Handler:
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
 
     def install(self) -> None:
-        """Install it, or go on where an exception has cut that short."""
-        if not self._is_active():
-            action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-            ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
-            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-            system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
-        self.is_wanted = True
-
-    def uninstall(self) -> bool:
-        """Bring the old action back; return False if somebody else has installed another one over ours, and may call it."""
-        if self._is_active():
-            self.is_wanted = False
-            system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
-        return not self.is_wanted
-
-    def _is_active(self) -> bool:
-        now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-        system.install_action(_SIGBUS, 0, ctypes.addressof(now))
-        return ctypes.c_uint64.from_buffer(now).value == self.image.exports["sigbus_handler"]
-
-
-class GuardedArea(Area):
-    """An area of which no page that cannot be read ends the process; ``faults`` counts those that zeros stand for."""
-
-    __slots__ = ("faults",)
-
-    def __init__(self, image: Image, size_bytes: int) -> None:
-        """Reserve and guard.
+        """Install it, unless it is; whatever cuts this short, the next range to be guarded finishes it.
 
         Raises:
             ResourceError: the system refused.
         """
-        super().__init__(size_bytes)
-        with _lock:
-            row = next((row for row in _rows if row.is_free()), None) or _more_rows()
-            if not _installed:
-                _installed.append(_Handler(image))  # before it is installed: it must not lose its image
-            if not _installed[0].is_wanted:
-                _installed[0].install()
-            row.guard(self, self.address, self.address + self.size_bytes)
-            self.faults = ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
+        if not self._is_present():  # else its own action would become the old one
+            action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
+            ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
+            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
+            system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
+        self.is_installed = True
 
-    def __del__(self) -> None:
+    def _is_present(self) -> bool:
+        now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
+        system.install_action(_SIGBUS, 0, ctypes.addressof(now))
+        return bool(ctypes.c_uint64.from_buffer(now).value == self.image.exports["sigbus_handler"])
+
+    def uninstall(self) -> bool:
+        """Bring the old action back; return False if somebody else has installed another one over ours."""
         try:
-            _sweep(self)
-        except BaseException:  # nobody hears of it here, but the handler shall go
-            _sweep(self)
-            raise
+            if not self._is_present():
+                return not self.is_installed
+            self.is_installed = False  # first: whoever guards after an interrupt here looks himself
+            system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
+        except ResourceError:
+            return False
+        return True
+
+
+def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
+    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults.
+
+    Raises:
+        ResourceError: the system refused the handler, or memory for the list.
+    """
+    with _lock:
+        row = next((row for row in _rows if row.is_free()), None) or _more_rows()
+        if not _installed:
+            _installed.append(_Handler(image))  # first: an installed handler must not lose its image
+        if not _installed[0].is_installed:
+            _installed[0].install()
+        row.guard(area, start, start + size_bytes)
+        return ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
 
 
 def _more_rows() -> _Row:
@@ -140,11 +139,11 @@ def _more_rows() -> _Row:
     return _rows[-1]
 
 
-def _sweep(gone: Area) -> None:
-    """Uninstall the handler if nothing but `gone` is guarded any more."""
+def _sweep(_: object) -> None:
+    """Uninstall the handler if nothing is guarded any more."""
     # Not where the lock is taken, maybe by this thread further up: whoever is in there guards something.
     if not _installed or _lock.locked():
         return
     with _lock:
-        if _installed and all(row.is_free(gone) for row in _rows) and _installed[0].uninstall():
+        if _installed and all(row.is_free() for row in _rows) and _installed[0].uninstall():
             _installed.clear()

@@ -137,7 +137,7 @@ def usable_processors() -> int:
     """Return how many processors this process may run on; all that there are where it may not ask."""
     try:
         return len(os.sched_getaffinity(0))
-    except OSError:
+    except (OSError, OverflowError):  # the second: no size of mask is right
         return os.cpu_count() or 1
 
 

@@ -13,6 +13,7 @@ from ..format.checks import DAMAGED
 from ..format.limits import MIB
 from ..format.source import Source, changed
 from . import sigbus, system
+from .area import Area
 from .block import Block
 from .image import Image
 from .pool import Pool
@@ -31,7 +32,7 @@ _LEAST_BAD = (1 << 64) - 1
 class Weights:
     """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches it, and as long as it lives."""
 
-    __slots__ = ("__weakref__", "_area", "address", "size_bytes")
+    __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
         """Map the section.
@@ -40,15 +41,16 @@ class Weights:
             ResourceError: the system refused.
         """
         self.size_bytes = row.size_bytes
-        self._area = sigbus.GuardedArea(image, row.size_bytes)
+        self._area = Area(row.size_bytes)
         self.address = self._area.address
+        self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
         # The file is shared, not copied: what is in the page cache costs no memory, and sessions share it.
         self._area.put(0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset)
 
     @property
     def is_whole(self) -> bool:
         """Whether every page that was touched could be read; zeros stand for the others, for ever."""
-        return not self._area.faults.value
+        return not self._faults.value
 
 
 _mapped: "dict[tuple[int, ...], weakref.ref[Weights]]" = {}

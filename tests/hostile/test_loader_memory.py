@@ -1,0 +1,67 @@
+"""Memory that is not to be had: under any limit a load and its runs end right, or by ``ResourceError``, and leave nothing.
+
+What is not promised: an interpreter that has not even the bytes for an exception raises ``MemoryError``.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.hostile import trials
+from tests.hostile.tiny import WIDTH, tiny_contents, tree_entry
+
+import ingot_runtime
+from ingot_artifacts.bundle.write import write_bundle
+
+QUICK_POINTS = 40  # for each of four sessions: 1 and 4 threads, native and vm
+SLOW_POINTS = 500
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.ingot"
+    write_bundle(tiny_contents("batch"), path, tree_entry)
+    return path
+
+
+def require_good(ends: dict[str, list[str]], count: int) -> None:
+    """Each trial ended in one of the two ways, and both came."""
+    assert {end: cases for end, cases in ends.items() if end not in ("right", "ResourceError")} == {}
+    assert sum(map(len, ends.values())) == count
+    assert len(ends) == 2
+
+
+def test_some_limits(bundle: Path) -> None:
+    """Limits of address space, and heaps that are full, at 40 points."""
+    ends = trials.run_driver("address_space", str(bundle), str(QUICK_POINTS), seconds=600)
+    require_good(ends, 4 * QUICK_POINTS)
+
+
+@pytest.mark.slow
+def test_many_limits(bundle: Path) -> None:
+    """The same at 500 points."""
+    ends = trials.run_driver("address_space", str(bundle), str(SLOW_POINTS), seconds=3600)
+    require_good(ends, 4 * SLOW_POINTS)
+
+
+@pytest.mark.parametrize("what", ["load", "run", "bind"])
+def test_the_interpreters_own_error_is_named(what: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ``MemoryError`` from anywhere inside comes out as ``ResourceError``, and the session goes on."""
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    session = ingot_runtime.load(bundle)
+    feed = {"x": np.ones((3, WIDTH), np.float32)}
+    calls: dict[str, Callable[[], object]] = {
+        "load": lambda: ingot_runtime.load(bundle),
+        "run": lambda: session.run(feed),
+        "bind": lambda: session.bind(feed),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr("ingot_runtime.loader.load.read_plan", fail)
+        patch.setattr("ingot_runtime.executor.session.Frame", fail)
+        with pytest.raises(ingot_runtime.ResourceError, match="not enough memory"):
+            calls[what]()
+    assert session.run(feed)["y"].shape == (3, WIDTH)
