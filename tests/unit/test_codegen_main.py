@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -284,3 +285,20 @@ def test_digests_are_in_the_image() -> None:
     assert main.bytes[at : at + 32] == interface_digest(
         tuple(main.inputs), tuple(main.outputs), 1, host_target().features
     )
+
+
+def test_the_frame_is_not_on_the_stack() -> None:
+    """A program of 200,000 registers runs on a thread whose stack is a tenth of that: the caller lends the frame."""
+    registers = 200_000
+    lines = [("const", registers - 1, 7), ("output_dim", 0, 0, registers - 1), ("begin",), ("return",)]
+    main = Main(program(lines, registers), (), ((F32, (-1,)),))
+    assert main.frame_bytes > 8 * registers
+    outcomes: list[int] = []
+    former = threading.stack_size(160 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: outcomes.append(main((), [np.zeros(7, np.float32)]).code))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(former)
+    assert outcomes == [abi.RC_OK]
