@@ -85,11 +85,14 @@ def held() -> dict[str, list[str]]:
 
 
 def leaked(before: dict[str, list[str]]) -> str:
-    """Return what is held beyond `before`, or less; "" for nothing. A thread may take a moment to be gone."""
+    """Return what is held beyond `before`, and what is missing; "" for nothing. A thread may take a moment to be gone."""
     end = time.monotonic() + _THREADS_GO_SECONDS
-    while (after := held())["threads"] != before["threads"] and time.monotonic() < end:
+    while set((after := held())["threads"]) - set(before["threads"]) and time.monotonic() < end:
         time.sleep(0.001)
-    more = {name: _difference(after[name], before[name]) for name in before if after[name] != before[name]}
+    differences = {name: _difference(after[name], before[name]) for name in before}
+    # One that was joined before may have been on its way out still.
+    differences["threads"] = [each for each in differences["threads"] if each.startswith("+")]
+    more = {name: each for name, each in differences.items() if each}
     return f"leak {json.dumps(more)}" if more else ""
 
 
