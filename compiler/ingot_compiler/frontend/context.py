@@ -248,7 +248,7 @@ class OpContext:
         if type_.rank > RANK_MAX:
             raise OpTypeError(f"at most {RANK_MAX} dimensions", str(type_.rank))
         count, size_bytes = type_.element_count, type_.size_bytes
-        for found, limit, unit in ((count, ELEMENT_COUNT_MAX, "elements"), (size_bytes, SIZE_BYTES_MAX, "bytes")):
+        for found, limit, unit in ((size_bytes, SIZE_BYTES_MAX, "bytes"), (count, ELEMENT_COUNT_MAX, "elements")):
             if isinstance(found, int) and found > limit:
                 why = f"expected at most {limit} {unit}, got {found} for {type_}"
                 raise ModelError(
