@@ -76,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--verify", default="full", metavar="full|fast|code")
     run.add_argument("--variant", metavar="TARGET", help="run this variant instead of the best")
     run.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
+    run.add_argument("--timeout", type=float, metavar="SECONDS", help="end the call, without results, after that time")
+    run.add_argument("--max-bytes", type=int, metavar="BYTES", help="most memory for workspace and outputs")
     run.set_defaults(verb=_run)
     identify = verbs.add_parser("identify", help="what this machine can run")
     identify.add_argument("--json", action="store_true")
@@ -99,9 +101,10 @@ def _run(options: argparse.Namespace) -> int:
         variant=options.variant,
         executor=options.executor,
         digest=options.digest,
+        max_bytes=options.max_bytes,
     )
     inputs = _read_inputs(options.inputs) if options.inputs is not None else _zeros(session.inputs)
-    outputs = session.run(inputs)
+    outputs = session.run(inputs, options.timeout)
     if options.outputs:
         _write_outputs(options.outputs, outputs)
         return 0

@@ -30,6 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify", choices=("full", "fast", "code"), default="full", help="how much of the file to check"
     )
     parser.add_argument("--variant", metavar="TARGET", help="the variant to run (default: the best that can)")
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="end the call, without results, after that time"
+    )
+    parser.add_argument(
+        "--max-bytes", type=usage.size_bytes, metavar="SIZE", help="most memory for workspace and outputs, e.g. 2GiB"
+    )
     usage.add_digest(parser)
     usage.add_json(parser)
 
@@ -51,11 +57,12 @@ def run(arguments: argparse.Namespace) -> int:
         variant=arguments.variant,
         executor=arguments.executor,
         digest=arguments.digest,
+        max_bytes=arguments.max_bytes,
     )
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs)
     called = time.perf_counter()
-    outputs = session.run(feed)
+    outputs = session.run(feed, arguments.timeout)
     ended = time.perf_counter()
     if arguments.outputs is not None:
         arrays.write_arrays(arguments.outputs, outputs)
