@@ -81,7 +81,12 @@ def test_names_that_clash_with_python(folder: Path) -> None:
         ),
         (("run", "static.ingot", "--device", "gpu"), 1, "error: bad --device 'gpu'", "  do: e.g. --device gpu=cuda:0"),
         (("run", "static.ingot", "--device", "host=cuda:0"), 5, "error: no device cuda:0 here", None),
-        (("run", "static.ingot", "--max-bytes", "8"), 2, "error: a call needs too much memory", "  do: raise max_bytes"),
+        (
+            ("run", "static.ingot", "--max-bytes", "8"),
+            2,
+            "error: a call needs too much memory",
+            "  do: raise max_bytes",
+        ),
         (("run", "static.ingot", "--max-bytes", "0"), 1, "error: bad limit of memory", None),
         (("run", "static.ingot", "--timeout", "-1"), 1, "error: bad timeout", None),
         (("ran", "static.ingot"), 1, None, "  do: python -m ingot_runtime --help"),

@@ -20,6 +20,7 @@ from ingot_runtime.executor.session import Session
 FOREVER = {"n": np.array(1 << 40), "x": np.ones(4, np.float32)}
 SHORT = {"n": np.array(3), "x": np.ones(4, np.float32)}
 EXECUTORS = ("aot", "vm")
+SOON_SECONDS, AT_ONCE_SECONDS = 0.05, 0.001
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_timeout(loop: Path, executor: str, threads: int) -> None:
     session = ingot_runtime.load(loop, executor=executor, threads=threads)
     for _ in range(2):
         with pytest.raises(ingot_runtime.TimedOutError, match="the call took too long") as caught:
-            session.run(FOREVER, timeout=0.05)
+            session.run(FOREVER, timeout=SOON_SECONDS)
         assert isinstance(caught.value, TimeoutError)
         assert right(session)
 
@@ -148,8 +149,8 @@ import sys, numpy as np, ingot_runtime
 session = ingot_runtime.load(sys.argv[1])
 x = np.ones(4, np.float32)
 session.run({"n": np.array(1), "x": x})
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     session.run({"n": np.array(1 << 40), "x": x})
 except KeyboardInterrupt:
     print(session.run({"n": np.array(3), "x": x})["y"].tolist())
@@ -185,7 +186,7 @@ def test_one_long_launch_is_stopped(product: Path, threads: int, monkeypatch: py
     bound = session.bind({"x": x})
     bound.outputs["y"].fill(0)
     with pytest.raises(ingot_runtime.TimedOutError):
-        bound.run(timeout=0.001)
+        bound.run(timeout=AT_ONCE_SECONDS)
     assert not bound.outputs["y"][-1].any() or not bound.outputs["y"][len(x) // 2 - 1].any()
     bound.run()
     assert (bound.outputs["y"] == whole).all()

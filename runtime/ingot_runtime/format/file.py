@@ -46,7 +46,7 @@ class BundleFile:
         self.number = file.fileno()
         found = os.fstat(self.number)
         self.identity = found.st_dev, found.st_ino
-        self.stamp = stamp(found)
+        self.stamp = stamp(found)  # last: what has no stamp is closed by the interpreter alone
 
     def is_ours(self) -> bool:
         """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it."""
@@ -61,7 +61,7 @@ class BundleFile:
         if self._file.closed:
             return
         if not self.is_ours():
-            _not_ours.append(self._file)
+            _keep_for_ever(self._file)
             return
         try:
             self._file.close()
@@ -69,11 +69,15 @@ class BundleFile:
             return  # nothing was written that could be lost, and the descriptor is gone whatever close(2) says
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "stamp"):
+            self.close()
 
 
-_not_ours: "list[SilentFile]" = []
-"""Never dropped: that would close the descriptors of others."""
+def _keep_for_ever(file: SilentFile) -> None:
+    """Let no end of the object, not even the interpreter's, close the descriptor: it is somebody else's."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(file))
 
 
 def stamp(found: os.stat_result) -> "Stamp":
