@@ -182,11 +182,11 @@ def test_one_long_launch_is_stopped(product: Path, threads: int, monkeypatch: py
     x = normal(1, 60_000, 512)
     whole = session.run({"x": x})["y"]
     assert (whole[-1000:] == session.run({"x": x[-1000:]})["y"]).all()
-    # The memory of all outputs is filled with zeros by the system: what is still zero was not computed.
+    assert whole.all()  # so what is still zero below was not computed
     bound = session.bind({"x": x})
     bound.outputs["y"].fill(0)
     with pytest.raises(ingot_runtime.TimedOutError):
         bound.run(timeout=AT_ONCE_SECONDS)
-    assert not bound.outputs["y"][-1].any() or not bound.outputs["y"][len(x) // 2 - 1].any()
+    assert not bound.outputs["y"].all()
     bound.run()
     assert (bound.outputs["y"] == whole).all()
