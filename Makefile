@@ -1,5 +1,5 @@
 # Everything runs in .venv, which the first target that needs it makes from the project's own files.
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow test-pythons check bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,6 +14,19 @@ test: $(READY)
 test-slow: $(READY)
 	$(BIN)/python -m pytest -q
 
+# The loader on every other CPython that this machine has by name: the interpreters differ in what it relies on.
+OTHER_PYTHONS ?= python3.12 python3.13 python3.14 python3.14t
+LOADER_TESTS := tests/unit/test_runtime_*.py tests/unit/test_support_launch.py tests/hostile/test_bundle_mapped.py tests/hostile/test_loader_*.py
+
+test-pythons:
+	@set -e; for python in $(OTHER_PYTHONS); do \
+	  if ! $$python -c "" 2>/dev/null; then echo "$$python: not on this machine"; continue; fi; \
+	  venv=.venv-$$(basename $$python); \
+	  test -x $$venv/bin/python || $$python -m venv $$venv; \
+	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e '.[dev]'; \
+	  $$venv/bin/python -m pytest -q -n 2 -m "not slow and not zoo and not qemu" $(LOADER_TESTS); \
+	done
+
 check: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -25,7 +38,7 @@ bench: $(READY)
 	$(BIN)/python tests/benchmarks/bench_speed_table.py $(ARGS)
 
 clean:
-	rm -rf .venv .ingot dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .ingot dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(READY): pyproject.toml runtime/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

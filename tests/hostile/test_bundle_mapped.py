@@ -132,3 +132,26 @@ def test_changed_while_loading(bundle: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Verifier, "verify", verify)
     with pytest.raises(ingot_runtime.ChangedError):
         ingot_runtime.load(bundle)
+
+
+def test_a_handler_over_ours(bundle: Path) -> None:
+    """Whoever installs another handler over ours takes the guard from nobody who loads afterwards, and a foreign fault ends all."""
+    text = (
+        _HEAD
+        + """
+import faulthandler, mmap
+first = ingot_runtime.load(sys.argv[1], verify="code")
+faulthandler.enable()
+second = ingot_runtime.load(sys.argv[1], verify="code")
+os.truncate(sys.argv[1], os.path.getsize(sys.argv[1]) - (5 << 19))
+print(run(first), run(second), flush=True)
+first.close(), second.close()
+with open(sys.argv[1] + ".other", "w+b") as file:
+    file.truncate(8192)
+    view = mmap.mmap(file.fileno(), 8192)
+    file.truncate(0)
+    view[5000]
+"""
+    )
+    done = script(text, str(bundle))
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "ChangedError ChangedError\n"), done.stderr

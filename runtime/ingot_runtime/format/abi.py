@@ -164,14 +164,16 @@ VERIFIED = Struct("verified", (("good", "u64"), ("bad", "u64")))  # count of goo
 # The read-write page that the loader maps directly behind the image (at image base + image size); it leads the SIGBUS
 # handler to all that it knows. A fault at an address inside a guarded range: map a zero page over it
 # (MAP_FIXED|MAP_PRIVATE|MAP_ANONYMOUS) and count it. Any other: sigaction(SIGBUS, old_action, 0) and return, so that the
-# fault repeats under the old action.
+# fault repeats under the old action; if that one brings us back, then first_action.
 SIGBUS_OFFSETS = {
     "first": 0,  # u64: address of the first GUARDED, or 0
+    "foreign": 8,  # u64: faults elsewhere so far
     "syscall": 16,  # u64: address of libc's variadic syscall(2) wrapper
     "mmap_number": 24,  # u64: number of mmap(2) on this architecture
     "page_bytes": 32,  # u64: the kernel's page size
     "sigaction": 40,  # u64: address of libc's sigaction(2)
     "old_action": 64,  # 152 bytes: libc's struct sigaction as it was before
+    "first_action": 256,  # the same before any installation: another handler over ours may bring ours back
 }
 # One guarded range; free where `end` is 0. Never given back: the handler may be reading it in any thread.
 GUARDED = Struct("guarded", (("start", "u64"), ("end", "u64"), ("faults", "u64"), ("next", "u64")))

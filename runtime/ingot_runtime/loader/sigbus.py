@@ -64,13 +64,16 @@ class _Row:
 
 
 class _Handler:
-    """The handler: one image and its page. ``is_installed`` is False until that is known."""
+    """The handler: one image and its page. ``is_installed`` is False until that is known.
 
-    __slots__ = ("image", "is_installed", "page")
+    ``is_covered``: somebody has installed another one over ours, and may bring ours back at any time, so the image stays for good.
+    """
+
+    __slots__ = ("image", "is_covered", "is_installed", "page")
 
     def __init__(self, image: Image) -> None:
         self.image = image
-        self.is_installed = False
+        self.is_installed = self.is_covered = False
         self.page = image.page
         machine = os.uname().machine
         for name, value in (
@@ -83,17 +86,29 @@ class _Handler:
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
 
     def install(self) -> None:
-        """Install it, unless it is; whatever cuts this short, the next range to be guarded finishes it.
+        """Install it, over whatever is there, unless it is; whatever cuts this short, the next range to be guarded finishes it.
 
         Raises:
             ResourceError: the system refused.
         """
         if not self._is_present():  # else its own action would become the old one
+            self.is_covered = self.is_covered or self.is_installed
+            ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS["foreign"]).value = 0
             action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
             ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
             ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-            system.install_action(_SIGBUS, ctypes.addressof(action), self.page + abi.SIGBUS_OFFSETS["old_action"])
+            system.install_action(_SIGBUS, ctypes.addressof(action), self._old)
+            if not self.is_covered:
+                ctypes.memmove(self._first, self._old, _ACTION_SIZE_BYTES)
         self.is_installed = True
+
+    @property
+    def _old(self) -> int:
+        return self.page + abi.SIGBUS_OFFSETS["old_action"]
+
+    @property
+    def _first(self) -> int:
+        return self.page + abi.SIGBUS_OFFSETS["first_action"]
 
     def _is_present(self) -> bool:
         now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
@@ -101,15 +116,18 @@ class _Handler:
         return bool(ctypes.c_uint64.from_buffer(now).value == self.image.exports["sigbus_handler"])
 
     def uninstall(self) -> bool:
-        """Bring the old action back; return False if somebody else has installed another one over ours."""
+        """Bring the old action back; return False if the image must stay."""
         try:
-            if not self._is_present():
-                return not self.is_installed
-            self.is_installed = False  # first: whoever guards after an interrupt here looks himself
-            system.install_action(_SIGBUS, self.page + abi.SIGBUS_OFFSETS["old_action"], 0)
+            if self._is_present():
+                self.is_installed = (
+                    False  # first: what an interrupt leaves here is not taken for somebody else's action
+                )
+                system.install_action(_SIGBUS, self._old, 0)
+                ctypes.memmove(self._old, self._first, _ACTION_SIZE_BYTES)  # whoever is there now may call us last
+            self.is_covered = self.is_covered or self.is_installed
         except ResourceError:
             return False
-        return True
+        return not self.is_covered
 
 
 def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
@@ -122,10 +140,20 @@ def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uin
         row = next((row for row in _rows if row.is_free()), None) or _more_rows()
         if not _installed:
             _installed.append(_Handler(image))  # first: an installed handler must not lose its image
-        if not _installed[0].is_installed:
-            _installed[0].install()
+        _installed[0].install()
         row.guard(area, start, start + size_bytes)
         return ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
+
+
+def keep_guard() -> None:
+    """Install the handler again where somebody else's has come over it; something is guarded.
+
+    Raises:
+        ResourceError: the system refused.
+    """
+    with _lock:
+        for handler in _installed:
+            handler.install()
 
 
 def _more_rows() -> _Row:

@@ -64,9 +64,11 @@ def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
     key = (*source.file.identity, *source.file.stamp, row.offset, row.size_bytes)
     shared = _mapped.get(key)
     weights = shared() if shared else None
-    if weights is None or not weights.is_whole:
-        weights = Weights(source, row, image)
-        _mapped[key] = weakref.ref(weights, system.callback(_mapped.pop, key))
+    if weights is not None and weights.is_whole:
+        sigbus.keep_guard()
+        return weights
+    weights = Weights(source, row, image)
+    _mapped[key] = weakref.ref(weights, system.callback(_mapped.pop, key))
     return weights
 
 

@@ -56,7 +56,12 @@ replace:
 foreign:
 {_load("sigaction", "ptr")}
 {_field("old_action")}
-  %restored = call i32 %sigaction(i32 {_SIGBUS}, ptr %old_action.p, ptr null)
+{_field("first_action")}
+{_field("foreign")}
+  %seen = atomicrmw add ptr %foreign.p, i64 1 seq_cst
+  %again = icmp ne i64 %seen, 0
+  %then = select i1 %again, ptr %first_action.p, ptr %old_action.p
+  %restored = call i32 %sigaction(i32 {_SIGBUS}, ptr %then, ptr null)
   br label %done
 done:
   ret void
