@@ -37,8 +37,8 @@ class Interrupter:
     def __call__(self, frame: FrameType, event: str, _argument: object) -> "Callable[..., Any]":
         frame.f_trace_opcodes = True
         # Instructions without a line enter and leave exception handlers; there the interpreter never looks for signals, and
-        # 3.11 does not unwind an exception that a trace function raises.
-        if event == "opcode" and frame.f_lineno is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        # 3.11 does not unwind an exception that a trace function raises. Lines count, too: early 3.12 tells of nothing else.
+        if event in ("opcode", "line") and frame.f_lineno is not None:  # pyright: ignore[reportUnnecessaryComparison]
             self.count += 1
             if self.count == self.at:
                 sys.settrace(None)

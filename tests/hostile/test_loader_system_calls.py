@@ -47,7 +47,7 @@ def test_all_calls_fail(bundle: Path) -> None:
 
 def test_refused_handler_is_installed_by_the_next_load(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A load that cannot install the guard fails; the one after it is guarded, and the last one takes the handler along."""
-    assert not any(handler.is_installed for handler in sigbus._installed)  # pyright: ignore[reportPrivateUsage]
+    assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
     installed: list[int] = []
     found = system.install_action
 
@@ -68,7 +68,7 @@ def test_refused_handler_is_installed_by_the_next_load(bundle: Path, monkeypatch
     assert sum(map(bool, installed)) == 1
     assert (session.run({"x": X})["y"] == tiny_reference(X)).all()
     session.close()
-    assert not any(handler.is_installed for handler in sigbus._installed)  # pyright: ignore[reportPrivateUsage]
+    assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
 
 
 def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
@@ -78,7 +78,7 @@ def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
     bundle.write_bytes(data)
     with pytest.raises(ingot_runtime.DigestError, match="weights are damaged"):
         ingot_runtime.load(bundle)
-    assert not any(handler.is_installed for handler in sigbus._installed)  # pyright: ignore[reportPrivateUsage]
+    assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
 
 
 def test_interrupted_installation_is_finished(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

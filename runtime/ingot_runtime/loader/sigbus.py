@@ -2,14 +2,13 @@
 
 In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults are counted; the handler is
 installed while any range is guarded. Not done here: telling the user (whoever looks at the count).
-One image's handler serves the whole process; that image stays mapped as long as the handler is installed. The list of ranges has
-no limit; its rows are used again and never given back, because the handler may be reading one in any thread.
+One image's handler serves the whole process; that image stays mapped as long as the handler is installed.
 """
 
 import ctypes
 import os
+import struct
 import weakref
-from _thread import allocate_lock
 
 from ..errors import ResourceError
 from ..format import abi
@@ -23,44 +22,64 @@ _SA_SIGINFO, _SA_ONSTACK, _SA_RESTART = 4, 0x08000000, 0x10000000
 # libc's struct sigaction: handler, 128 bytes of mask, flags, restorer.
 _ACTION_SIZE_BYTES = 152
 _FLAGS_AT = 136
-_ROWS_PER_BLOCK = 128
+_ROW_COUNT = 1024
 # void *memset(p, byte, n); the fourth argument is the dead weak reference, which libc does not look at.
 _MEMSET = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.py_object)(
     system.address_of_libc("memset")
 )
 
-_lock = allocate_lock()
-_installed: "list[_Handler]" = []
-_rows: "list[_Row]" = []
-_blocks: "list[Block]" = []
+_installed: "dict[int, _Handler]" = {}
+_tables: "dict[int, _Table]" = {}
 
 
-class _Row:
-    """One entry of the list that the handler walks over; ``area`` is a weak reference, dead where the row is free."""
+class _Table:
+    """The rows that the handler walks over, linked once and for ever: it may be reading them in any thread.
 
-    __slots__ = ("address", "area", "swept")
+    ``free``: addresses of rows; ``taken``: address -> the references that end the row with its area.
+    """
 
-    def __init__(self, address: int, behind: int) -> None:
-        self.address = address
-        self.area: weakref.ref[Area] | None = None
-        self.swept: weakref.ref[Area] | None = None
-        self._store("next", behind)
+    __slots__ = ("_memory", "first", "free", "taken")
 
-    def guard(self, area: Area, start: int, end: int) -> None:
-        # The area takes its row with it, by libc alone, before it is unmapped: from then on the addresses may be
-        # somebody else's. Emptying the end makes a range that holds nothing.
-        self.area = weakref.ref(area, system.callback(_MEMSET, self.address + abi.GUARDED.offsets["end"], 0, 8))
+    def __init__(self) -> None:
+        size = abi.GUARDED.size_bytes
+        self._memory = Block(_ROW_COUNT * size)
+        self.first = self._memory.address
+        places = range(self.first, self.first + _ROW_COUNT * size, size)
+        behind = [*places[1:], 0]
+        words = [word for place in behind for word in (0, 0, 0, place)]  # start, end, faults, next
+        data = struct.pack(f"<{len(words)}Q", *words)
+        ctypes.memmove(self.first, data, len(data))
+        self.free: dict[int, object | None] = dict.fromkeys(reversed(places))
+        self.taken: dict[int, tuple[weakref.ref[Area], ...]] = {}
+
+    def guard(self, area: Area, start: int, end: int) -> ctypes.c_uint64:
+        """Fill a free row; return the count of its faults.
+
+        Raises:
+            ResourceError: there is none.
+        """
+        if not self.free:
+            do = "close some: sessions of one file share a row"
+            raise ResourceError(
+                "too many bundles are mapped", "SIGBUS guard", f"at most {_ROW_COUNT} files at once", do
+            )
+        row, _ = self.free.popitem()
+        end_at = row + abi.GUARDED.offsets["end"]
+        # When the area dies, the last of these comes first, and all before it is unmapped: libc empties the range, for the
+        # addresses may be somebody else's from then on; then the row is free; then the handler goes, if it guards nothing.
         # Not a `__del__`: the collector calls those while other garbage can still use what is mapped.
-        self.swept = weakref.ref(area, _sweep)
-        self._store("faults", 0)
-        self._store("start", start)
-        self._store("end", end)
+        self.taken[row] = (
+            weakref.ref(area, _sweep),
+            weakref.ref(area, system.callback(self.free.setdefault, row)),
+            weakref.ref(area, system.callback(_MEMSET, end_at, 0, 8)),
+        )
+        for name, value in (("faults", 0), ("start", start), ("end", end)):
+            ctypes.c_uint64.from_address(row + abi.GUARDED.offsets[name]).value = value
+        return ctypes.c_uint64.from_address(row + abi.GUARDED.offsets["faults"])
 
-    def is_free(self) -> bool:
-        return self.area is None or self.area() is None
-
-    def _store(self, name: str, value: int) -> None:
-        ctypes.c_uint64.from_address(self.address + abi.GUARDED.offsets[name]).value = value
+    def is_empty(self) -> bool:
+        """Whether nothing is guarded."""
+        return all(references[0]() is None for references in list(self.taken.values()))
 
 
 class _Handler:
@@ -77,7 +96,7 @@ class _Handler:
         self.page = image.page
         machine = os.uname().machine
         for name, value in (
-            ("first", _rows[-1].address if _rows else 0),
+            ("first", _tables[0].first),
             ("syscall", system.address_of_libc("syscall")),
             ("mmap_number", system.MMAP_NUMBERS[machine]),
             ("page_bytes", system.PAGE_SIZE_BYTES),
@@ -91,15 +110,17 @@ class _Handler:
         Raises:
             ResourceError: the system refused.
         """
-        if not self._is_present():  # else its own action would become the old one
+        now = _present_action()
+        if not self._is_ours(now):  # else our own action would become the old one
             self.is_covered = self.is_covered or self.is_installed
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS["foreign"]).value = 0
+            ctypes.memmove(self._old, now, _ACTION_SIZE_BYTES)
+            if not self.is_covered:
+                ctypes.memmove(self._first, now, _ACTION_SIZE_BYTES)
             action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
             ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
             ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
-            system.install_action(_SIGBUS, ctypes.addressof(action), self._old)
-            if not self.is_covered:
-                ctypes.memmove(self._first, self._old, _ACTION_SIZE_BYTES)
+            system.install_action(_SIGBUS, ctypes.addressof(action), 0)
         self.is_installed = True
 
     @property
@@ -110,15 +131,13 @@ class _Handler:
     def _first(self) -> int:
         return self.page + abi.SIGBUS_OFFSETS["first_action"]
 
-    def _is_present(self) -> bool:
-        now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
-        system.install_action(_SIGBUS, 0, ctypes.addressof(now))
-        return bool(ctypes.c_uint64.from_buffer(now).value == self.image.exports["sigbus_handler"])
+    def _is_ours(self, action: "ctypes.Array[ctypes.c_char]") -> bool:
+        return bool(ctypes.c_uint64.from_buffer(action).value == self.image.exports["sigbus_handler"])
 
     def uninstall(self) -> bool:
         """Bring the old action back; return False if the image must stay."""
         try:
-            if self._is_present():
+            if self._is_ours(_present_action()):
                 self.is_installed = (
                     False  # first: what an interrupt leaves here is not taken for somebody else's action
                 )
@@ -130,19 +149,26 @@ class _Handler:
         return not self.is_covered
 
 
+def _present_action() -> "ctypes.Array[ctypes.c_char]":
+    now = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
+    system.install_action(_SIGBUS, 0, ctypes.addressof(now))
+    return now
+
+
 def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
     """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults.
 
+    No lock: an exception between taking one and noting it would block everybody. Every step may be done twice, the row comes
+    before the handler, and who takes the handler away looks once more whether there is a row.
+
     Raises:
-        ResourceError: the system refused the handler, or memory for the list.
+        ResourceError: the system refused the handler, or the table is full.
     """
-    with _lock:
-        row = next((row for row in _rows if row.is_free()), None) or _more_rows()
-        if not _installed:
-            _installed.append(_Handler(image))  # first: an installed handler must not lose its image
-        _installed[0].install()
-        row.guard(area, start, start + size_bytes)
-        return ctypes.c_uint64.from_address(row.address + abi.GUARDED.offsets["faults"])
+    table = _tables.get(0) or _tables.setdefault(0, _Table())
+    faults = table.guard(area, start, start + size_bytes)
+    handler = _installed.get(0) or _installed.setdefault(0, _Handler(image))
+    handler.install()
+    return faults
 
 
 def keep_guard() -> None:
@@ -151,27 +177,16 @@ def keep_guard() -> None:
     Raises:
         ResourceError: the system refused.
     """
-    with _lock:
-        for handler in _installed:
-            handler.install()
-
-
-def _more_rows() -> _Row:
-    """Extend the list at its front."""
-    block = Block(_ROWS_PER_BLOCK * abi.GUARDED.size_bytes)
-    _blocks.append(block)
-    for index in range(_ROWS_PER_BLOCK):
-        _rows.append(_Row(block.address + index * abi.GUARDED.size_bytes, _rows[-1].address if _rows else 0))
-    for handler in _installed:
-        ctypes.c_uint64.from_address(handler.page + abi.SIGBUS_OFFSETS["first"]).value = _rows[-1].address
-    return _rows[-1]
+    for handler in list(_installed.values()):
+        handler.install()
 
 
 def _sweep(_: object) -> None:
     """Uninstall the handler if nothing is guarded any more."""
-    # Not where the lock is taken, maybe by this thread further up: whoever is in there guards something.
-    if not _installed or _lock.locked():
+    handler = _installed.get(0)
+    if handler is None or not _tables[0].is_empty():
         return
-    with _lock:
-        if _installed and all(row.is_free() for row in _rows) and _installed[0].uninstall():
-            _installed.clear()
+    if handler.uninstall():
+        _installed.pop(0, None)
+    if not _tables[0].is_empty():  # another thread has guarded something meanwhile
+        _installed.setdefault(0, handler).install()
