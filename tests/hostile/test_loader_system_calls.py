@@ -45,6 +45,14 @@ def test_all_calls_fail(bundle: Path) -> None:
     require_good(trials.run_driver("system_call_faults", str(bundle), "0", seconds=3600), 1000)
 
 
+@pytest.fixture
+def no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nothing were guarded: other tests of this process may keep sessions, whose handler then lies beneath."""
+    monkeypatch.setattr(sigbus, "_installed", {})
+    monkeypatch.setattr(sigbus, "_tables", {})
+
+
+@pytest.mark.usefixtures("no_handler")
 def test_refused_handler_is_installed_by_the_next_load(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A load that cannot install the guard fails; the one after it is guarded, and the last one takes the handler along."""
     assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
@@ -71,6 +79,7 @@ def test_refused_handler_is_installed_by_the_next_load(bundle: Path, monkeypatch
     assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.usefixtures("no_handler")
 def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
     """A load that fails after the guard was installed leaves no handler, and no image that holds it."""
     data = bytearray(bundle.read_bytes())
@@ -81,6 +90,7 @@ def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
     assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
 
 
+@pytest.mark.usefixtures("no_handler")
 def test_interrupted_installation_is_finished(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C before or after the handler is there: the next load guards, and the action from before us comes back."""
     before = action_now()

@@ -48,12 +48,15 @@ class BundleFile:
         self.identity = found.st_dev, found.st_ino
         self.stamp = stamp(found)  # last: what has no stamp is closed by the interpreter alone
 
-    def is_ours(self) -> bool:
-        """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it."""
+    def is_ours(self, fstat: "Callable[[int], os.stat_result]" = os.fstat, no_file: int = errno.EBADF) -> bool:
+        """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it.
+
+        The defaults are there for an interpreter that ends: it takes the modules away before the last objects.
+        """
         try:
-            found = os.fstat(self.number)
+            found = fstat(self.number)
         except OSError as error:
-            return error.errno != errno.EBADF  # a disk that cannot tell is no sign of another file
+            return error.errno != no_file  # a disk that cannot tell is no sign of another file
         return (found.st_dev, found.st_ino) == self.identity
 
     def close(self) -> None:
