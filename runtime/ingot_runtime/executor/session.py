@@ -86,9 +86,8 @@ class Session:
         # else is in the cycle may still call it. With a callback, because without one it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], Frame] = {}
-        self._shaped: dict[
-            tuple[Shape, ...], Views
-        ] = {}  # views know their frame, not the other way: no cycle holds memory
+        # Views know their frame, not the other way: no cycle holds memory.
+        self._shaped: dict[tuple[Shape, ...], Views] = {}
         self._fd = loaded.source.fd
         self._vm: Vm | None = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
@@ -376,8 +375,7 @@ class Session:
         old = self._memory
         grows = frame.workspace_bytes[0] > old.workspace.size_bytes
         widens = frame.scratch_bytes > old.stride_bytes
-        if self._max_bytes is not None:
-            self._require_room(frame)
+        self._require_room(frame)
         if not grows and not widens:
             return
         workspace = Block(frame.workspace_bytes[0]) if grows else old.workspace
@@ -391,8 +389,10 @@ class Session:
         return sum(frame.workspace_bytes) + scratch_bytes + sum(frame.output_bytes)
 
     def _require_room(self, frame: Frame) -> None:
+        if self._max_bytes is None:
+            return
         needed = self._needed_bytes(frame)
-        if self._max_bytes is not None and needed > self._max_bytes:
+        if needed > self._max_bytes:
             shapes = ", ".join(
                 f"{spec.name} {list(s)}" for spec, s in zip(self.inputs, frame.input_shapes, strict=True)
             )
