@@ -16,6 +16,7 @@ from tests.unit.lowering_harness import normal
 import ingot
 import ingot_runtime
 from ingot_runtime.executor.session import Session
+from ingot_runtime.loader.watch import Watch
 
 FOREVER = {"n": np.array(1 << 40), "x": np.ones(4, np.float32)}
 SHORT = {"n": np.array(3), "x": np.ones(4, np.float32)}
@@ -113,6 +114,42 @@ def test_cancel(loop: Path, executor: str) -> None:
         thread.join()
     assert ended == [True]
     assert right(session)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_late_cancel_ends_no_other_call(loop: Path, executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call ended on its own while another thread was about to set the flag; the calls after it are not meant."""
+    session = ingot_runtime.load(loop, executor=executor)
+    asked, may_set, is_set = threading.Event(), threading.Event(), threading.Event()
+    cancel = Watch.cancel
+
+    def late(watch: Watch, call: int) -> None:
+        asked.set()
+        assert may_set.wait(60)
+        cancel(watch, call)
+        is_set.set()
+
+    monkeypatch.setattr(Watch, "cancel", late)
+
+    def stop() -> None:
+        while not session.cancel():
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        while not asked.is_set():
+            with pytest.raises(ingot_runtime.TimedOutError):
+                session.run(FOREVER, timeout=SOON_SECONDS)
+        assert asked.wait(60)
+        may_set.set()
+        assert is_set.wait(60)
+    finally:
+        may_set.set()
+        thread.join()
+    assert right(session)
+    with pytest.raises(ingot_runtime.TimedOutError):
+        session.run(FOREVER, timeout=SOON_SECONDS)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -59,7 +59,7 @@ class Session:
 
     __slots__ = (
         "__weakref__", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
-        "_pid", "_shaped", "_views", "_vm", "_whole", "inputs", "outputs",
+        "_pid", "_shaped", "_views", "_vm", "_watch", "_whole", "inputs", "outputs",
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, executor: str = "aot", max_bytes: "int | None" = None) -> None:
@@ -89,6 +89,7 @@ class Session:
         # Views know their frame, not the other way: no cycle holds memory.
         self._shaped: dict[tuple[Shape, ...], Views] = {}
         self._fd = loaded.source.fd
+        self._watch = loaded.watch
         self._vm: Vm | None = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
         if executor == "vm":
@@ -118,8 +119,9 @@ class Session:
         except KeyError:
             self._busy()
         try:
+            self._watch.call += 1
             if timeout is not None:
-                self._loaded.watch.set_timeout(timeout)
+                self._watch.set_timeout(timeout)
             views = self._views
             if views is None or inputs.__class__ is not dict or len(inputs) != len(views.inputs):
                 views, inputs = self._prepare(inputs)
@@ -144,7 +146,7 @@ class Session:
             raise self._no_memory() from error
         finally:
             if timeout is not None:
-                self._loaded.watch.set_timeout(None)
+                self._watch.set_timeout(None)
             self._idle[True] = None
 
     def cancel(self) -> bool:
@@ -153,9 +155,10 @@ class Session:
         Returns:
             Whether a call was running.
         """
+        call = self._watch.call  # read first: if that one ends now, the next is not meant
         running = not self._idle and not self._closed
         if running:
-            self._loaded.watch.cancel()
+            self._watch.cancel(call)
         return running
 
     def bind(
@@ -258,14 +261,15 @@ class Session:
         except KeyError:
             self._busy()
         try:
+            self._watch.call += 1
             if timeout is not None:
-                self._loaded.watch.set_timeout(timeout)
+                self._watch.set_timeout(timeout)
             self._call(frame)
         except MemoryError as error:
             raise self._no_memory() from error
         finally:
             if timeout is not None:
-                self._loaded.watch.set_timeout(None)
+                self._watch.set_timeout(None)
             self._idle[True] = None
 
     def _call(self, frame: Frame) -> None:
@@ -298,7 +302,7 @@ class Session:
             raise self._failure(rc, frame)
 
     def _recover(self, rc: int, frame: Frame) -> int:
-        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size."""
+        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size; or it was not meant."""
         if rc == abi.RC_THREADS_LOST:
             self._loaded.pool.start()
             old = self._memory
@@ -310,12 +314,14 @@ class Session:
                 self._grow.make()
             frame.set_grow(self._grow.address)
             rc = self._main(frame.call)
+        while rc == abi.RC_CANCELLED and self._watch.goes_on():
+            rc = self._main(frame.call)
         return rc
 
     def _failure(self, rc: int, frame: Frame) -> Exception:
         """Return the error for what `main` returned; what a callback or a signal handler raised is raised as it is."""
-        if rc == abi.RC_CANCELLED:
-            return self._loaded.watch.ended(self._loaded.source.name)
+        if rc == abi.RC_CANCELLED or self._watch.has_raised:
+            return self._watch.ended(self._loaded.source.name)
         if self._grow.failure:
             cause = self._grow.failure[0]
             if isinstance(cause, BundleError) or not isinstance(cause, Exception):

@@ -28,12 +28,14 @@ _RESTORE.restype = None
 
 
 class Watch:
-    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a time."""
+    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a time and are counted in ``call``."""
 
-    __slots__ = ("_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address")
+    __slots__ = ("_asked", "_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address", "call")
 
     def __init__(self, image: Image) -> None:
         size = abi.WATCH.size_bytes
+        self.call = 0
+        self._asked = -1  # the call that `cancel` was meant for
         self._memory = ctypes.create_string_buffer(size + abi.PYTHON_POLL.size_bytes)
         self.address = ctypes.addressof(self._memory)
         at, poll_at = abi.WATCH.offsets, {name: size + offset for name, offset in abi.PYTHON_POLL.offsets.items()}
@@ -55,9 +57,24 @@ class Watch:
         """Whether the call is to end, or has ended early."""
         return bool(self._cancel.value)
 
-    def cancel(self) -> None:
-        """Let the present call end."""
+    @property
+    def has_raised(self) -> bool:
+        """Whether a signal handler has raised an exception in the call."""
+        return bool(self._kept[0])
+
+    def cancel(self, call: int) -> None:
+        """Let the call of that number end; if it is over when the flag is set, nothing happens."""
+        self._asked = call
         self._cancel.value = 1
+
+    def goes_on(self) -> bool:
+        """Whether the present call, which the flag has ended, must be made again: the flag was meant for one before."""
+        if self._timed_out.value or self._kept[0] or self._asked == self.call:
+            return False
+        self._cancel.value = 0
+        if self._asked == self.call:  # somebody has asked for the present one meanwhile
+            self._cancel.value = 1
+        return True
 
     def set_timeout(self, seconds: object) -> None:
         """Let calls end that many seconds from now; None: never.
@@ -66,7 +83,7 @@ class Watch:
             InputError: not a number above 0.
         """
         if seconds is None:
-            self._deadline.value = 0
+            self._deadline.value = self._timed_out.value = 0
             return
         if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds > 0:
             raise InputError("bad timeout", "timeout", f"expected seconds above 0, got {seconds!r}")
@@ -81,7 +98,7 @@ class Watch:
     def ended(self, name: str) -> Exception:
         """Return the error of a call that ended early, and forget it; what a signal handler raised is raised as it is."""
         timed_out = bool(self._timed_out.value)
-        self.forget()
+        self._timed_out.value = self._cancel.value = 0
         kept = tuple(self._kept)
         if kept[0]:
             self._kept[0] = self._kept[1] = self._kept[2] = 0
@@ -90,11 +107,6 @@ class Watch:
             do = "give it more time, or smaller inputs"
             return TimedOutError("the call took too long", name, "its timeout is over; its outputs are lost", do)
         return CancelledError("the call was cancelled", name, "session.cancel() was called; its outputs are lost")
-
-    def forget(self) -> None:
-        """Let the next call run."""
-        self._timed_out.value = 0
-        self._cancel.value = 0
 
 
 def _address_of_python(name: str) -> int:
