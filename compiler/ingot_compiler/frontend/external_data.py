@@ -16,6 +16,7 @@ import stat
 from pathlib import Path
 
 from ingot_compiler.ir.errors import ModelError
+from ingot_runtime.format.regular_file import open_without_waiting
 
 
 def safe_external_path(folder: Path, location: str) -> Path:
@@ -66,8 +67,8 @@ def _check_component(path: Path, location: str) -> None:
 def read_external_file(folder: Path, location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
     """Map ``size_bytes`` (None: to the end) at ``offset_bytes`` of a file beside the model, read-only; ModelError when too short."""
     path = safe_external_path(folder, location)
-    # O_NOFOLLOW: a link put in place after the check is refused too.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+    # A link or a pipe put in place after the check is refused too.
+    descriptor = open_without_waiting(os.fspath(path), os.O_NOFOLLOW)
     try:
         found = os.fstat(descriptor)
         _check_names(found, location)
