@@ -13,6 +13,8 @@ from pathlib import Path
 
 from tests.hostile import trials
 
+from ingot_runtime.format.sha256 import sha256
+
 SECONDS = 120.0
 KINDS = ((4, "aot"), (4, "vm"), (1, "aot"), (1, "vm"))
 _LEAST_HEAP_BYTES = 1 << 15  # below, the interpreter itself cannot say what it lacks
@@ -51,6 +53,20 @@ def fill_heap(used_bytes: int, room_bytes: int) -> list[list[bytes]]:
         for at in range(room_bytes // size // len(sizes)):
             taken[at] = b""
     return kept
+
+
+def hash_in_full_heap() -> str:
+    """Hash small bytes until there is no memory for another digest; return how it ends."""
+    used_bytes = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    counts, digests = range(_PIECES_MAX), [b""] * _PIECES_MAX
+    kept = fill_heap(used_bytes, 0)
+    try:
+        for at in counts:
+            digests[at] = sha256(b"data")
+    except MemoryError:
+        kept.clear()
+        return "MemoryError"
+    return "enough memory"
 
 
 def main() -> None:

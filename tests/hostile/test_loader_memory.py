@@ -3,6 +3,9 @@
 What is not promised: an interpreter that has not even the bytes for an exception raises ``MemoryError``.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +46,16 @@ def test_many_limits(bundle: Path) -> None:
     """The same at 500 points."""
     ends = trials.run_driver("address_space", str(bundle), str(SLOW_POINTS), seconds=3600)
     require_good(ends, 4 * SLOW_POINTS)
+
+
+def test_hashing_in_a_full_heap() -> None:
+    """CPython's own module for sha256 (3.12, 3.13) writes to memory that it did not get; ours asks first."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from tests.hostile import address_space as a; print(a.hash_in_full_heap())"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "OPENBLAS_NUM_THREADS": "1"},
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "MemoryError\n"), done.stderr
 
 
 @pytest.mark.parametrize("what", ["load", "run", "bind"])
