@@ -136,7 +136,11 @@ class Session:
                         view[...] = x
             if views.is_small:
                 self._call(views.frame)
-                return {name: view.copy() for name, view in views.outputs if view is not None}
+                results: dict[str, np.ndarray] = {}
+                for name, view in views.outputs:  # a comprehension is a function call, in CPython 3.11
+                    if view is not None:
+                        results[name] = view.copy()
+                return results
             held = views.pass_large(inputs)
             results = views.new_outputs()
             self._call(views.frame)
