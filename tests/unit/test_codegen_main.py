@@ -283,7 +283,7 @@ def test_digests_are_in_the_image() -> None:
     assert main.bytes[at : at + 32] == hashlib.sha256(encode_program(main.program)).digest()
     at = main.image.words["interface_digest"]
     assert main.bytes[at : at + 32] == interface_digest(
-        tuple(main.inputs), tuple(main.outputs), 1, host_target().features
+        tuple(main.inputs), tuple(main.outputs), ((0, -1),), (), host_target().features
     )
 
 

@@ -28,7 +28,7 @@ def bundle_contents(inputs: BundleInputs) -> BundleContents:
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
         devices=(DeviceSpec(HOST),),
         variants=tuple(map(variant_image, inputs.variants, inputs.ranges)),
-        weights_bytes=inputs.weights_bytes,
+        weights_bytes=(inputs.weights_bytes,),
         lock=_lock(inputs),
         debug=_debug(inputs),
     )

@@ -25,7 +25,7 @@ def variant_image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> Vari
         image=bytes(variant.image.value()),
         program=bytes(variant.main.program.value()),
         weight_ranges=ranges,
-        workspace_bytes=plan.pool_bytes if all(isinstance(size, int) for size in sizes) else 0,
+        workspace_bytes=(plan.pool_bytes if all(isinstance(size, int) for size in sizes) else 0,),
         kernels=tuple(kernel.symbol for kernel in variant.kernels),
     )
 

@@ -58,7 +58,7 @@ def main_module(
     """
     frame = Frame(program.register_count, program.buffer_count, len(host_devices), *_longest_arguments(program))
     steps = write_steps(program, frame, kernels, host_devices, target)
-    digest = interface_digest(tuple(inputs), tuple(outputs), len(host_devices), target.features)
+    digest = interface_digest(tuple(inputs), tuple(outputs), ((0, -1),) * len(host_devices), (), target.features)
     parts = [
         _bytes("ingot_program_digest", hashlib.sha256(encode_program(program)).digest()),
         _bytes("ingot_interface_digest", digest),
