@@ -10,6 +10,10 @@ from ..errors import LimitError, ResourceError
 from ..format.limits import SIZE_BYTES_MAX
 from .system import MADV_HUGEPAGE, advise
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .attached import Attached, Pool
+
 _HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
@@ -44,12 +48,14 @@ class Grow:
     that ask for one get one.
     """
 
-    __slots__ = ("_native", "_room", "address", "blocks", "failure")
+    __slots__ = ("_attached", "_native", "_room", "address", "blocks", "failure")
 
-    def __init__(self) -> None:
+    def __init__(self, attached: "Attached | None" = None) -> None:
+        """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the same ``failure``."""
         self._room = [1 << 64]  # as much as there is
-        self.blocks: list[Block] = []
-        self.failure: list[BaseException] = []
+        self._attached = attached
+        self.blocks: list[Block | Pool] = []
+        self.failure: list[BaseException] = [] if attached is None else attached.failure
         self.address = 0
         self._native: object = None
 
@@ -60,10 +66,10 @@ class Grow:
             ResourceError: this process may not make callbacks.
         """
         # A bound method would be a cycle of object, callback and object.
-        blocks, failure, room = self.blocks, self.failure, self._room
+        attached, blocks, failure, room = self._attached, self.blocks, self.failure, self._room
 
         def grow(device: int, size_bytes: int) -> int:
-            return _allocate(blocks, failure, room, device, size_bytes)
+            return _allocate(attached, blocks, failure, room, device, size_bytes)
 
         try:
             native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
@@ -75,7 +81,7 @@ class Grow:
 
     def allocate(self, device: int, size_bytes: int) -> int:
         """Return the address of a new block, or 0 after keeping the failure (the vm calls this)."""
-        return _allocate(self.blocks, self.failure, self._room, device, size_bytes)
+        return _allocate(self._attached, self.blocks, self.failure, self._room, device, size_bytes)
 
     @property
     def room_bytes(self) -> int:
@@ -92,17 +98,23 @@ class Grow:
         self.failure.clear()
 
 
-def _allocate(blocks: list[Block], failure: list[BaseException], room: list[int], device: int, size_bytes: int) -> int:
+def _allocate(
+    attached: "Attached | None",
+    blocks: "list[Block | Pool]",
+    failure: list[BaseException],
+    room: list[int],
+    device: int,
+    size_bytes: int,
+) -> int:
     try:
-        if device != 0:
-            raise ResourceError("no such device", f"device {device}")
         used = sum(block.size_bytes for block in blocks)
         if used + size_bytes > room[0]:
             why = f"{used} bytes are in use, {room[0]} are allowed"
             raise LimitError(
                 "a result whose size the data decide is too large", f"{size_bytes} bytes", why, "raise max_bytes"
             )
-        block = Block(size_bytes)
+        is_host = attached is None or attached[device] is None
+        block = Block(size_bytes) if attached is None or is_host else attached.allocate(device, size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later
         failure.append(error)
         return 0
