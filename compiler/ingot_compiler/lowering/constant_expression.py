@@ -98,9 +98,16 @@ def _is_symbolic(value: Attribute) -> bool:
 def extract(graph: Graph, value: int) -> Graph:
     """The graph without inputs that computes ``value``, numbered by depth first search, without sources and marks.
 
-    Equal expressions, wherever they stand, give equal graphs.
+    Equal expressions, wherever they stand and on whatever device, give equal graphs: copies between devices are left out.
     """
     producers = graph.producers()
+
+    def made(value: int) -> int:
+        while (node := graph.nodes[producers[value]]).op == "copy":
+            (value,) = node.operands
+        return value
+
+    value = made(value)
     renamed: dict[int, int] = {}
     nodes: list[Node] = []
     types: list[TensorType] = []
@@ -108,6 +115,7 @@ def extract(graph: Graph, value: int) -> Graph:
     while waiting:
         top = waiting[-1]
         node = graph.nodes[producers[top]]
+        node = replace(node, operands=tuple(map(made, node.operands)))
         missing = [operand for operand in node.operands if operand not in renamed]
         if top in renamed or not missing:
             waiting.pop()

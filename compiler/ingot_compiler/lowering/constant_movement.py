@@ -112,7 +112,12 @@ def _select(operands: Sequence[Array], _attributes: Attributes, _shape: tuple[in
     return np.where(operands[0], operands[1], operands[2])
 
 
+def _copy(operands: Sequence[Array], _attributes: Attributes, _shape: tuple[int, ...]) -> Array:
+    return operands[0]
+
+
 MOVEMENT: Mapping[str, Movement] = {
+    "copy": _copy,
     "reshape": _reshape,
     "transpose": _transpose,
     "slice": _slice,

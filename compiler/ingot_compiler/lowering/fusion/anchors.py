@@ -38,10 +38,10 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
         return value
     kind = fuser.types[value]
     if fuser.is_constant(value):
-        result, stored = fuser.constant(packing.cast_to(fuser.expression(value), dtype))
+        result, stored = fuser.constant(packing.cast_to(fuser.expression(value), dtype), fuser.device_of[value])
         fuser.stored[result] = stored
         return result
-    result = fuser.new_value(TensorType(dtype, kind.shape))
+    result = fuser.new_value(TensorType(dtype, kind.shape), fuser.device_of[value])
     node = Node("cast", (value,), (result,), make_attributes({"dtype": dtype}), (), fuser.nodes[index].source)
     fuser.nodes.append(node)
     leaf = fuser.leaf(value)
@@ -63,19 +63,20 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     before, after = (_dims(node, name) for name in ("pads_before", "pads_after"))
     weight_shape = fuser.types[w].shape
     out_channels = weight_shape[0]
+    device = fuser.device_of[node.results[0]]
     depthwise = groups != 1 and out_channels == groups and weight_shape[1] == 1 and fuser.is_constant(w)
     plane = depthwise and _stays_row_major(fuser, node)
     leaves: list[Leaf] = [fuser.leaf(x) if plane else fuser.leaf_at(x, fuser.image(x, before, after))]
     x = leaves[0][0]
     if depthwise:
-        packed, stored = fuser.constant(packing.depthwise_weights(packing.cast_to(fuser.expression(w), dtype)))
+        packed, stored = fuser.constant(packing.depthwise_weights(packing.cast_to(fuser.expression(w), dtype)), device)
         anchor = _with(node, (x, packed, *node.operands[2:]))
     elif fuser.is_constant(w):
         result = fuser.types[node.results[0]].shape
         rows = dim_product((result[0], *result[2:]))
-        width = panel_width(rows, dim_floordiv(out_channels, groups), fuser.target, dtype)
+        width = panel_width(rows, dim_floordiv(out_channels, groups), fuser.targets[device], dtype)
         matrix = packing.conv_matrix(packing.cast_to(fuser.expression(w), dtype), groups)
-        packed, stored = fuser.constant(packing.pack_panels(matrix, width))
+        packed, stored = fuser.constant(packing.pack_panels(matrix, width), device)
         anchor = _with(node, (x, packed, *node.operands[2:]), packed=True, weight_shape=weight_shape)
     else:
         packed, stored = _weights_at_run_time(fuser, _converted(fuser, index, w, dtype), groups)
@@ -115,7 +116,7 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     kernel = shape[2:]
     strides = stored.view.strides
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
-    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *kernel, shape[1], own)))
+    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *kernel, shape[1], own)), fuser.device_of[w])
     fuser.stored[value] = Stored(stored.buffer, view)
     return value, fuser.relaid(value, range(len(kernel) + 3))
 
@@ -134,8 +135,9 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     a = a_leaf[0]
     if fuser.is_constant(b) and fuser.types[b].rank == 2:
         rows = dim_product(fuser.types[a].shape[:-1])
-        width = panel_width(rows, result.shape[-1], fuser.target, dtype)
-        packed, stored = fuser.constant(packing.pack_matrix(packing.cast_to(fuser.expression(b), dtype), width))
+        device = fuser.device_of[node.results[0]]
+        width = panel_width(rows, result.shape[-1], fuser.targets[device], dtype)
+        packed, stored = fuser.constant(packing.pack_matrix(packing.cast_to(fuser.expression(b), dtype), width), device)
         fuser.defer_anchor(index, _with(node, (a, packed), packed=True), "matmul", [a_leaf, (packed, stored)])
         return
     b = _converted(fuser, index, b, dtype)
@@ -212,7 +214,7 @@ def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
     shape, strides = fuser.types[w].shape, stored.view.strides
     own = dim_floordiv(shape[0], groups)
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
-    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *shape[2:], own, shape[1])))
+    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *shape[2:], own, shape[1])), fuser.device_of[w])
     fuser.stored[value] = Stored(stored.buffer, view)
     packed = value, fuser.relaid(value, range(len(shape) + 1))
     others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
@@ -235,9 +237,10 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     y = fuser.types[node.results[0]]
     directions, batch, hidden = y.shape[1:]
     gates = CELLS[str(node.attribute("cell"))][0]
-    extra = [fuser.new_value(TensorType(y.dtype, (directions, batch, gates * hidden)))]
+    device = fuser.device_of[node.results[0]]
+    extra = [fuser.new_value(TensorType(y.dtype, (directions, batch, gates * hidden)), device)]
     if "candidate" in names:
-        extra.append(fuser.new_value(TensorType(y.dtype, (directions, batch, hidden))))
+        extra.append(fuser.new_value(TensorType(y.dtype, (directions, batch, hidden)), device))
     fuser.emit_at_once("recurrent", replace(node, operands=tuple(leaf for leaf, _ in leaves)), leaves, extra)
 
 
@@ -245,8 +248,9 @@ def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     """[D, H, columns] in panels of the tile that all products of this layer use."""
     y = fuser.types[node.results[0]]
     first = fuser.types[node.operands[1]].shape
-    width = panel_width(y.shape[2], first[2], fuser.target, y.dtype)
-    return fuser.constant(packing.pack_panels(fuser.expression(weights), width))
+    device = fuser.device_of[node.results[0]]
+    width = panel_width(y.shape[2], first[2], fuser.targets[device], y.dtype)
+    return fuser.constant(packing.pack_panels(fuser.expression(weights), width), device)
 
 
 def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:

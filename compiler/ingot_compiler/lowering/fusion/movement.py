@@ -68,7 +68,7 @@ def concat(fuser: Fuser, node: Node) -> None:
     image = result in fuser.image_inputs or _lies_channels_last(fuser, node)
     order = channels_last(kind.rank) if image else tuple(range(kind.rank))
     halo = fuser.halos.get(result)
-    place = fuser.workspace(kind, order, halo)
+    place = fuser.workspace(kind, order, fuser.device_of[result], halo)
     start: Dim = 0
     for operand in node.operands:
         starts = tuple(start if position == axis else 0 for position in range(kind.rank))
@@ -122,9 +122,15 @@ def require_dim(fuser: Fuser, node: Node) -> None:
     fuser.require_equal(difference, 0, what, node)
 
 
+def copy(fuser: Fuser, node: Node) -> None:
+    """The same layout on another device."""
+    fuser.transfer(node.operands[0], node.results[0], node.source)
+
+
 MOVEMENT: dict[str, MovementRule] = {
     "broadcast_to": broadcast_to,
     "concat": concat,
+    "copy": copy,
     "read_dim": read_dim,
     "require_dim": require_dim,
     "reshape": reshape,
