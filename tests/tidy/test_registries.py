@@ -14,7 +14,7 @@ from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 
 CLI_HELPERS = {
-    "build_progress", "build_tally", "cache_folder", "console", "entry", "in_four_parts", "jobserver_flags",
+    "arrays", "build_progress", "build_tally", "cache_folder", "console", "entry", "in_four_parts", "jobserver_flags",
     "live_progress", "main", "no_op", "usage", "user_key", "verbs",
 }  # fmt: skip
 

@@ -19,8 +19,8 @@ from ingot_build_rules.rules.stages import STAGES
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
+    from ingot_build_rules.check.check_report import CheckReport
     from ingot_build_rules.engine.events import Event, Observer
-    from ingot_build_rules.rules.check_report import CheckReport
     from ingot_build_rules.rules.compile_model import CompiledModel
     from ingot_build_rules.rules.open_build import BuildSettings
 
@@ -165,7 +165,7 @@ def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str
         return compiled.text(arguments.to), None
     if arguments.check is None:
         return compiled.save(arguments.output), None
-    from ingot_build_rules.rules.self_check import save_checked
+    from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
     return save_checked(compiled, arguments.output, read_npz(arguments.check) if arguments.check else None)

@@ -10,8 +10,7 @@ import argparse
 import time
 from typing import Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.rules import arrays
+from ingot_build_rules.cli import arrays, console, usage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -81,7 +81,7 @@ def compile_bundle(
 
 
 def _check(compiled: CompiledModel, inputs: Mapping[str, np.ndarray[Any, Any]] | None) -> None:
-    from ingot_build_rules.rules.self_check import check_bundle
+    from ingot_build_rules.check.self_check import check_bundle
 
     with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
         path = os.path.join(folder, "bundle.ingot")

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.check.verify_bundle import verify_whole_bundle
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.rules.blame import Blame, option_blames, shorten
 from ingot_build_rules.rules.bundle_difference import BundleDifference, Side, bundle_difference
@@ -27,7 +28,6 @@ from ingot_build_rules.rules.lock_file import LockFile
 from ingot_build_rules.rules.open_build import code_digests, start_compilation
 from ingot_build_rules.rules.options import ALL_PLANNERS
 from ingot_build_rules.rules.options_record import options_record
-from ingot_build_rules.rules.verify_bundle import verify_whole_bundle
 
 
 @dataclass(frozen=True, slots=True)

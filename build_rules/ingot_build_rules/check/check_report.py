@@ -9,7 +9,7 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
-from ingot_build_rules.rules.deviation import Deviation
+from ingot_build_rules.check.deviation import Deviation
 from ingot_compiler.ir.errors import VerificationError
 
 

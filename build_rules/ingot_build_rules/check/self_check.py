@@ -19,10 +19,10 @@ import numpy as np
 
 import ingot_runtime
 from ingot_artifacts.store.atomic import sync_folders
-from ingot_build_rules.rules.check_inputs import generated_inputs
-from ingot_build_rules.rules.check_report import CheckReport, Finding
-from ingot_build_rules.rules.deviation import deviation, may_jump
-from ingot_build_rules.rules.launch_recorder import LaunchRecorder, Recorded
+from ingot_build_rules.check.check_report import CheckReport, Finding
+from ingot_build_rules.check.deviation import deviation, may_jump
+from ingot_build_rules.check.generated_inputs import generated_inputs
+from ingot_build_rules.check.launch_recorder import LaunchRecorder, Recorded
 from ingot_build_rules.rules.output_file import check_output
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError
 from ingot_compiler.ir.graph import Graph
@@ -63,7 +63,7 @@ def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> C
     Args:
         compiled: what the bundle was made from.
         path: the bundle.
-        inputs: arrays by input name; numbers of a stated generator where None (``check_inputs``).
+        inputs: arrays by input name; numbers of a stated generator where None (``generated_inputs``).
     """
     report = CheckReport()
     for build in compiled.target_builds:
