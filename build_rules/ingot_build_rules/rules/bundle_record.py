@@ -1,6 +1,6 @@
 """What a bundle records of its making, read back: digests of graph and weights, options, toolchain, the result of every stage.
 
-In: a described bundle, which anybody may have written. Out: ``BundleRecord``. Not done here: writing it (``bundle_contents``),
+In: a described bundle, which anybody may have written. Out: ``BundleRecord``. Not done here: writing it (rule ``bundle``),
 comparing two (``blame``).
 """
 

@@ -1,7 +1,7 @@
 """``NAME.lock.json`` beside a bundle: from which files, by which code it was made.
 
 In: digests. Out: JSON, the same bytes for the same content; and the values again. Not done here: what the bundle itself records
-(``bundle_contents``), comparing (``blame``).
+(rule ``bundle``), comparing (``blame``).
 
 The bundle knows content alone; this file knows where it came from. Paths are relative to the project's folder, with ``/``; there is
 no time and no absolute path in it.
@@ -42,7 +42,7 @@ class CodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class LockFile:
-    """``bundle``: its root digest. ``sources``: (path, sha256), the model's file first. ``options``: ``options_record``."""
+    """``bundle``: its root digest. ``sources``: (path, sha256), the model's file first. ``options``: ``CompileOptions.plain``."""
 
     bundle: str
     sources: Pairs

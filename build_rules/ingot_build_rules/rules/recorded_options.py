@@ -1,6 +1,6 @@
 """Options from plain values.
 
-In: a record (``options_record``) that anybody may have written. Out: ``CompileOptions``. Not done here: files.
+In: a record (``CompileOptions.plain``) that anybody may have written. Out: ``CompileOptions``. Not done here: files.
 """
 
 from __future__ import annotations

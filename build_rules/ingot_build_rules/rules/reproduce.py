@@ -27,7 +27,6 @@ from ingot_build_rules.rules.find_model import FoundModel, find_model
 from ingot_build_rules.rules.lock_file import LockFile
 from ingot_build_rules.rules.open_build import code_digests, start_compilation
 from ingot_build_rules.rules.options import ALL_PLANNERS
-from ingot_build_rules.rules.options_record import options_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class _Reproducer:
         if again is None:
             return result
         detail = f"{asked.where} asks for the latter; the former makes the bundle"
-        blames = option_blames(self.old.record.options_text, options_record(options), detail)
+        blames = option_blames(self.old.record.options_text, options.plain(), detail)
         difference = bundle_difference(self.old, again)
         return replace(result, present=present, difference=difference, blames=tuple(blames))
 

@@ -33,7 +33,6 @@ from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.rules.lock_file import lock_path
 from ingot_build_rules.rules.model_source import open_model
-from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_compiler.ir.errors import IngotError
 
@@ -241,7 +240,7 @@ def request_digest(request: CompileRequest) -> str:
 @functools.cache
 def options_text(options: CompileOptions) -> str:
     """Return the options as a lock has them, one line of JSON."""
-    return json.dumps(options_record(options), sort_keys=True)
+    return json.dumps(options.plain(), sort_keys=True)
 
 
 @functools.cache
