@@ -70,13 +70,8 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "artifact_types", "assembly", "blame", "bundle_difference", "bundle_file",
-            "bundle_record", "changed_code", "compilation", "compile_model",
-            "compile_options", "compiled_bundle", "find_blame", "find_model", "interface",
-            "kernel_object", "lock_file", "loop_record", "main_object", "memory_limit", "model_source", "open_build", "options",
-            "output_file", "packed_constant", "plain_values", "recorded_options", "reproduce", "stage_difference",
-            "stage_origins", "stage_text", "stages", "toolchain", "variant",
-            "weight_layout",
+            "artifact_types", "compile_options", "interface", "kernel_object", "main_object", "model_file", "packed_constant",
+            "variant",
         ),
     ),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_build_rules.rules.lock_file import (
+from ingot_build_rules.compilation.lock_file import (
     CodeRecord,
     LockFile,
     lock_path,
@@ -20,9 +20,9 @@ from ingot_build_rules.rules.lock_file import (
     relative_sources,
     write_lock,
 )
-from ingot_build_rules.rules.open_build import code_digests
-from ingot_build_rules.rules.options import make_options
-from ingot_build_rules.rules.recorded_options import recorded_options
+from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.registry import RULES
 from ingot_compiler.ir.errors import UserError
 

@@ -23,14 +23,14 @@ from ingot_build_rules.check.check_report import CheckReport, Finding
 from ingot_build_rules.check.deviation import deviation, may_jump
 from ingot_build_rules.check.generated_inputs import generated_inputs
 from ingot_build_rules.check.launch_recorder import LaunchRecorder, Recorded
-from ingot_build_rules.rules.output_file import check_output
+from ingot_build_rules.compilation.output_file import check_output
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import bind_symbols, interpret, interpret_values
 from ingot_compiler.ir.op import Array
 
 if TYPE_CHECKING:
-    from ingot_build_rules.rules.compile_model import CompiledModel, TargetBuild
+    from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
     from ingot_runtime.executor.session import Session
 
 _OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs

@@ -10,7 +10,7 @@ from typing import Any
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
-from ingot_build_rules.cli.user_key import known_key
+from ingot_build_rules.workspace.user_key import known_key
 
 _VERSION = 1
 

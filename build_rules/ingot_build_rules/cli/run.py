@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
     import ingot_runtime
     from ingot_build_rules.cli.compile import unique
-    from ingot_build_rules.rules.output_file import check_output
+    from ingot_build_rules.compilation.output_file import check_output
 
     if arguments.outputs is not None:
         check_output(arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])])

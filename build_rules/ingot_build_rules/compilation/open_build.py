@@ -21,6 +21,9 @@ import ingot_compiler
 import ingot_runtime
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.trust import Trust
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.model_source import Model, open_model
+from ingot_build_rules.compilation.toolchain import toolchain
 from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
@@ -34,15 +37,12 @@ from ingot_build_rules.engine.pool import PoolExecutor
 from ingot_build_rules.engine.rule import Rule
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.engine.values import Values
-from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.model_source import Model, open_model
 from ingot_build_rules.rules.registry import RULEBOOK
-from ingot_build_rules.rules.toolchain import toolchain
 from ingot_compiler.codegen.link import linker_path
 
 if TYPE_CHECKING:
-    from ingot_build_rules.rules.compile_model import CompiledModel
+    from ingot_build_rules.compilation.compile_model import CompiledModel
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
 PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
@@ -183,9 +183,8 @@ def start_compilation(
     Raises:
         UserError: the file is not there or not readable.
     """
-    from ingot_build_rules.rules.compile_model import (
-        CompiledModel,  # the texts of all stages: `ingot build` prints none
-    )
+    # It imports the types of all stages; `ingot build` looks at none.
+    from ingot_build_rules.compilation.compile_model import CompiledModel
 
     files = build.files
     source = open_model(model, files.digest)

@@ -15,18 +15,18 @@ from dataclasses import dataclass, field, replace
 
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.check.verify_bundle import verify_whole_bundle
+from ingot_build_rules.compilation.compile_model import CompiledModel
+from ingot_build_rules.compilation.lock_file import LockFile
+from ingot_build_rules.compilation.open_build import code_digests, start_compilation
+from ingot_build_rules.compilation.options import ALL_PLANNERS
 from ingot_build_rules.engine.scheduler import Scheduler
-from ingot_build_rules.rules.blame import Blame, option_blames, shorten
-from ingot_build_rules.rules.bundle_difference import BundleDifference, Side, bundle_difference
-from ingot_build_rules.rules.bundle_record import read_record
-from ingot_build_rules.rules.changed_code import ChangedCode, changed_code
-from ingot_build_rules.rules.compile_model import CompiledModel
+from ingot_build_rules.reproduce.blame import Blame, option_blames, shorten
+from ingot_build_rules.reproduce.bundle_difference import BundleDifference, Side, bundle_difference
+from ingot_build_rules.reproduce.bundle_record import read_record
+from ingot_build_rules.reproduce.changed_code import ChangedCode, changed_code
+from ingot_build_rules.reproduce.find_blame import Evidence, Load, find_blames
+from ingot_build_rules.reproduce.find_model import FoundModel, find_model
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.find_blame import Evidence, Load, find_blames
-from ingot_build_rules.rules.find_model import FoundModel, find_model
-from ingot_build_rules.rules.lock_file import LockFile
-from ingot_build_rules.rules.open_build import code_digests, start_compilation
-from ingot_build_rules.rules.options import ALL_PLANNERS
 
 
 @dataclass(frozen=True, slots=True)

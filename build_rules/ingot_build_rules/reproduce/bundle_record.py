@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ingot_build_rules.compilation.plain_values import as_bytes, as_list, as_table, as_text, as_texts
+from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.plain_values import as_bytes, as_list, as_table, as_text, as_texts
-from ingot_build_rules.rules.recorded_options import recorded_options
 from ingot_compiler.ir.errors import IngotError, VerificationError
 
 _ONCE = ("infer_types", "optimize", "place")

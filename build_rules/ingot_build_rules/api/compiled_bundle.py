@@ -1,6 +1,6 @@
 """A bundle in memory: what ``ingot.compile`` gives.
 
-In: a model, options, a cache. Out: ``Bundle``. Not done here: the chain of rules (``compilation``), arguments of the facade.
+In: a model, options, a cache. Out: ``Bundle``. Not done here: the chain of rules (``compilation``), arguments (``compile``).
 
 The bundle keeps its parts as they are mapped: it can be saved after its cache has been collected.
 """
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_artifacts.bundle.write import Frame, write_frame
 from ingot_artifacts.store.atomic import sync_folders
-from ingot_build_rules.rules.open_build import BuildSettings, open_build, start_compilation
-from ingot_build_rules.rules.output_file import check_output
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
+from ingot_build_rules.compilation.output_file import check_output
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.model_source import Model
     from ingot_build_rules.rules.bundle import BundleFrame
-    from ingot_build_rules.rules.compile_model import CompiledModel
     from ingot_build_rules.rules.compile_options import CompileOptions
-    from ingot_build_rules.rules.model_source import Model
 
 Check = bool | Mapping[str, "np.ndarray[Any, Any]"]
 
@@ -56,8 +56,10 @@ class Bundle:
 
     def text(self, stage: str) -> str:
         """Return the text view of a stage, as ``ingot compile --to STAGE`` prints it."""
+        from ingot_build_rules.text.stage_text import stage_text
+
         with open_build(self._settings) as build:
-            return start_compilation(build, self._model, self._options).text(stage)
+            return stage_text(start_compilation(build, self._model, self._options), stage)
 
 
 def compile_bundle(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from ingot_build_rules.rules.bundle_record import BundleRecord, Launch
+from ingot_build_rules.reproduce.bundle_record import BundleRecord, Launch
 
 # What runs comes first, then what only tells of it: a record that differs is no news where code does. Manifest and tree
 # repeat plan and weights.

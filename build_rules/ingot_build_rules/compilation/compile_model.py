@@ -1,6 +1,7 @@
 """One compilation in the order of a program: a model goes in, every stage can be looked at, a bundle comes out.
 
-In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the chain of rules (``compilation``).
+In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the chain of rules (``compilation``), the texts
+of stages (``text.stage_text``).
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ import tempfile
 from functools import cached_property
 
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.compilation.bundle_file import write_bundle_file
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.model_source import Model, open_model
+from ingot_build_rules.compilation.output_file import check_output
+from ingot_build_rules.compilation.toolchain import linker_digest, toolchain
+from ingot_build_rules.compilation.weight_layout import WeightLayout
 from ingot_build_rules.engine.file_digests import file_digest
 from ingot_build_rules.engine.naive import NaiveBuild, Observer
-from ingot_build_rules.rules import stage_text
-from ingot_build_rules.rules.bundle_file import write_bundle_file
-from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
 from ingot_build_rules.rules.kernel_object import KernelObject
-from ingot_build_rules.rules.model_source import Model, open_model
-from ingot_build_rules.rules.output_file import check_output
 from ingot_build_rules.rules.registry import RULEBOOK
-from ingot_build_rules.rules.toolchain import linker_digest, toolchain
 from ingot_build_rules.rules.variant import Variant
-from ingot_build_rules.rules.weight_layout import WeightLayout
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
@@ -139,10 +139,6 @@ class CompiledModel:
     def seconds(self) -> dict[str, float]:
         """Seconds in each rule that ran."""
         return {name: count.seconds for name, count in self.compilation.build.counts.items() if count.ran}
-
-    def text(self, stage: str) -> str:
-        """Return the text view of a stage of ``stages.STAGES``."""
-        return stage_text.STAGE_TEXTS[stage](self)
 
 
 class TargetBuild:

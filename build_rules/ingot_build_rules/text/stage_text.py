@@ -31,7 +31,7 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.format.describe import lines_of
 
 if TYPE_CHECKING:
-    from ingot_build_rules.rules.compile_model import CompiledModel, TargetBuild
+    from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
 
 
 def _per_target(view: Callable[[TargetBuild], str]) -> Callable[[CompiledModel], str]:
@@ -175,3 +175,8 @@ STAGE_TEXTS: Mapping[str, Callable[[CompiledModel], str]] = {
     "host": _per_target(_host),
     "bundle": _bundle,
 }
+
+
+def stage_text(compiled: CompiledModel, stage: str) -> str:
+    """Return the text view of a stage of ``stages.STAGES``."""
+    return STAGE_TEXTS[stage](compiled)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot_build_rules.rules.loop_record import read_program
+from ingot_build_rules.text.loop_record import read_program
 from ingot_compiler.codegen.kernel import kernel_module, kernel_symbol
 from ingot_compiler.codegen.object import assembly_text
 from ingot_compiler.ir.errors import UserError

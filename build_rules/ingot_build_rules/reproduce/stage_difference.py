@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from ingot_build_rules.rules.loop_record import read_program
-from ingot_build_rules.rules.stage_text import fused_text, memory_text, placed_text
+from ingot_build_rules.text.loop_record import read_program
+from ingot_build_rules.text.stage_text import fused_text, memory_text, placed_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.print_graph import print_graph

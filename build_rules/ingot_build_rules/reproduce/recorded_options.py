@@ -5,9 +5,9 @@ In: a record (``CompileOptions.plain``) that anybody may have written. Out: ``Co
 
 from __future__ import annotations
 
+from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.plain_values import as_list, as_size, as_table, as_text, as_texts
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.options import make_options
-from ingot_build_rules.rules.plain_values import as_list, as_size, as_table, as_text, as_texts
 
 
 def recorded_options(record: object) -> CompileOptions:

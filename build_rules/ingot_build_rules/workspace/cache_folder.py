@@ -1,49 +1,21 @@
 """Where the cache is, and who is trusted to write to it: the one place that reads the environment for it.
 
-In: what ``--cache`` and ``--cache-shared`` say. Out: a folder, ``Trust``. Not done here: making it
+In: what the user names, or nothing. Out: a folder, ``Trust``. Not done here: making it
 (``ingot_artifacts.store.cache``), the user's key (``user_key``).
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli.user_key import known_key, user_key
+from ingot_build_rules.workspace.user_key import known_key, user_key
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.trust import Trust
     from ingot_build_rules.workspace.open_workspace import LoadedProject
-
-
-def add_cache(parser: argparse.ArgumentParser) -> None:
-    """Add ``--cache``."""
-    parser.add_argument(
-        "--cache",
-        metavar="DIR",
-        help="the cache's folder (default: $INGOT_CACHE, $XDG_CACHE_HOME/ingot, ~/.cache/ingot)",
-    )
-    parser.add_argument(
-        "--cache-shared",
-        action="store_true",
-        help="trust all who can write to the caches: by default they must be yours alone",
-    )
-
-
-def add_caches(parser: argparse.ArgumentParser) -> None:
-    """Add ``--cache``, caches below it, and whether anything is left in it."""
-    add_cache(parser)
-    parser.add_argument(
-        "--cache-below",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a cache that is only read, below the first one",
-    )
-    parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
 
 
 def cache_folder(given: str | None = None) -> str:

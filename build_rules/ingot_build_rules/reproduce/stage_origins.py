@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from ingot_build_rules.rules.bundle_record import BundleRecord, Stage
+from ingot_build_rules.reproduce.bundle_record import BundleRecord, Stage
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "infer_types": (),

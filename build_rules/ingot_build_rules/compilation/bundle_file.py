@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.rules.bundle import BundleFrame
-from ingot_build_rules.rules.compilation import Compilation
 from ingot_runtime.format.header import MAGIC
 from ingot_runtime.format.regular_file import open_without_waiting
 

@@ -1,31 +1,18 @@
-"""Stage 1: where the model comes from, by digest, before anything is parsed.
+"""The file that a model is in: what it looked like when its digest was taken, and its bytes.
 
-In: a path, bytes or a protobuf message. Out: ``ModelSource``, and the bytes behind it. Not done here: parsing.
+In: a path. Out: ``FileState``, bytes. Not done here: parsing, models that are no file (``compilation.model_source``).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO
 
 from ingot_compiler.ir.errors import BuildError, UserError
-
-
-@runtime_checkable
-class Serializable(Protocol):
-    """A protobuf message, such as ``onnx.ModelProto``; the build side does not import ``onnx``."""
-
-    def SerializeToString(self) -> bytes:
-        """Return the message's bytes."""
-        ...
-
-
-Model = str | bytes | os.PathLike[str] | Serializable
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,63 +25,24 @@ class FileState:
     ctime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSource:
-    """A model that nobody has parsed yet: the digest of its bytes, its name in errors, and the file or the bytes."""
-
-    digest: str
-    name: str
-    path: str = ""
-    state: FileState | None = None
-    content: bytes = b""
-
-
-def open_model(model: Model, digest_of: Callable[[str], str]) -> ModelSource:
-    """Say which bytes a model is; ``digest_of`` gives the sha256 of a file.
-
-    Raises:
-        UserError: no such file, or not readable. BuildError: the disk failed.
-    """
-    if isinstance(model, bytes):
-        return ModelSource(hashlib.sha256(model).hexdigest(), "model", content=model)
-    if isinstance(model, str | os.PathLike):
-        given: str = os.fspath(model)
-        path = os.path.abspath(given)
-        with _readable(given) as file:
-            state = _state(file)
-        return ModelSource(digest_of(path), os.path.basename(path), path, state)
-    content = _message_bytes(model)
-    return ModelSource(hashlib.sha256(content).hexdigest(), "model", content=content)
-
-
 def read_model(path: str, state: FileState | None) -> bytes:
     """Read a model whole (the file may change afterwards without harm).
 
     Raises:
         UserError: it is not what it was when its digest was taken, or not there. BuildError: the disk failed.
     """
-    with _readable(path) as file:
+    with opened_model(path) as file:
         content = file.read()
-        if state not in (None, _state(file)):
+        if state not in (None, state_of(file)):
             why = "its size or its times are not those that it had when the build began"
             raise UserError("the model file changed while it was built", where=path, why=why, do="build again")
         return content
 
 
-def _state(file: BinaryIO) -> FileState:
+def state_of(file: BinaryIO) -> FileState:
+    """Return what an open file looks like."""
     found = os.fstat(file.fileno())
     return FileState(found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns)
-
-
-def _message_bytes(model: object) -> bytes:
-    if not isinstance(model, Serializable):
-        raise UserError(
-            "not a model",
-            where="argument model",
-            why=f"expected a path, bytes or an onnx.ModelProto, got {type(model).__name__}",
-            do="pass the path of an .onnx file",
-        )
-    return model.SerializeToString()
 
 
 def _without_waiting(path: str, flags: int) -> int:
@@ -102,7 +50,12 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 @contextmanager
-def _readable(path: str) -> Generator[BinaryIO]:
+def opened_model(path: str) -> Generator[BinaryIO]:
+    """Open a model's file, which must be one that can be read twice, without waiting for who writes to a pipe.
+
+    Raises:
+        UserError: no such file, or not readable. BuildError: the disk failed.
+    """
     try:
         with open(path, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -10,6 +10,9 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ingot_build_rules.compilation.memory_limit import MemoryLimit
+from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.build import Build
 from ingot_build_rules.engine.rule import Inputs, Output, Rule
@@ -27,8 +30,6 @@ from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.link import LINK, LinkInputs
 from ingot_build_rules.rules.lower import LOWER, LowerInputs
 from ingot_build_rules.rules.main_object import MainObject
-from ingot_build_rules.rules.memory_limit import MemoryLimit
-from ingot_build_rules.rules.model_source import ModelSource
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
@@ -36,7 +37,6 @@ from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.variant import Variant
-from ingot_build_rules.rules.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import IngotError, LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice

@@ -1,31 +1,29 @@
-"""``ingot.Project``: a project in Python, read from ``ingot.toml``, built by calls, or both.
+"""A project as its user declares it: read from ``ingot.toml``, put together by calls, or both.
 
-In: paths, declarations. Out: the same frozen data that the file gives (``model.Project``). Not done here: building (``workspace.run_build``).
+In: paths, declarations. Out: the same frozen data that the file gives (``project.model.Project``). Not done here: building (``run_build``,
+``api.project``).
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
-from ingot_build_rules.project.files import find_project, folder_lister, read_project_file
-from ingot_build_rules.project.model import Project as ProjectData
+from ingot_build_rules.project.model import Project
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
+from ingot_build_rules.workspace.project_files import find_project, folder_lister, read_project_file
 from ingot_compiler.ir.errors import UserError
-
-if TYPE_CHECKING:
-    from ingot_build_rules.workspace.run_build import Report
 
 PathText = str | os.PathLike[str]
 _IN_PYTHON = "ingot.Project"
 
 
-class Project:
+class DeclaredProject:
     """Models, targets, bundles and tests; arguments and defaults are those of the file's keys.
 
     Paths are relative to ``folder``. Mistakes are reported by ``freeze``, all at once; a name declared twice at once.
@@ -49,7 +47,7 @@ class Project:
             self._tree["project"] = settings
 
     @classmethod
-    def load(cls, path: PathText = ".", config: Mapping[str, str] | None = None) -> Project:
+    def load(cls, path: PathText = ".", config: Mapping[str, str] | None = None) -> Self:
         """Read a project file: ``path`` is the file, or a folder in or below the project's; ``config`` as ``--config``.
 
         Raises:
@@ -104,7 +102,7 @@ class Project:
         more = {"absolute-tolerance": absolute_tolerance, "threads": threads, "executor": executor}
         self._declare("test", name, _given({**values, **more}))
 
-    def freeze(self) -> ProjectData:
+    def freeze(self) -> Project:
         """Return the data as declared, globs as they are written.
 
         Raises:
@@ -119,60 +117,6 @@ class Project:
             UserError: as ``freeze``; a glob that finds nothing.
         """
         return expand(self.freeze(), folder_lister(self.folder), self.path)
-
-    def build(
-        self,
-        words: Sequence[str] = (),
-        *,
-        jobs: int = 1,
-        cache: PathText | None = None,
-        keep_going: bool = False,
-        expect_cached: bool = False,
-        frozen: bool = False,
-        rehash: bool = False,
-        cache_shared: bool = False,
-        allow_outside: bool = False,
-    ) -> Report:
-        """Build bundles and run tests as ``ingot build`` does, over the same cache and the same memory of the last build.
-
-        Args:
-            words: names of bundles and tests, or output files; one text is one of them; none for all.
-            jobs: processes at most. 1: everything runs in this process.
-            cache: the cache's folder; None for the project's, else the user's.
-            keep_going: after a failure, build all that can be built.
-            expect_cached: let nothing run; what would have to is in the report.
-            frozen: refuse a bundle or a source that is not that of its lock file.
-            rehash: read every source again, whatever its times say.
-            cache_shared: trust all who can write to the cache; by default it must be the user's alone.
-            allow_outside: let the project write outside of its folder.
-
-        Raises:
-            UserError: everything that is wrong with the project. The error of the first bundle or test that failed, unless
-            ``keep_going``: then each result in the report has its own.
-        """
-        from ingot_build_rules.cli.cache_folder import cache_trust, project_cache_folder
-        from ingot_build_rules.workspace.open_workspace import loaded_project
-        from ingot_build_rules.workspace.run_build import BuildRequest, run_build
-
-        loaded = loaded_project(self)
-        given = os.fspath(cache) if cache is not None else None
-        folder = project_cache_folder(loaded, given, allow_outside=allow_outside)
-        request = BuildRequest(
-            folder,
-            cache_trust(shared=cache_shared),
-            (words,) if isinstance(words, str) else tuple(words),
-            jobs,
-            keep_going=keep_going,
-            expect_cached=expect_cached,
-            frozen=frozen,
-            rehash=rehash,
-            allow_outside=allow_outside,
-        )
-        report = run_build(loaded, request)
-        errors = [item.error for item in report.results if item.how == "failed" and item.error is not None]
-        if errors and not keep_going:
-            raise errors[0]
-        return report
 
     def _declare(self, kind: str, name: str, values: Tree) -> None:
         tables = self._tree.get(kind, {})

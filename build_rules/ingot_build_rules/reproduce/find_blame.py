@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingot_build_rules.rules.blame import Blame, option_blames, tool_blames, weight_blames
-from ingot_build_rules.rules.bundle_difference import BundleDifference, Side
-from ingot_build_rules.rules.changed_code import ChangedCode
-from ingot_build_rules.rules.lock_file import LockFile
-from ingot_build_rules.rules.stage_difference import TEXTS, program_difference, stage_difference
-from ingot_build_rules.rules.stage_origins import MADE_FROM, RULES_OF, Origin, find_origins, unexplained
+from ingot_build_rules.compilation.lock_file import LockFile
+from ingot_build_rules.reproduce.blame import Blame, option_blames, tool_blames, weight_blames
+from ingot_build_rules.reproduce.bundle_difference import BundleDifference, Side
+from ingot_build_rules.reproduce.changed_code import ChangedCode
+from ingot_build_rules.reproduce.stage_difference import TEXTS, program_difference, stage_difference
+from ingot_build_rules.reproduce.stage_origins import MADE_FROM, RULES_OF, Origin, find_origins, unexplained
 from ingot_compiler.ir.graph import Names
 
 Load = Callable[[str], object]

@@ -1,6 +1,6 @@
 """``ingot.compile``: one model, from Python.
 
-In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``), projects (``project.api``).
+In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``), projects (``workspace.declared_project``).
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli.cache_folder import cache_folder, cache_trust
-from ingot_build_rules.rules.compiled_bundle import Bundle, Check, compile_bundle
-from ingot_build_rules.rules.open_build import BuildSettings
-from ingot_build_rules.rules.options import make_options
+from ingot_build_rules.api.compiled_bundle import Bundle, Check, compile_bundle
+from ingot_build_rules.compilation.open_build import BuildSettings
+from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.rules.model_source import Model
+    from ingot_build_rules.compilation.model_source import Model
 
 
 def compile(  # noqa: A001

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ingot_build_rules.compilation.lock_file import CodeRecord, Pairs, record_code
 from ingot_build_rules.engine.code_digest import CodeDigests
-from ingot_build_rules.rules.blame import Blame, shorten, tool_blames
-from ingot_build_rules.rules.lock_file import CodeRecord, Pairs, record_code
+from ingot_build_rules.reproduce.blame import Blame, shorten, tool_blames
 from ingot_build_rules.rules.registry import RULES
 
 
