@@ -24,11 +24,11 @@ from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.ownership import CacheAuthorityError
 from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import ANYONE, Trust
-from ingot_build_rules.cli import user_key as keys
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.no_op import is_no_op
 from ingot_build_rules.engine import unchanged
 from ingot_build_rules.engine.message_pack import pack, unpack
+from ingot_build_rules.workspace import user_key as keys
 from ingot_compiler.ir.errors import UserError
 
 FOLDERS = ("v1", "v1/cas", "v1/cas/sha256", "v1/tmp", "v1/quarantine", "v1/index", "v1/roots")

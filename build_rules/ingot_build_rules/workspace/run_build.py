@@ -17,6 +17,10 @@ from typing import Any
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_artifacts.store.roots import Roots
 from ingot_artifacts.store.trust import Trust
+from ingot_build_rules.compilation.lock_file import record_code
+from ingot_build_rules.compilation.open_build import BuildSettings, code_digests_of, open_build
+from ingot_build_rules.compilation.output_file import write_text
+from ingot_build_rules.compilation.toolchain import toolchain
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.depfile import depfile_text
 from ingot_build_rules.engine.events import (
@@ -35,10 +39,6 @@ from ingot_build_rules.engine.unchanged import Stamp, forget
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.model import BundleSpec, TestSpec
 from ingot_build_rules.project.selection import Selection
-from ingot_build_rules.rules.lock_file import record_code
-from ingot_build_rules.rules.open_build import BuildSettings, code_digests_of, open_build
-from ingot_build_rules.rules.output_file import write_text
-from ingot_build_rules.rules.toolchain import toolchain
 from ingot_build_rules.workspace.action_events import ActionEvents
 from ingot_build_rules.workspace.build_project import TargetResult, Workspace
 from ingot_build_rules.workspace.code_tables import drop_code
