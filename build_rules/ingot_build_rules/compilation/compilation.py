@@ -7,7 +7,7 @@ work (one rule each), files.
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
@@ -20,7 +20,7 @@ from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
 from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS, DigestInputs
 from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
@@ -36,18 +36,22 @@ from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
-from ingot_build_rules.rules.variant import Variant
+from ingot_build_rules.rules.variant import Library, Variant
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import IngotError, LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+from ingot_runtime.format.interface import LibraryCode
+from ingot_runtime.format.plan import DEVICE_KINDS
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.lowering.memory_plan import MemoryPlan
     from ingot_compiler.placement.placed import PlacedGraph
+    from ingot_compiler.targets.target import Target
 
-HOST_ALONE = (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)),)
+HOST_CODE = (0, -1)
+"""A host in the device table as `main` knows it: kind, no library."""
 Value = TypeVar("Value")
 Compiled = tuple[Artifact["LoopProgram"], KernelObject]
 """A group's loops and its kernel."""
@@ -112,9 +116,9 @@ class Compilation:
     async def programs(self, position: int) -> tuple[Artifact[LoopProgram], ...]:
         """Stage 7, one per group."""
         fused = await self.fused(position)
-        labels = await self._labels(position)
-        target = self.options.targets[position]
-        return await self.need_all(LOWER, [LowerInputs(group, target) for group in fused.groups], labels)
+        labels, targets = await self._labels(position), self._targets(position)
+        inputs = [LowerInputs(*pair) for pair in zip(fused.groups, (targets[at] for at in fused.devices), strict=True)]
+        return await self.need_all(LOWER, inputs, labels)
 
     async def plan(self, position: int) -> Artifact[MemoryPlan]:
         """Stage 8."""
@@ -131,7 +135,7 @@ class Compilation:
 
     async def kernels(self, position: int) -> tuple[KernelObject, ...]:
         """Stage 9 before linking: one per group; equal kernels are the same object."""
-        return tuple(kernel for _, kernel in await self._compile(position))
+        return tuple(kernel for _, kernel in await self._compiled(position))
 
     async def variant(self, position: int) -> Variant:
         """Stage 10: the image and all that it was made from."""
@@ -140,6 +144,10 @@ class Compilation:
     async def variants(self) -> tuple[Variant, ...]:
         """Stage 10 of every target."""
         return await self.build.gather([self.variant(position) for position in self._positions()])
+
+    async def libraries(self) -> tuple[Library, ...]:
+        """The code of the devices beside the host."""
+        return await self._once("libraries", self._make_libraries)
 
     async def layout(self) -> WeightLayout:
         """Where every constant of every variant lies."""
@@ -190,7 +198,7 @@ class Compilation:
         return imported
 
     async def _place(self) -> Artifact[PlacedGraph]:
-        return await self.need(PLACE, PlaceInputs(await self.optimized(), HOST_ALONE))
+        return await self.need(PLACE, PlaceInputs(await self.optimized(), self._devices()))
 
     async def _place_special(self) -> Artifact[PlacedGraph] | None:
         sizes = (await self.imported()).sizes
@@ -198,12 +206,12 @@ class Compilation:
             return None
         label = ", ".join(f"{name} = {size}" for name, size in sizes)
         optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph(), sizes), label)
-        return await self.need(PLACE, PlaceInputs(optimized, HOST_ALONE), label)
+        return await self.need(PLACE, PlaceInputs(optimized, self._devices()), label)
 
     async def _fuse(self, position: int) -> Fused:
         placed, special = await self.placed(), await self.special()
         sizes = (await self.imported()).sizes if special else ()
-        inputs = FuseInputs(placed, self.options.targets[position], special, sizes)
+        inputs = FuseInputs(placed, self._targets(position), special, sizes)
         fused = await self.need(FUSE, inputs, self._target_label(position))
         total_bytes = 0
         for constant in fused.constants:
@@ -215,44 +223,80 @@ class Compilation:
 
     async def _lay_out(self) -> WeightLayout:
         fused = await self.build.gather([self.fused(position) for position in self._positions()])
-        return lay_out([[(part.expression.digest, part.size_bytes) for part in item.constants] for item in fused])
+        constants = [[(part.expression.digest, part.size_bytes, part.device) for part in item.constants] for item in fused]
+        return lay_out(constants, 1 + len(self.options.devices))
 
     async def _variant(self, position: int) -> Variant:
         fused, target = await self.fused(position), self.options.targets[position]
-        parts: list[Coroutine[Any, Any, object]] = [
-            self._compile(position),
-            self.plan(position),
-            self._support(position),
-        ]
+        parts: list[Coroutine[Any, Any, object]] = [self._compiled(position), self.plan(position), self._support(target)]
         compiled, plan, support = cast(
             "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
         )
         programs, objects = tuple(program for program, _ in compiled), [kernel for _, kernel in compiled]
-        kernels = tuple({kernel.symbol: kernel for kernel in objects}.values())
-        numbers = {kernel.symbol: index for index, kernel in enumerate(kernels)}
-        indices = tuple(numbers[kernel.symbol] for kernel in objects)
-        main = await self._main(position, fused, programs, plan, indices, tuple(numbers))
-        contents = tuple((kernel.symbol, kernel.content) for kernel in kernels)
-        image = await self.need(LINK, LinkInputs(contents, main.content, support, target), self._target_label(position))
-        return Variant(target, fused.fused, programs, kernels, indices, plan, main, image)
+        libraries = await self.libraries()
+        kernels = _distinct(kernel for kernel, device in zip(objects, fused.devices, strict=True) if device == 0)
+        lists = [kernels, *(libraries[self._library_of(device)].kernels for device in self.options.devices)]
+        numbers = [{kernel.symbol: index for index, kernel in enumerate(each)} for each in lists]
+        indices = tuple(numbers[device][kernel.symbol] for kernel, device in zip(objects, fused.devices, strict=True))
+        main = await self._main(position, fused, programs, plan, indices, tuple(numbers[0]))
+        image = await self.need(LINK, LinkInputs(_contents(kernels), main.content, support, target), str(target))
+        launched = tuple(kernel.symbol for kernel in objects)
+        return Variant(target, fused.fused, programs, kernels, launched, plan, main, image)
 
-    async def _support(self, position: int) -> Artifact[memoryview]:
-        return await self.need(
-            CODEGEN_SUPPORT, SupportInputs(self.options.targets[position]), self._target_label(position)
+    async def _make_libraries(self) -> tuple[Library, ...]:
+        """One for each kind of device and target, with what any variant launches there."""
+        compiled = await self.build.gather([self._compiled(position) for position in self._positions()])
+        devices = [(await self.fused(position)).devices for position in self._positions()]
+        found: list[Library] = []
+        for number, (kind, target) in enumerate(self._codes()):
+            mine = [index for index, each in enumerate(self.options.devices, 1) if self._library_of(each) == number]
+            launches = [pair for each in zip(compiled, devices, strict=True) for pair in zip(*each, strict=True)]
+            kernels = _distinct(kernel for (_, kernel), device in launches if device in mine)
+            label = f"{kind} {target}"
+            inputs = LinkInputs(_contents(kernels), None, await self._support(target), target)
+            found.append(Library(kind, target, kernels, await self.need(LINK, inputs, label)))
+        return tuple(found)
+
+    def _codes(self) -> tuple[tuple[str, Target], ...]:
+        """Kind and target of each library, in the order of the first device that has it."""
+        return tuple(dict.fromkeys((device.kind, device.target) for device in self.options.devices))
+
+    def _library_of(self, device: DeviceOption) -> int:
+        return self._codes().index((device.kind, device.target))
+
+    def _targets(self, position: int) -> tuple[Target, ...]:
+        """What each device runs, the host's first."""
+        return (self.options.targets[position], *(device.target for device in self.options.devices))
+
+    def _devices(self) -> tuple[DeclaredDevice, ...]:
+        others = (
+            DeclaredDevice(
+                device.name, VirtualDevice(device.kind, device.id, f"{device.kind}:{device.target}", device.scope)
+            )
+            for device in self.options.devices
         )
+        return (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)), *others)
+
+    async def _support(self, target: Target) -> Artifact[memoryview]:
+        return await self.need(CODEGEN_SUPPORT, SupportInputs(target), str(target))
+
+    async def _compiled(self, position: int) -> tuple[Compiled, ...]:
+        return await self._once(f"compiled {position}", lambda: self._compile(position))
 
     async def _compile(self, position: int) -> tuple[Compiled, ...]:
         """For each group its loops and its kernel, asked for as soon as its loops are there, not when all are."""
-        fused, labels, target = await self.fused(position), await self._labels(position), self.options.targets[position]
+        fused, labels, targets = await self.fused(position), await self._labels(position), self._targets(position)
 
         async def compiled(group: int) -> Compiled:
+            target = targets[fused.devices[group]]
             program = await self.need(LOWER, LowerInputs(fused.groups[group], target), labels[group])
             return program, await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
 
-        different = {group.digest: number for number, group in reversed(list(enumerate(fused.groups)))}
+        keys = [(group.digest, str(targets[at])) for group, at in zip(fused.groups, fused.devices, strict=True)]
+        different = {key: number for number, key in reversed(list(enumerate(keys)))}
         numbers = sorted(different.values())
         found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
-        return tuple(found[different[group.digest]] for group in fused.groups)
+        return tuple(found[different[key]] for key in keys)
 
     async def _main(
         self,
@@ -274,10 +318,11 @@ class Compilation:
                 symbols=symbols,
                 plan=plan,
                 constant_offsets=layout.offsets_bytes[position],
-                weights_bytes=layout.size_bytes,
+                weights_bytes=layout.section_bytes[0],
                 inputs=inputs,
                 outputs=outputs,
-                device_count=1,
+                devices=(HOST_CODE, *((_kind_code(each.kind), self._library_of(each)) for each in self.options.devices)),
+                libraries=tuple(map(_library_code, await self.libraries())),
                 target=self.options.targets[position],
             ),
             self._target_label(position),
@@ -316,10 +361,11 @@ class Compilation:
                 sizes=imported.sizes,
                 options=self.options,
                 variants=variants,
+                libraries=await self.libraries(),
                 ranges=layout.ranges,
                 packed=packed,
                 tree=tree,
-                weights_bytes=layout.size_bytes,
+                weights_bytes=layout.section_bytes,
                 weights=tuple(weight.digest for weight in imported.weights),
                 toolchain=self._toolchain,
             ),
@@ -344,6 +390,23 @@ class Compilation:
     async def _constant_label(self, constant: FusedConstant) -> str:
         called = (await self.names()).weights
         return ", ".join(called[int(leaf)] for leaf in constant.leaves) or "computed"
+
+
+def _distinct(kernels: Iterable[KernelObject]) -> tuple[KernelObject, ...]:
+    return tuple({kernel.symbol: kernel for kernel in kernels}.values())
+
+
+def _contents(kernels: Iterable[KernelObject]) -> tuple[tuple[str, Artifact[memoryview]], ...]:
+    return tuple((kernel.symbol, kernel.content) for kernel in kernels)
+
+
+def _kind_code(kind: str) -> int:
+    return DEVICE_KINDS.index(kind)
+
+
+def _library_code(library: Library) -> LibraryCode:
+    """A library as `main` knows it."""
+    return _kind_code(library.kind), str(library.target), library.target.features, len(library.kernels)
 
 
 def _packed(place: PlacedConstant, content: Artifact[memoryview]) -> PackedConstant:

@@ -128,7 +128,10 @@ class CompiledModel:
             "kernels": {str(variant.target): len(variant.kernels) for variant in self.variants},
             "launches": {str(variant.target): len(variant.programs) for variant in self.variants},
             "weights_bytes": self.layout.size_bytes,
-            "workspace_bytes": {str(variant.target): variant.plan.value().pool_bytes for variant in self.variants},
+            "workspace_bytes": {
+                str(variant.target): sum(pool.size_bytes for pool in variant.plan.value().pools)
+                for variant in self.variants
+            },
         }
 
     def counts(self) -> dict[str, dict[str, int]]:

@@ -5,15 +5,15 @@ In: texts of the command line, or arguments of ``ingot.compile``. Out: ``Compile
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 
+from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
-from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.memory import PLANNERS
 from ingot_compiler.targets.target import Target, native_target, parse_target
 
-DEVICE_KINDS = ("cuda", "opencl", "null")
 ALL_PLANNERS = ("best", *PLANNERS)
 
 
@@ -37,8 +37,7 @@ def make_options(
             why=f"expected one of {', '.join(ALL_PLANNERS)}",
             do=suggest(planner, ALL_PLANNERS),
         )
-    for name, kind in (devices or {}).items():
-        _check_device(name, kind)
+    chosen = _distinct_targets(targets or ("native",))
     for glob, device in place:
         if device != HOST and device not in (devices or {}):
             raise UserError(
@@ -48,9 +47,9 @@ def make_options(
                 do=f"declare it with --device {device}=KIND",
             )
     return CompileOptions(
-        targets=_distinct_targets(targets or ("native",)),
+        targets=chosen,
         shapes=tuple(sorted((name, tuple(sizes)) for name, sizes in (shapes or {}).items())),
-        devices=tuple(sorted((devices or {}).items())),
+        devices=tuple(read_device(name, text, chosen) for name, text in sorted((devices or {}).items())),
         place=tuple(place),
         planner=planner,
     )
@@ -66,12 +65,6 @@ def read_sizes(text: str) -> tuple[int, ...]:
     if not all(part.isdecimal() and part.isascii() for part in parts):
         raise ValueError(f"expected sizes such as 1x3x224x224, got {text!r}")
     return tuple(map(int, parts))
-
-
-def suggest(name: str, choices: Sequence[str]) -> str:
-    """Say which known name was probably meant."""
-    close = difflib.get_close_matches(name, choices, n=1)
-    return f"did you mean {close[0]!r}?" if close else "choose one of these"
 
 
 def resolve_target(text: str) -> Target:
@@ -91,20 +84,3 @@ def _distinct_targets(texts: Sequence[str]) -> tuple[Target, ...]:
     return tuple(by_name[name] for name in sorted(by_name))
 
 
-def _check_device(name: str, kind: str) -> None:
-    where = f"--device {name}={kind}"
-    if name == HOST:
-        raise UserError("device name taken", where=where, why=f"{HOST!r} is always there", do="choose another name")
-    if kind not in DEVICE_KINDS:
-        raise UserError(
-            f"unknown device kind {kind!r}",
-            where=where,
-            why=f"expected one of {', '.join(DEVICE_KINDS)}",
-            do=suggest(kind, DEVICE_KINDS),
-        )
-    raise UnsupportedError(
-        f"no code generation for {kind!r} devices yet",
-        where=where,
-        why="this version compiles for the host alone",
-        do="leave the nodes on the host",
-    )

@@ -1,4 +1,4 @@
-"""Where each packed constant lies in the weights section; variants share what is equal.
+"""Where each packed constant lies in the weights sections, one per device; variants share what is equal.
 
 In: the constants of every variant. Out: ``WeightLayout``. Not done here: packing, writing.
 """
@@ -16,7 +16,8 @@ _SECTION_MULTIPLE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PlacedConstant:
-    """One constant in the section: ``number`` of the variant and of the constant in it that named it first, its place in bytes."""
+    """One constant: ``number`` of the variant and of the constant in it that named it first, its place in the
+    sections one behind the other."""
 
     variant: int
     number: int
@@ -26,37 +27,47 @@ class PlacedConstant:
 
 @dataclass(frozen=True, slots=True)
 class WeightLayout:
-    """``offsets_bytes[v][i]``: place of constant ``i`` of variant ``v``; ``ranges[v]``: what the variant reads."""
+    """``section_bytes[d]``: size of the section of device ``d``; they follow each other. ``offsets_bytes[v][i]``: place of constant ``i`` of
+    variant ``v`` in the section of its device; ``ranges[v]``: what the variant reads of the host's."""
 
     constants: tuple[PlacedConstant, ...]
-    size_bytes: int
+    section_bytes: tuple[int, ...]
     offsets_bytes: tuple[tuple[int, ...], ...]
     ranges: tuple[tuple[tuple[int, int], ...], ...]
 
+    @property
+    def size_bytes(self) -> int:
+        """All sections."""
+        return sum(self.section_bytes)
 
-def lay_out(variants: Sequence[Sequence[tuple[str, int]]]) -> WeightLayout:
-    """Place the constants in the order in which the variants name them, each distinct one once.
 
-    ``variants[v][i]``: (digest of the expression, packed bytes). Alignment is a cache line, and a page for those above 1 MiB;
-    the section is a whole number of MiB, as the tree of digests wants it.
+def lay_out(variants: Sequence[Sequence[tuple[str, int, int]]], device_count: int) -> WeightLayout:
+    """Place the constants, device by device, in the order in which the variants name them, each distinct one once per device.
+
+    ``variants[v][i]``: (digest of the expression, packed bytes, device). Alignment is a cache line, and a page for those above 1 MiB;
+    a section is a whole number of MiB, as the tree of digests wants it.
     """
-    placed: dict[str, PlacedConstant] = {}
-    end_bytes = 0
-    offsets: list[tuple[int, ...]] = []
-    ranges: list[tuple[tuple[int, int], ...]] = []
-    for variant, constants in enumerate(variants):
-        mine: list[PlacedConstant] = []
-        for number, (name, size_bytes) in enumerate(constants):
-            if name not in placed:
-                alignment = _PAGE_BYTES if size_bytes > _PAGE_ALIGNED_BYTES_MIN else _ALIGNMENT_BYTES
-                start = _round_up(end_bytes, alignment)
-                placed[name] = PlacedConstant(variant, number, start, size_bytes)
-                end_bytes = start + size_bytes
-            mine.append(placed[name])
-        offsets.append(tuple(constant.offset_bytes for constant in mine))
-        ranges.append(_merge([(constant.offset_bytes, constant.size_bytes) for constant in mine]))
-    section_bytes = _round_up(end_bytes, _SECTION_MULTIPLE_BYTES)
-    return WeightLayout(tuple(placed.values()), section_bytes, tuple(offsets), tuple(ranges))
+    placed: dict[tuple[str, int], PlacedConstant] = {}
+    section_bytes: list[int] = []
+    for device in range(device_count):
+        start = end = sum(section_bytes)
+        for variant, constants in enumerate(variants):
+            for number, (name, size_bytes, where) in enumerate(constants):
+                if where == device and (name, device) not in placed:
+                    alignment = _PAGE_BYTES if size_bytes > _PAGE_ALIGNED_BYTES_MIN else _ALIGNMENT_BYTES
+                    at = _round_up(end, alignment)
+                    placed[name, device] = PlacedConstant(variant, number, at, size_bytes)
+                    end = at + size_bytes
+        section_bytes.append(_round_up(end - start, _SECTION_MULTIPLE_BYTES))
+    starts = [sum(section_bytes[:device]) for device in range(device_count)]
+    offsets = [
+        tuple(placed[name, device].offset_bytes - starts[device] for name, _, device in constants) for constants in variants
+    ]
+    ranges = [
+        _merge([(place.offset_bytes, place.size_bytes) for name, _, device in constants if device == 0 for place in [placed[name, 0]]])
+        for constants in variants
+    ]
+    return WeightLayout(tuple(placed.values()), tuple(section_bytes), tuple(offsets), tuple(ranges))
 
 
 def _merge(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -61,9 +61,12 @@ def describe_refusals(refusals: Sequence[Refusal], names: Names) -> list[object]
 
 
 def describe_memory(plan: MemoryPlan) -> dict[str, object]:
-    """Return the workspace and the bytes that no plan can do without, both for typical sizes where some are open."""
-    fixed = all(isinstance(placement.size_bytes, int) for placement in plan.placements)
-    return {"planned_bytes": plan.pool_bytes, "lower_bound_bytes": plan.lower_bound_bytes, "fixed": fixed}
+    """Return the workspaces of all devices and the bytes that no plan can do without, both for typical sizes where some are open."""
+    return {
+        "planned_bytes": sum(pool.size_bytes for pool in plan.pools),
+        "lower_bound_bytes": sum(pool.lower_bound_bytes for pool in plan.pools),
+        "fixed": all(pool.is_fixed for pool in plan.pools),
+    }
 
 
 def _saved_bytes(groups: Sequence[Group], imported: Graph) -> Iterator[int]:

@@ -33,13 +33,13 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
+        "BufferSpec Copy FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Require Store Tile Transpose"
     ),
-    "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement",
+    "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
     "ingot_compiler.targets.target": "Target",

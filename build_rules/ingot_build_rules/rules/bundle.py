@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
-from ingot_build_rules.rules.variant import Variant
+from ingot_build_rules.rules.variant import Library, Variant
 from ingot_compiler.placement.placed import PlacedGraph  # nothing else imports it: its code is in the key by this line
 
 if TYPE_CHECKING:
-    from ingot_artifacts.bundle.contents import BundleContents, TensorSpec, VariantImage
+    from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, LibrarySpec, TensorSpec, VariantImage
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 
 
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
     """``graph``: the model before any pass; ``special``: the placed graph for ``sizes`` of ``--shape``; ``ranges``: what each
-    variant reads of the weights; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``: (name, version or digest)."""
+    variant reads of the host's weights; ``weights_bytes``: per device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``: (name, version or digest)."""
 
     names: Artifact[Names]
     interface: Interface
@@ -37,10 +37,11 @@ class BundleInputs:
     sizes: tuple[tuple[str, int], ...]
     options: CompileOptions
     variants: tuple[Variant, ...]
+    libraries: tuple[Library, ...]
     ranges: tuple[tuple[tuple[int, int], ...], ...]
     packed: tuple[PackedConstant, ...]
     tree: Artifact[memoryview]
-    weights_bytes: int
+    weights_bytes: tuple[int, ...]
     weights: tuple[str, ...]
     toolchain: tuple[tuple[str, str], ...]
 
@@ -71,7 +72,8 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         model=names.model,
         inputs=tuple(map(_tensor, inputs.interface.inputs)),
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
-        devices=(DeviceSpec(HOST),),
+        devices=(DeviceSpec(HOST), *(_device(device, inputs.libraries) for device in inputs.options.devices)),
+        libraries=tuple(map(_library, inputs.libraries)),
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
         lock=_lock(inputs),
@@ -85,12 +87,25 @@ def _tensor(tensor: NamedTensor) -> TensorSpec:
     return TensorSpec(tensor.name, tensor.dtype, tensor.shape)
 
 
+def _device(device: DeviceOption, libraries: tuple[Library, ...]) -> DeviceSpec:
+    from ingot_artifacts.bundle.contents import DeviceSpec
+
+    codes = [(library.kind, library.target) for library in libraries]
+    return DeviceSpec(device.name, device.kind, device.id, device.scope, codes.index((device.kind, device.target)))
+
+
+def _library(library: Library) -> LibrarySpec:
+    from ingot_artifacts.bundle.contents import LibrarySpec
+
+    symbols = tuple(kernel.symbol for kernel in library.kernels)
+    image = bytes(library.image.value())
+    return LibrarySpec(library.kind, str(library.target), library.target.features, symbols, image)
+
+
 def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
     """The variant as the writer wants it; ``ranges``: (offset, bytes) of the weights that it reads."""
     from ingot_artifacts.bundle.contents import VariantImage
 
-    plan = variant.plan.value()
-    sizes = [placement.size_bytes for placement in plan.placements]
     return VariantImage(
         target=str(variant.target),
         features=variant.target.features,
@@ -98,7 +113,7 @@ def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImag
         image=bytes(variant.image.value()),
         program=bytes(variant.main.program.value()),
         weight_ranges=ranges,
-        workspace_bytes=plan.pool_bytes if all(isinstance(size, int) for size in sizes) else 0,
+        workspace_bytes=variant.main.workspace_bytes,
         kernels=tuple(kernel.symbol for kernel in variant.kernels),
     )
 
@@ -132,6 +147,13 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
             }
             for variant in inputs.variants
         },
+        "libraries": [
+            {
+                "link": library.image.digest,
+                "kernels": {kernel.symbol: kernel.content.digest for kernel in library.kernels},
+            }
+            for library in inputs.libraries
+        ],
     }
 
 
@@ -159,14 +181,14 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
     ways = [Way(graph, inputs.placed.value().graph)]
     if inputs.special is not None:
         ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.special.value().graph))
-    return with_fusion(describe_launches(fused, variant.launched(), names), describe_fusion(fused, ways, names))
+    return with_fusion(describe_launches(fused, variant.launched, names), describe_fusion(fused, ways, names))
 
 
 BUNDLE = Rule(
     "bundle",
     1,
     (
-        "names", "interface", "graph", "optimized", "placed", "special", "sizes", "options", "variants", "ranges", "packed",
+        "names", "interface", "graph", "optimized", "placed", "special", "sizes", "options", "variants", "libraries", "ranges", "packed",
         "tree", "weights_bytes", "weights", "toolchain",
     ),
     _compute,

@@ -14,16 +14,32 @@ HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceOption:
+    """A virtual device beside the host: ``id`` says which device of its kind it is until a load says otherwise; ``target`` is what its
+    code is for; ``scope`` names a memory of it ("" is its own)."""
+
+    name: str
+    kind: str
+    id: int
+    target: Target
+    scope: str = ""
+
+    def __str__(self) -> str:
+        scope = f",scope={self.scope}" if self.scope else ""
+        return f"{self.kind}:{self.id},target={self.target}{scope}"
+
+
+@dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``shapes``: input name -> sizes. ``devices``: name -> kind, without the host. ``place``: (glob over node names,
+    ``shapes``: input name -> sizes. ``devices``: by name, without the host. ``place``: (glob over node names,
     device name), the last match counts.
     """
 
     targets: tuple[Target, ...]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    devices: tuple[tuple[str, str], ...] = ()
+    devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
 
@@ -35,7 +51,7 @@ class CompileOptions:
         return {
             "targets": [str(target) for target in self.targets],
             "shapes": {name: list(sizes) for name, sizes in self.shapes},
-            "devices": dict(self.devices),
+            "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],
             "planner": self.planner,
         }

@@ -15,6 +15,7 @@ from ingot_compiler.frontend.imported import print_imported
 from ingot_compiler.ir.dims import Dim, format_dim
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.lowering.fused import (
+    Copy,
     FusedGraph,
     Grow,
     IfStep,
@@ -70,6 +71,8 @@ def _step(head: str, step: Step) -> Iterator[str]:
         yield f"{head}b{step.buffer} holds {format_dim(step.element_count)}{kept}"
     elif isinstance(step, Requirement):
         yield f"{head}require {format_dim(step.difference)} = 0, {step.what} @{list(step.source)}"
+    elif isinstance(step, Copy):
+        yield f"{head}copy b{step.operand} to b{step.result} @{list(step.source)}"
     elif isinstance(step, IfStep):
         yield f"{head}if {step.condition}"
         yield from _part("then ", step.then)
@@ -79,7 +82,8 @@ def _step(head: str, step: Step) -> Iterator[str]:
         yield f"{head}while {step.counter} < {format_dim(step.count)}{condition}"
         yield from _part("body ", step.body)
     else:
-        yield f"{head}{step.kind} @{list(step.source)}"
+        device = f" on device {step.device}" if step.device else ""
+        yield f"{head}{step.kind}{device} @{list(step.source)}"
         for node in step.nodes:
             results = ", ".join(f"%{value}" for value in node.results)
             yield f"  {results} = {node.op}({', '.join(f'%{value}' for value in node.operands)})"
@@ -105,7 +109,8 @@ def _constant_lines(fused: FusedGraph) -> Iterator[str]:
 
 def memory_text(plan: MemoryPlan) -> str:
     """Print where each buffer lies and which steps it lives for."""
-    head = f"planner {plan.planner}, {plan.pool_bytes} bytes (at least {plan.lower_bound_bytes})"
+    pools = (f"device {pool.device}: {pool.size_bytes} bytes (at least {pool.lower_bound_bytes})" for pool in plan.pools)
+    head = f"planner {plan.planner}\n" + "\n".join(pools)
     return "\n".join(
         [
             head,

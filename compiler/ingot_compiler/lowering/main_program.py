@@ -13,10 +13,8 @@ from ingot_compiler.ir.dims import (
     Dim,
     Symbol,
     dim_add,
-    dim_floordiv,
     dim_max,
     dim_min,
-    dim_mul,
     substitute,
     symbols_of,
     terms_of,
@@ -338,11 +336,16 @@ def _other_devices(fused: FusedGraph) -> tuple[int, ...]:
     return tuple(sorted({group.device for group in groups_of(fused)} - {0}))
 
 
-def device_scratch_bytes(fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> Dim:
-    """What ``main`` adds to the workspace of a device beside the host: the largest scratch of its kernels."""
-    sizes = _scratch_sizes(fused, programs, device)
-    most = functools.reduce(dim_max, sizes, 0)
-    return dim_mul(dim_floordiv(dim_add(most, ALIGNMENT_BYTES - 1), ALIGNMENT_BYTES), ALIGNMENT_BYTES)
+def workspace_bytes(
+    fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan, device_count: int
+) -> tuple[int, ...]:
+    """The bytes that ``main`` asks for on each device; 0 where sizes are open. Beside the host the scratch is part of them."""
+    sizes = [0] * device_count
+    for pool in plan.pools:
+        scratch = functools.reduce(dim_max, _scratch_sizes(fused, programs, pool.device) if pool.device else (), 0)
+        if pool.is_fixed and isinstance(scratch, int):
+            sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return tuple(sizes)
 
 
 def _scratch_sizes(fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> dict[Dim, tuple[int, ...]]:
