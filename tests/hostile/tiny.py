@@ -103,7 +103,6 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
         inputs=signature,
         outputs=signature,
         weights_bytes=WEIGHTS_BYTES,
-        host_devices=(True,),
     )
     objects = [
         ("main", compile_object(main, target, level=MAIN_LEVEL)),
