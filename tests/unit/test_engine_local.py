@@ -24,7 +24,8 @@ def local(folder: Path, jobs: int, warn: Callable[[str], None] = lambda _: None)
     with open_scheduler(folder) as build:
         blobs = build.values.blobs
         assert isinstance(blobs, BlobStore)
-        executor = LocalExecutor(InlineExecutor(BOOK, build.values), PoolExecutor(BOOK, [blobs.folder]), jobs, warn)
+        inline, pool = InlineExecutor(BOOK, build.values), PoolExecutor(BOOK, [blobs.folder])
+        executor = LocalExecutor(inline, pool, jobs, build.backlog, warn)
         build.executor = executor
         try:
             yield build

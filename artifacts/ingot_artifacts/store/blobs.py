@@ -98,7 +98,13 @@ class BlobStore:
 
     def has(self, digest: str) -> bool:
         """Whether a file is there; ``get`` may still find it damaged."""
-        return is_digest(digest) and any(_is_file(blob_path(layer, digest)) for layer in self._layers_of(digest))
+        return self.size_bytes(digest) is not None
+
+    def size_bytes(self, digest: str) -> int | None:
+        """Return the size of the file that is there; None where ``has`` says no."""
+        layers = self._layers_of(digest) if is_digest(digest) else ()
+        sizes = (_size_bytes(blob_path(layer, digest)) for layer in layers)
+        return next((size for size in sizes if size is not None), None)
 
     def verify(self, digest: str) -> bool:
         """Read a blob of the upper layer in any case; whether it is right, or gone. One that is not is discarded."""
@@ -184,11 +190,13 @@ def _is_right(content: memoryview, digest: str, known: memoryview | None) -> boo
     )
 
 
-def _is_file(path: str) -> bool:
+def _size_bytes(path: str) -> int | None:
+    """Return the size of a regular file; None where there is none."""
     try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
+        state = os.lstat(path)
     except OSError:
-        return False
+        return None
+    return state.st_size if stat.S_ISREG(state.st_mode) else None
 
 
 def _unreadable(folder: str, error: OSError) -> ArtifactError:

@@ -1,7 +1,7 @@
 """A worker process: runs actions that it is told, until its standard input ends.
 
-In: (number, rule, inputs by digests) on standard input. Out: that it listens, then outcomes, on standard output. Not done here: choosing, keys,
-records; a worker writes blobs and nothing else.
+In: actions on standard input. Out: that it listens, then outcomes, on standard output. Not done here: choosing, keys, records; a
+worker writes blobs and nothing else.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import IO, cast
 from ingot_artifacts.store.blobs import BlobStore
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.garbage import collect_rarely
-from ingot_build_rules.engine.perform import Outcome, perform
+from ingot_build_rules.engine.perform import perform_action
 from ingot_build_rules.engine.rule import Rulebook
 from ingot_build_rules.engine.values import Values
-from ingot_build_rules.engine.wire import framed, plain_outcome, read_message
+from ingot_build_rules.engine.wire import framed, plain_outcome, read_action, read_message
 
 _PR_SET_PDEATHSIG = 1
 
@@ -40,13 +40,8 @@ def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
     tempfile.tempdir = temporary
     _send(sink, b"+")  # it listens
     while (message := read_message(source)) is not None:
-        number, rule, content = message
-        try:
-            inputs = values.codec.decode(content, values)
-        except ValueError as error:
-            raise SystemExit(f"worker: {error}") from None
-        outcome: Outcome = perform(rulebook.by_name[rule], inputs, values, rulebook.errors)
-        _send(sink, framed([number, plain_outcome(outcome)]))
+        outcome = perform_action(read_action(message), rulebook, values)
+        _send(sink, framed(plain_outcome(outcome)))
 
 
 def _send(sink: IO[bytes], content: bytes) -> None:

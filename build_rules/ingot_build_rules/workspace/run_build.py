@@ -171,7 +171,7 @@ def _opened(
         observe(event)
 
     see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
-    settings = _settings(request, see)
+    settings = _settings(request, see, medians(samples))
     with open_build(settings) as build:
         tools = tools_of(build.files, code_digests_of(settings))
         state = read_workspace(loaded.folder, request.trust.key)
@@ -189,7 +189,7 @@ def _opened(
             write_history(_history_path(loaded), with_events(samples, events))
 
 
-def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
+def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]) -> BuildSettings:
     return BuildSettings(
         request.cache_folder,
         request.trust,
@@ -208,6 +208,7 @@ def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
         waiting=lambda process: see(Message("note", f"waiting for process {process}, which cleans the cache")),
         makeflags=request.makeflags,
         warn=lambda text: see(Message("warning", text)),
+        history=history,
     )
 
 
