@@ -26,7 +26,7 @@ class Handle:
 class Executor(Protocol):
     """Runs actions somewhere. Used by one thread.
 
-    An executor finds everything about an action in its ``ActionSpec``. ``tests/unit/executor_conformance.py`` holds what each must
+    An executor finds everything about an action in its ``ActionSpec``. ``tests/unit/test_executor_conformance.py`` holds what each must
     keep.
     """
 
