@@ -46,9 +46,13 @@ def _inline(place: Place) -> Executor:
 
 
 def _pool(place: Place) -> PoolExecutor:
-    pool = PoolExecutor(BOOK, [place.cache.folder])
+    pool = _new_pool(place)
     pool.grow(JOBS)
     return pool
+
+
+def _new_pool(place: Place) -> PoolExecutor:
+    return PoolExecutor(BOOK, [layer.address for layer in place.cache.layers], place.cache.temporary)
 
 
 def _local(place: Place) -> Executor:
@@ -57,7 +61,7 @@ def _local(place: Place) -> Executor:
     backlog.counts["work"] = Count(ran=1, seconds=1000)
     for _ in range(JOBS):
         backlog.add("work")
-    return LocalExecutor(InlineExecutor(BOOK, place.values), PoolExecutor(BOOK, [place.cache.folder]), JOBS, backlog)
+    return LocalExecutor(InlineExecutor(BOOK, place.values), _new_pool(place), JOBS, backlog)
 
 
 def _remote(place: Place) -> Executor:

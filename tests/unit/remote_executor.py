@@ -17,6 +17,7 @@ from typing import IO
 from tests.tidy.source import ROOT
 
 from ingot_artifacts.store.blobs import BlobMissing, BlobStore
+from ingot_artifacts.store.folder_blobs import FolderBlobs
 from ingot_build_rules.engine.action_spec import ActionSpec
 from ingot_build_rules.engine.errors import ActionError
 from ingot_build_rules.engine.executor import Handle
@@ -47,7 +48,7 @@ class RemoteExecutor:
         assert not action.reads_files, "its files are elsewhere"
         self.sent.append(framed(plain_action(action)))
         inside = self._folder / str(len(self.sent))
-        there = BlobStore(str(inside))
+        there = BlobStore([FolderBlobs(str(inside))])
         try:
             for blob in action.blobs:
                 content = self._blobs.get(blob.digest)

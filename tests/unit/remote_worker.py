@@ -11,6 +11,7 @@ import sys
 from typing import cast
 
 from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.folder_blobs import FolderBlobs
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.perform import perform_action
 from ingot_build_rules.engine.rule import Rulebook
@@ -25,6 +26,6 @@ def serve(where: str, folder: str) -> None:
     action = read_action(read_message(sys.stdin.buffer))
     module, attribute = where.split(":")
     rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
-    outcome = perform_action(action, rulebook, Values(BlobStore(folder), Codec(rulebook.types)))
+    outcome = perform_action(action, rulebook, Values(BlobStore([FolderBlobs(folder)]), Codec(rulebook.types)))
     sink.write(framed(plain_outcome(outcome)))
     sink.close()

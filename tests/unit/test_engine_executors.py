@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 import pytest
 from tests.hostile.engine_harness import BOOK, WORK, Work, WrongError, each, fold, folded, open_scheduler, ran, value_of
@@ -16,7 +15,6 @@ from tests.unit.executor_harness import spec_of
 from tests.unit.remote_executor import RemoteExecutor
 
 from ingot_artifacts.store.blob_file import blob_path
-from ingot_artifacts.store.blobs import BlobStore
 from ingot_artifacts.store.trust import ANYONE
 from ingot_build_rules.engine.action_spec import ActionSpec, Blob, Cost, Tool, specify
 from ingot_build_rules.engine.backlog import Backlog
@@ -244,14 +242,14 @@ class _Losing:
     """Deletes a blob once, right before the action that needs it is made."""
 
     build: Scheduler
+    folder: str
     lost: list[str] = field(default_factory=list[str])
 
     async def goal(self) -> int:
         """Work, lose the result, work with it."""
         part = (await self.build.need(WORK, Work(1)))[0]
         self.build.values.forget()
-        blobs = cast("BlobStore", self.build.values.blobs)
-        os.unlink(blob_path(blobs.folder, part.digest))
+        os.unlink(blob_path(self.folder, part.digest))
         self.lost.append(part.digest)
         return await one(self.build, Work(2, (part,)))
 
@@ -259,7 +257,7 @@ class _Losing:
 def test_an_action_is_handed_over_when_its_inputs_are_there(tmp_path: Path) -> None:
     """A lost input is made again first: no executor sees an action that names a blob nobody has."""
     with watched(tmp_path) as (build, executor):
-        losing = _Losing(build)
+        losing = _Losing(build, str(tmp_path / "v1"))
         assert build.run(losing.goal()) == value_of(2, [value_of(1, ())])
         names = [tuple(blob.digest for blob in action.blobs) for action in executor.submitted]
         assert names == [(), (), tuple(losing.lost)]

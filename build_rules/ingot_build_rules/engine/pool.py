@@ -69,11 +69,14 @@ class Tokens(Protocol):
 class PoolExecutor:
     """As many workers as it was told to have."""
 
-    def __init__(self, rulebook: Rulebook, folders: Sequence[str], tokens: Tokens | None = None) -> None:
-        """Workers read and write the blobs in ``folders``, of which the first is written to; ``tokens`` limits jobs further."""
+    def __init__(
+        self, rulebook: Rulebook, addresses: Sequence[str], temporary: str, tokens: Tokens | None = None
+    ) -> None:
+        """Workers open the blobs of a cache by the ``addresses`` of its layers; their temporary files lie in a folder of their own in
+        ``temporary``; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
-        self._folders = list(folders)
-        self._temporary = os.path.join(folders[0], "tmp", secrets.token_hex(12))
+        self._addresses = list(addresses)
+        self._temporary = os.path.join(temporary, secrets.token_hex(12))
         self._size = 0
         self._tokens = tokens
         self._has_token = False
@@ -161,8 +164,8 @@ class PoolExecutor:
         return worker.serves
 
     def _start(self) -> _Worker:
-        folders = [str(len(self._folders)), *self._folders]
-        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, self._temporary, *folders, *sys.path]
+        addresses = [str(len(self._addresses)), *self._addresses]
+        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, self._temporary, *addresses, *sys.path]
         try:
             os.makedirs(self._temporary, 0o700, exist_ok=True)
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import IO, cast
 
-from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.folder_layer import open_blobs
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.garbage import collect_rarely
 from ingot_build_rules.engine.perform import perform_action
@@ -26,8 +26,8 @@ from ingot_build_rules.engine.wire import framed, plain_outcome, read_action, re
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
-    """Run actions of the rulebook at ``where`` ("module:attribute") over blobs in ``folders``, the first one written to.
+def serve(where: str, temporary: str, addresses: Sequence[str]) -> None:
+    """Run actions of the rulebook at ``where`` ("module:attribute") over the blobs of a cache whose layers have these addresses.
 
     Temporary files lie in the folder ``temporary``.
     """
@@ -35,7 +35,7 @@ def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
     collect_rarely()
     module, attribute = where.split(":")
     rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
-    values = Values(BlobStore(folders[0], folders[1:]), Codec(rulebook.types))
+    values = Values(open_blobs(addresses), Codec(rulebook.types))
     source, sink = _take_pipes()
     tempfile.tempdir = temporary
     _send(sink, b"+")  # it listens

@@ -20,6 +20,8 @@ import ingot_build_rules
 import ingot_compiler
 import ingot_runtime
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.folder_layer import open_layer
+from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.backlog import Backlog
@@ -89,7 +91,7 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         if settings.read_only:
             # What is made is of use within this build alone.
             folder, lower = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-")), (folder, *lower)
-        cache = Cache(folder, lower, trust=settings.trust)
+        cache = Cache(folder, [open_layer(path, settings.trust) for path in lower], trust=settings.trust)
         stack.callback(cache.close)
         stack.enter_context(cache.building(settings.waiting))
         files = DiskFiles(
@@ -118,13 +120,14 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
 
 
 def _executor(settings: BuildSettings, cache: Cache, values: Values, backlog: Backlog, stack: ExitStack) -> Executor:
-    folders = [cache.folder, *cache.lower]
     if settings.lint:
+        folders = [folder for layer in cache.layers for folder in layer.folders]
         return LintExecutor(RULEBOOK, values, [*PACKAGE_FOLDERS.values(), *folders])
     inline = InlineExecutor(RULEBOOK, values)
     if settings.jobs == 1:
         return inline
-    pool = PoolExecutor(RULEBOOK, folders, _tokens(settings, stack))
+    addresses = [layer.address for layer in cache.layers]
+    pool = PoolExecutor(RULEBOOK, addresses, cache.temporary, _tokens(settings, stack))
     return LocalExecutor(inline, pool, settings.jobs, backlog, settings.warn)
 
 
@@ -176,7 +179,7 @@ def code_digests(cache_file: str | None, *, saves: bool = True, key: bytes = b""
 
 
 def _facts_path(settings: BuildSettings, name: str) -> str:
-    return os.path.join(settings.cache_folder, "v1", name)
+    return os.path.join(versioned(settings.cache_folder), name)
 
 
 def start_compilation(

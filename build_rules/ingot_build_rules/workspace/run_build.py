@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.roots import Roots
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.engine.build import Count
@@ -278,7 +279,7 @@ def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
     """Keep what the project's bundles are made of from being collected while the bundles are there."""
     if request.read_only:
         return
-    roots = Roots(os.path.join(request.cache_folder, "v1"))
+    roots = Roots(versioned(request.cache_folder))
     for result in results:
         if result.how == "built":
             keys = [bytes.fromhex(key) for item in result.actions for key in (item.key, item.where) if key]
