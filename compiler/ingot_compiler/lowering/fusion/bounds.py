@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, format_dim
 from ingot_compiler.ir.graph import Node, attribute_ints
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.ranges import at_most
 from ingot_compiler.lowering.fusion.fuser import Fuser
-from ingot_compiler.lowering.negative_sizes import possibly_negative
 
 Bound = Callable[[Fuser, Node], None]
 Shape = tuple[Dim, ...]
@@ -26,12 +26,8 @@ def require_bounds(fuser: Fuser, node: Node) -> None:
         BOUNDS[node.op](fuser, node)
 
 
-def _is_at_least(dim: Dim, least: Dim) -> bool:
-    return not possibly_negative([dim - least])
-
-
 def _at_most(fuser: Fuser, size: Dim, limit: Dim, what: str, node: Node) -> None:
-    if not _is_at_least(limit, size):
+    if not at_most(size, limit):
         why = f"{what}: expected at most {format_dim(limit)}, got {format_dim(size)}"
         fuser.require_equal(dim_max(size - limit, 0), 0, why, node)
 
@@ -43,7 +39,7 @@ def _same(fuser: Fuser, left: Sequence[Dim], right: Sequence[Dim], what: str, no
 
 def _elements_along(fuser: Fuser, extent: Dim, picked: Dim, node: Node) -> None:
     """An axis that ``picked`` elements are taken from is not empty, unless none is taken."""
-    if not _is_at_least(extent, 1) and picked != 0:
+    if not at_most(1, extent) and picked != 0:
         none_there, some_wanted = 1 - dim_min(extent, 1), dim_min(picked, 1)
         fuser.require_equal(dim_mul(none_there, some_wanted), 0, "elements are taken from an empty axis", node)
 
@@ -74,7 +70,7 @@ def _slice(fuser: Fuser, node: Node) -> None:
     for length, start, size, step in entries:
         last = start + dim_mul(size - 1, step)
         low, high = (start, last) if step > 0 else (last, start)
-        if _is_at_least(low, 0) and _is_at_least(length - 1, high):
+        if at_most(0, low) and at_most(high, length - 1):
             continue
         # A slice without elements may start anywhere.
         beyond = dim_max(high + 1 - length, 0) - dim_min(low, 0)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requirement, Step, View
-from ingot_compiler.lowering.negative_sizes import possibly_negative
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
@@ -335,8 +335,9 @@ class Fuser:
     def require_sizes(self, node: Node) -> None:
         """Check at run time that every size of the results is at least 0, unless it is known to be."""
         dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
-        for dim in possibly_negative(dims):
-            self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+        for dim in dict.fromkeys(dims):
+            if not is_nonnegative(dim):
+                self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
         self.checked_sizes.update(dims)
 
     def require_countable(self, node: Node) -> None:
