@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, format_dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import FLOATS, DType
 
 I64_MAX = (1 << 63) - 1

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_mod, dim_mul, terms_of
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import equal, is_nonnegative, less, maximum, minimum
 from ingot_compiler.ir.types import FLOATS, DType, TensorType

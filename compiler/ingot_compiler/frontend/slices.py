@@ -8,7 +8,7 @@ are clamped to the axis.
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least, maximum, minimum, sign
 
 _INFINITE = (1 << 31) - 1  # exporters write this, or more, for "to the end"

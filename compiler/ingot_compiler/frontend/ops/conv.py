@@ -12,7 +12,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import resolve_pads, span_of, spatial, spatial_count
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least, minimum
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least
 
 

@@ -427,16 +427,10 @@ def _image_consumers(graph: Graph) -> tuple[dict[int, Halo], frozenset[int]]:
         images.add(value)
         if node.op != "conv":
             continue
-        before, after = ((0, 0, *_pads(node, name)) for name in ("pads_before", "pads_after"))
+        before, after = ((0, 0, *node.dims(name)) for name in ("pads_before", "pads_after"))
         if value in halos:
             before = tuple(map(dim_max, before, halos[value][0]))
             after = tuple(map(dim_max, after, halos[value][1]))
         halos[value] = before, after
     needed = {value: halo for value, halo in halos.items() if any(halo[0]) or any(halo[1])}
     return needed, frozenset(images)
-
-
-def _pads(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ingot_compiler.ir.dims import Dim, Sum
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Value
 from ingot_compiler.lowering.space import Space
@@ -19,14 +18,11 @@ if TYPE_CHECKING:
 def element(elements: Elements, node: Node, space: Space) -> Value:
     """``values[index]`` as a chain of selects."""
     del elements
-    values = node.attribute("values")
-    assert isinstance(values, tuple)
-    if len(values) == 1 and isinstance(values[0], (int, Sum)):
+    values = node.dims("values")
+    if len(values) == 1:
         return FromIndex(values[0], "i64")  # also of rank 0: the iteration of a loop
     index = space.index(0)
     chosen: Value = Constant(0, "i64")
     for position, value in enumerate(values):
-        assert not isinstance(value, (str, float, tuple))
-        here: Dim = value
-        chosen = Apply("select", (Compare("equal", index, position), FromIndex(here, "i64"), chosen), "i64")
+        chosen = Apply("select", (Compare("equal", index, position), FromIndex(value, "i64"), chosen), "i64")
     return chosen

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def element(elements: Elements, node: Node, space: Space) -> Value:
     """x[i0, .., indices[i0, .., ik], .., ik]."""
     data = elements.operand(node, 0)
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
+    axis = node.integer("axis")
     chosen = wrapped_index(elements, elements.value(node.operands[1], space), data.type.shape[axis])
     where = list(space.indices())
     where[axis] = chosen

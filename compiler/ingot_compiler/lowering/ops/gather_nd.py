@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 def element(elements: Elements, node: Node, space: Space) -> Value:
     """x[batch.., indices[batch.., i.., :].., rest..]."""
     data = elements.operand(node, 0)
-    batch = node.attribute("batch_dims")
+    batch = node.integer("batch_dims")
     index_shape = elements.types[node.operands[1]].shape
     depth = index_shape[-1]
-    assert isinstance(batch, int)
     assert isinstance(depth, int)
     where = space.indices()
     outer = len(index_shape) - 1

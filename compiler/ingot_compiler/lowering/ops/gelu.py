@@ -18,4 +18,4 @@ if TYPE_CHECKING:
 
 def element(elements: Elements, node: Node, space: Space) -> Value:
     """``gelu_none`` or ``gelu_tanh`` of the operand."""
-    return apply_rule(f"gelu_{node.attribute('approximate')}")(elements, node, space)
+    return apply_rule(f"gelu_{node.text('approximate')}")(elements, node, space)

@@ -22,7 +22,7 @@ def element(elements: Elements, node: Node, space: Space) -> Value:
     tests = [
         Apply("equal", (operand, Constant(infinity, dtype)), "bool")
         for name, infinity in (("negative", float("-inf")), ("positive", float("inf")))
-        if node.attribute(name)
+        if node.flag(name)
     ]
     if not tests:
         return Constant(False, "bool")
