@@ -11,8 +11,8 @@ from tests.tidy.source import modules
 ALLOWED = {
     "ingot": ("ingot", "ingot_build_rules", "ingot_compiler"),
     "ingot_build_rules": ("ingot_build_rules", "ingot_compiler", "ingot_artifacts", "ingot_runtime"),
-    "ingot_compiler": ("ingot_compiler", "ingot_runtime.format"),
-    "ingot_artifacts": ("ingot_artifacts", "ingot_runtime.format", "ingot_runtime.errors"),
+    "ingot_compiler": ("ingot_compiler", "ingot_runtime.format", "ingot_runtime.printable"),
+    "ingot_artifacts": ("ingot_artifacts", "ingot_runtime.format", "ingot_runtime.errors", "ingot_runtime.printable"),
     "ingot_runtime": ("ingot_runtime",),
 }
 # library -> the only places that may import it

@@ -162,7 +162,7 @@ def age(*paths: Path) -> None:
 def all_in_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let builds with several jobs run every action in a worker, however little there is to do."""
 
-    def grown(_: object, pool: PoolExecutor, jobs: int, __: object) -> PoolExecutor:
+    def grown(_: object, pool: PoolExecutor, jobs: int, *__: object) -> PoolExecutor:
         pool.grow(jobs)
         return pool
 

@@ -18,10 +18,11 @@ import numpy as np
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.kernels_harness import Kernel
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import evaluate, symbols_of
-from ingot_compiler.ir.graph import Attribute, Graph, OptimizedGraph
+from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.ir.verify import verify

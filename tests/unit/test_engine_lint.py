@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.unit.build_harness import TARGET, chain, with_external
+from tests.unit.executor_harness import spec_of
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.trust import ANYONE
@@ -48,8 +49,9 @@ def lint(folder: Path, compute: Callable[[Context, Inputs], object], inputs: Inp
     rule: Rule[Inputs, Any] = Rule("reader", 1, ("paths",), compute, _resolve)
     book = Rulebook("", (rule,), {"Inputs": __name__}, ())
     cache = Cache(str(folder / "cache"))
-    executor = LintExecutor(book, Values(cache.blobs, Codec(book.types)), [cache.folder])
-    executor.submit(1, "reader", inputs or Inputs())
+    values = Values(cache.blobs, Codec(book.types))
+    executor = LintExecutor(book, values, [cache.folder])
+    executor.submit(spec_of(rule, inputs or Inputs(), values))
     ((_, outcome),) = executor.wait(None)
     cache.close()
     return outcome

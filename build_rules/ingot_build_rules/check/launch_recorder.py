@@ -120,7 +120,7 @@ class LaunchRecorder:
 
     def _halo(self, group: Group, result: Operand, content: memoryview) -> tuple[Array, Array]:
         """The tensor with its border, the interior left out; all zeros are expected."""
-        before, after = (_dims(group, name) for name in ("before", "after"))
+        before, after = (group.nodes[0].dims(name) for name in ("before", "after"))
         shape = tuple(map(_sum, before, result.type.shape, after))
         offset = result.view.offset
         for size, stride in zip(before, result.view.strides, strict=True):
@@ -145,12 +145,6 @@ class LaunchRecorder:
         if not 0 <= first <= last < flat.size:
             raise InternalError("a view leaves its buffer", why=f"elements {first} to {last} of {flat.size}")
         return np.array(as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides]))
-
-
-def _dims(group: Group, name: str) -> tuple[Dim, ...]:
-    value = group.nodes[0].attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
 
 
 def _sum(before: Dim, size: Dim, after: Dim) -> Dim:

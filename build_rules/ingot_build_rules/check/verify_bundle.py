@@ -22,8 +22,8 @@ from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.plan import Plan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source
+from ingot_runtime.load_bundle import require_agreement
 from ingot_runtime.loader.image import read_exports
-from ingot_runtime.loader.load import require_agreement
 
 _DIGEST_BYTES = 32
 _PAGE_BYTES = 4096

@@ -10,7 +10,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -20,11 +20,14 @@ import ingot_build_rules
 import ingot_compiler
 import ingot_runtime
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.folder_layer import open_layer
+from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.toolchain import toolchain
 from ingot_build_rules.engine.action_cache import ActionCache
+from ingot_build_rules.engine.backlog import Backlog
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.executor import Executor, InlineExecutor
@@ -58,7 +61,8 @@ class BuildSettings:
     """``cache_folder`` is written to, ``lower`` ones are only read; ``trust`` says whose records in them count; with ``read_only`` the first one is, too. ``jobs``: processes at
     most, 1 runs everything in this one; more are started when there is enough to do. ``rehash``: look into every file.
     ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had. ``lint``: run
-    everything again, in this process, and fail what reads a file that its key does not know of."""
+    everything again, in this process, and fail what reads a file that its key does not know of. ``history``: rule -> seconds of one
+    action in past builds."""
 
     cache_folder: str
     trust: Trust
@@ -72,6 +76,7 @@ class BuildSettings:
     makeflags: str = ""
     warn: Callable[[str], None] = lambda _: None
     lint: bool = False
+    history: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @contextmanager
@@ -86,7 +91,7 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         if settings.read_only:
             # What is made is of use within this build alone.
             folder, lower = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-")), (folder, *lower)
-        cache = Cache(folder, lower, trust=settings.trust)
+        cache = Cache(folder, [open_layer(path, settings.trust) for path in lower], trust=settings.trust)
         stack.callback(cache.close)
         stack.enter_context(cache.building(settings.waiting))
         files = DiskFiles(
@@ -94,14 +99,15 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
             key=settings.trust.key,
         )  # fmt: skip
         values = Values(cache.blobs, Codec(RULEBOOK.types))
-        executor = _executor(settings, cache, values, stack)
+        backlog = Backlog(settings.history)
+        executor = _executor(settings, cache, values, backlog, stack)
         keys = KeyMaker(
             code_of(code_digests_of(settings)),
             lambda tool: files.digest(tool_path(tool)),
         )
         build = Scheduler(
             RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
-            replace(settings.policy, checked_share=1.0) if settings.lint else settings.policy, settings.observers,
+            replace(settings.policy, checked_share=1.0) if settings.lint else settings.policy, settings.observers, backlog,
         )  # fmt: skip
         try:
             yield build
@@ -113,15 +119,16 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         files.save()
 
 
-def _executor(settings: BuildSettings, cache: Cache, values: Values, stack: ExitStack) -> Executor:
-    folders = [cache.folder, *cache.lower]
+def _executor(settings: BuildSettings, cache: Cache, values: Values, backlog: Backlog, stack: ExitStack) -> Executor:
     if settings.lint:
+        folders = [folder for layer in cache.layers for folder in layer.folders]
         return LintExecutor(RULEBOOK, values, [*PACKAGE_FOLDERS.values(), *folders])
     inline = InlineExecutor(RULEBOOK, values)
     if settings.jobs == 1:
         return inline
-    pool = PoolExecutor(RULEBOOK, folders, _tokens(settings, stack))
-    return LocalExecutor(inline, pool, settings.jobs, settings.warn)
+    addresses = [layer.address for layer in cache.layers]
+    pool = PoolExecutor(RULEBOOK, addresses, cache.temporary, _tokens(settings, stack))
+    return LocalExecutor(inline, pool, settings.jobs, backlog, settings.warn)
 
 
 def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:
@@ -172,7 +179,7 @@ def code_digests(cache_file: str | None, *, saves: bool = True, key: bytes = b""
 
 
 def _facts_path(settings: BuildSettings, name: str) -> str:
-    return os.path.join(settings.cache_folder, "v1", name)
+    return os.path.join(versioned(settings.cache_folder), name)
 
 
 def start_compilation(

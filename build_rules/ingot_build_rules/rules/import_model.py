@@ -123,4 +123,4 @@ def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
         return ""
 
 
-IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute, _resolve)
+IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute, _resolve, reads_files=True)

@@ -16,9 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum
-from ingot_compiler.ir.graph import Attribute, Graph, Node, attribute_ints
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import FLOATS, TensorType
@@ -186,6 +187,6 @@ def _source(node: Node, tensor: TensorType, shape: tuple[int, ...]) -> Array:
     if node.op == "iota":
         return np.arange(shape[0]).astype(STORAGE_DTYPES[tensor.dtype])
     if node.op == "dim_values":
-        return np.array(attribute_ints(node, "values"), np.int64)
+        return np.array(node.ints("values"), np.int64)
     numbers = np.array(node.attribute("value"), np.float64 if tensor.dtype == "bf16" else STORAGE_DTYPES[tensor.dtype])
     return cast(numbers.reshape(shape), "f64", "bf16") if tensor.dtype == "bf16" else numbers.reshape(shape)

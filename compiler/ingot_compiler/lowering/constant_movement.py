@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute, Attributes
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import Array, Attributes
+from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import integer, ints
 
 Movement = Callable[[Sequence[Array], Attributes, tuple[int, ...]], Array]

@@ -505,9 +505,7 @@ def _launch(
     scalars = tuple(out.symbols[name] for name in program.scalars)
     extent = _extent(out, group, program)
     operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
-    messages = tuple(
-        out.message(_of_nodes(str(node.attribute("what")), node.source)) for node in requirements_of(group)
-    )
+    messages = tuple(out.message(_of_nodes(node.text("what"), node.source)) for node in requirements_of(group))
     if messages:
         out.emit("launch_checked", *operands, messages)
     else:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
-from ingot_compiler.ir.graph import Node, attribute_ints, make_attributes
+from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
@@ -58,9 +58,8 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     dtype = _compute_dtype(fuser.types[node.operands[0]].dtype)
     x = _converted(fuser, index, node.operands[0], dtype)
     w = node.operands[1]
-    groups = node.attribute("groups")
-    assert isinstance(groups, int)
-    before, after = (_dims(node, name) for name in ("pads_before", "pads_after"))
+    groups = node.integer("groups")
+    before, after = (node.dims(name) for name in ("pads_before", "pads_after"))
     weight_shape = fuser.types[w].shape
     out_channels = weight_shape[0]
     device = fuser.device_of[node.results[0]]
@@ -94,8 +93,8 @@ def _stays_row_major(fuser: Fuser, node: Node) -> bool:
     kind = fuser.types[x]
     if x not in fuser.stored or x in fuser.images or kind.rank not in (3, 4) or kind.dtype not in ("f32", "f64"):
         return False
-    strides = attribute_ints(node, "strides")
-    sizes = (*kind.shape[2:], *fuser.types[w].shape[2:], *_dims(node, "pads_before"))
+    strides = node.ints("strides")
+    sizes = (*kind.shape[2:], *fuser.types[w].shape[2:], *node.dims("pads_before"))
     known = all(isinstance(size, int) for size in (*sizes, *fuser.types[node.results[0]].shape[2:]))
     dense = fuser.stored[x].view.strides[-1] == 1 and kind.shape[1] != 1
     return known and dense and strides[-1] <= PLANE_STRIDE_MAX and _becomes_output(fuser, node.results[0])
@@ -208,8 +207,7 @@ def scatter(kind: str) -> AnchorRule:
 def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
     """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
     w = node.operands[1]
-    groups = node.attribute("groups")
-    assert isinstance(groups, int)
+    groups = node.integer("groups")
     stored = fuser.where(w)
     shape, strides = fuser.types[w].shape, stored.view.strides
     own = dim_floordiv(shape[0], groups)
@@ -236,7 +234,7 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
             leaves.append((operand, fuser.contiguous(operand)))
     y = fuser.types[node.results[0]]
     directions, batch, hidden = y.shape[1:]
-    gates = CELLS[str(node.attribute("cell"))][0]
+    gates = CELLS[node.text("cell")][0]
     device = fuser.device_of[node.results[0]]
     extra = [fuser.new_value(TensorType(y.dtype, (directions, batch, gates * hidden)), device)]
     if "candidate" in names:
@@ -257,12 +255,6 @@ def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     """The kernel reads what it writes: it has no followers."""
     del index
     fuser.emit_at_once("suppress_overlaps", node, [fuser.leaf(operand) for operand in node.operands], [])
-
-
-def _dims(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
 
 
 ANCHORS: dict[str, AnchorRule] = {

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fused import BufferSpec, Copy, Group, Operand, Requirement, Step, View
-from ingot_compiler.lowering.negative_sizes import possibly_negative
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
@@ -358,8 +358,9 @@ class Fuser:
     def require_sizes(self, node: Node) -> None:
         """Check at run time that every size of the results is at least 0, unless it is known to be."""
         dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
-        for dim in possibly_negative(dims):
-            self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+        for dim in dict.fromkeys(dims):
+            if not is_nonnegative(dim):
+                self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
         self.checked_sizes.update(dims)
 
     def require_countable(self, node: Node) -> None:
@@ -449,16 +450,10 @@ def _image_consumers(graph: Graph) -> tuple[dict[int, Halo], frozenset[int]]:
         images.add(value)
         if node.op != "conv":
             continue
-        before, after = ((0, 0, *_pads(node, name)) for name in ("pads_before", "pads_after"))
+        before, after = ((0, 0, *node.dims(name)) for name in ("pads_before", "pads_after"))
         if value in halos:
             before = tuple(map(dim_max, before, halos[value][0]))
             after = tuple(map(dim_max, after, halos[value][1]))
         halos[value] = before, after
     needed = {value: halo for value, halo in halos.items() if any(halo[0]) or any(halo[1])}
     return needed, frozenset(images)
-
-
-def _pads(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))

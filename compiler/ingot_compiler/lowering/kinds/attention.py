@@ -33,8 +33,7 @@ def lower_attention(group: Group, target: Target) -> LoopProgram:
     buffers = GroupBuffers(group)
     shape = types[anchor.results[0]].shape
     space = Space(shape, (Run((0, 1), head), Run((2,), symbol("query")), Run((3,), symbol("value"))))
-    scale, causal, nan_to_zero = (anchor.attribute(name) for name in ("scale", "causal", "nan_to_zero"))
-    assert isinstance(scale, float)
+    scale, causal, nan_to_zero = anchor.real("scale"), anchor.flag("causal"), anchor.flag("nan_to_zero")
     statement = Attention(
         "query", queries, start, block, "key", keys, "depth", depth, "value", width, head,
         buffers.number(q), _index(q, head, shape, "query", "depth"),

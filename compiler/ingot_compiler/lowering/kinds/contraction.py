@@ -232,6 +232,4 @@ def lower_conv(group: Group, target: Target) -> LoopProgram:
 
 def _weight_shape(anchor: Node) -> tuple[Dim, ...]:
     """[O, C/groups, kernel..] as the graph has it; the operand is laid out anew."""
-    shape = anchor.attribute("weight_shape")
-    assert isinstance(shape, tuple)
-    return tuple(size for size in shape if not isinstance(size, (str, float, tuple)))
+    return anchor.dims("weight_shape")

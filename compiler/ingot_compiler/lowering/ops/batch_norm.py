@@ -14,8 +14,7 @@ from ingot_compiler.lowering.space import Space, point
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias, parameters by channel (axis 1)."""
     dtype = elements.dtype(node.results[0])
-    epsilon = node.attribute("epsilon")
-    assert isinstance(epsilon, float)
+    epsilon = node.real("epsilon")
     channel = space.index(1)
 
     def parameter(position: int) -> Value:

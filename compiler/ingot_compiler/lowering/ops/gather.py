@@ -27,8 +27,7 @@ def wrapped_index(elements: ElementScope, index: Value, extent: Dim) -> Dim:
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """x[.., indices[..], ..]."""
     data = elements.operand(node, 0)
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
+    axis = node.integer("axis")
     index_shape = elements.types[node.operands[1]].shape
     where = space.indices()
     at = point(index_shape, where[axis : axis + len(index_shape)])

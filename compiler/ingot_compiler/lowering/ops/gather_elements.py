@@ -15,8 +15,7 @@ from ingot_compiler.lowering.space import Space, point
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """x[i0, .., indices[i0, .., ik], .., ik]."""
     data = elements.operand(node, 0)
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
+    axis = node.integer("axis")
     chosen = wrapped_index(elements, elements.value(node.operands[1], space), data.type.shape[axis])
     where = list(space.indices())
     where[axis] = chosen

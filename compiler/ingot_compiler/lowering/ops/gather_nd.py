@@ -15,10 +15,9 @@ from ingot_compiler.lowering.space import Space, point
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """x[batch.., indices[batch.., i.., :].., rest..]."""
     data = elements.operand(node, 0)
-    batch = node.attribute("batch_dims")
+    batch = node.integer("batch_dims")
     index_shape = elements.types[node.operands[1]].shape
     depth = index_shape[-1]
-    assert isinstance(batch, int)
     assert isinstance(depth, int)
     where = space.indices()
     outer = len(index_shape) - 1

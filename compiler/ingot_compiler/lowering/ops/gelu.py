@@ -13,4 +13,4 @@ from ingot_compiler.lowering.space import Space
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """``gelu_none`` or ``gelu_tanh`` of the operand."""
-    return apply_rule(f"gelu_{node.attribute('approximate')}")(elements, node, space)
+    return apply_rule(f"gelu_{node.text('approximate')}")(elements, node, space)

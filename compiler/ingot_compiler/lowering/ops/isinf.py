@@ -18,7 +18,7 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     tests = [
         Apply("equal", (operand, Constant(infinity, dtype)), "bool")
         for name, infinity in (("negative", float("-inf")), ("positive", float("inf")))
-        if node.attribute(name)
+        if node.flag(name)
     ]
     if not tests:
         return Constant(False, "bool")

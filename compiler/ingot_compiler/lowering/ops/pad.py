@@ -34,15 +34,10 @@ def _source_index(mode: str, index: Dim, extent: Dim) -> Dim:
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """X at the index moved by ``before``; outside, the pad value or the index that ``mode`` gives."""
     data = elements.operand(node, 0)
-    mode = node.attribute("mode")
-    before, after = node.attribute("before"), node.attribute("after")
-    assert isinstance(mode, str)
-    assert isinstance(before, tuple)
-    assert isinstance(after, tuple)
+    mode = node.text("mode")
     inside: Value = Constant(True, "bool")
     where: list[Dim] = []
-    for axis, (pad, pad_after) in enumerate(zip(before, after, strict=True)):
-        assert not isinstance(pad, (str, float, tuple))
+    for axis, (pad, pad_after) in enumerate(zip(node.dims("before"), node.dims("after"), strict=True)):
         index = space.index(axis) - pad
         if pad == 0 and pad_after == 0:
             where.append(index)

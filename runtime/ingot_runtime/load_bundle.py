@@ -1,23 +1,23 @@
-"""``load``: from a path or bytes to a session, in the order of FORMAT.md, "Reading": nothing unchecked is used.
+"""``load_bundle``: from a path or bytes to a session, in the order of FORMAT.md, "Reading": nothing unchecked is used.
 
-In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (one file per step beside this one).
+In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one file per step).
 """
 
-from ..errors import IncompatibleError, InputError, no_memory
-from ..executor.session import Session
-from ..format import header as head
-from ..format.checks import require
-from ..format.interface import interface_digest
-from ..format.limits import TREE_ENTRY_SIZE_BYTES
-from ..format.plan import Plan
-from ..format.sha256 import sha256
-from ..format.source import Source, checked_digest, open_file, read_plan
-from . import choose, cpu, system
-from .image import Image
-from .loaded import Loaded
-from .pool import Pool, usable_threads
-from .watch import Watch
-from .weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
+from .errors import IncompatibleError, InputError, no_memory
+from .executor.session import Session
+from .format import header as head
+from .format.checks import require
+from .format.interface import interface_digest
+from .format.limits import TREE_ENTRY_SIZE_BYTES
+from .format.plan import Plan
+from .format.sha256 import sha256
+from .format.source import Source, checked_digest, open_file, read_plan
+from .loader import choose, cpu, system
+from .loader.image import Image
+from .loader.loaded import Loaded
+from .loader.pool import Pool, usable_threads
+from .loader.watch import Watch
+from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EXECUTORS = ("aot", "vm")
 
 
-def load(
+def load_bundle(
     bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]",
     threads: int = 1,
     devices: "dict[str, str] | None" = None,
