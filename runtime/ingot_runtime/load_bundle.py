@@ -9,7 +9,7 @@ from .format import header as head
 from .format.checks import require
 from .format.interface import interface_digest
 from .format.limits import TREE_ENTRY_SIZE_BYTES
-from .format.plan import Plan
+from .format.plan import DEVICE_KINDS, Plan
 from .format.sha256 import sha256
 from .format.source import Source, checked_digest, open_file, read_plan
 from .loader import choose, cpu, system
@@ -125,10 +125,14 @@ def require_agreement(plan: Plan, index: int, interface: bytes, program_digest: 
     expected = interface_digest(
         tuple((tensor.dtype, tensor.dims) for tensor in plan.inputs),
         tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
-        len(plan.devices),
+        tuple((DEVICE_KINDS.index(device.kind), device.library) for device in plan.devices),
+        tuple(
+            (DEVICE_KINDS.index(library.kind), library.target, library.features, library.kernel_count)
+            for library in plan.libraries
+        ),
         plan.variants[index].features,
     )
-    why = "the image was made for other inputs, outputs, devices or CPU features"
+    why = "the image was made for other inputs, outputs, devices, libraries or CPU features"
     require(interface == expected, "plan and image disagree", where, why)
     if program:
         why = "the image's main was made from another program"

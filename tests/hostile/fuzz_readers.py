@@ -94,7 +94,7 @@ def _read_plan(data: bytes) -> None:
 
 
 def _read_program(data: bytes) -> None:
-    assert encode_program(decode_program(data, _parts().plan, 1, 3 << 20, "program")) == data
+    assert encode_program(decode_program(data, _parts().plan, _parts().plan.variants[0], (3 << 20,), "program")) == data
 
 
 def _read_values(data: bytes) -> None:

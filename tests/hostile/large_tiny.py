@@ -25,7 +25,7 @@ def write_large(path: Path) -> int:
     values[WEIGHTS_AT : WEIGHTS_AT + len(weights)] = np.frombuffer(weights, np.uint8)
     variants = tuple(replace(variant, weight_ranges=((0, MIBS * MIB),)) for variant in contents.variants)
     write_bundle(
-        replace(contents, variants=variants, weights=((0, memoryview(values.tobytes())),), weights_bytes=MIBS * MIB),
+        replace(contents, variants=variants, weights=((0, memoryview(values.tobytes())),), weights_bytes=(MIBS * MIB,)),
         path,
         tree_entry,
     )

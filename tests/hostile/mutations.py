@@ -158,7 +158,13 @@ def plan_values(plan: Plan) -> Fixed:
     tensors = [
         [Fixed([each.name, each.dtype, list(each.dims)]) for each in part] for part in (plan.inputs, plan.outputs)
     ]
-    devices = [Fixed([device.name, DEVICE_KINDS.index(device.kind), device.id]) for device in plan.devices]
+    devices = [
+        Fixed([each.name, DEVICE_KINDS.index(each.kind), each.id, each.scope, each.library]) for each in plan.devices
+    ]
+    libraries = [
+        Fixed([DEVICE_KINDS.index(each.kind), each.target, list(each.features), each.kernel_count])
+        for each in plan.libraries
+    ]
     variants = [
         Fixed([
             each.target, each.rank, list(each.features), each.kernel_count, Fixed(list(each.workspace_bytes)),
@@ -166,7 +172,7 @@ def plan_values(plan: Plan) -> Fixed:
         ])
         for each in plan.variants
     ]  # fmt: skip
-    return Fixed([1, plan.model, devices, list(plan.symbols), *tensors, variants])
+    return Fixed([1, plan.model, devices, libraries, list(plan.symbols), *tensors, variants])
 
 
 def program_values(program: Program) -> Fixed:
@@ -391,7 +397,7 @@ def image_table(parts: Parts, rng: random.Random) -> Mutant:
     if rng.random() < 0.3:
         count = struct.unpack_from("<I", image, 4 * 4)[0]
         values = plan_values(parts.plan)
-        values.items[6][index].items[3] = count
+        values.items[7][index].items[3] = count
         parts.put_plan(encode_values(values))
     return Mutant(parts.prefix(), may_run=False)
 

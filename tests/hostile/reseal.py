@@ -16,7 +16,7 @@ from ingot_runtime.format.interface import interface_digest
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
-from ingot_runtime.format.plan import Plan, decode_plan, encode_plan
+from ingot_runtime.format.plan import DEVICE_KINDS, Plan, decode_plan, encode_plan
 from ingot_runtime.format.program import Program, encode_program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.sha256 import sha256
@@ -40,7 +40,8 @@ class Parts:
             for row in self._rows
             if row.kind != head.WEIGHTS
         }
-        self.weights_size_bytes = sum(row.size_bytes for row in self._rows if row.kind == head.WEIGHTS)
+        self.weights_sizes_bytes = {row.id: row.size_bytes for row in self._rows if row.kind == head.WEIGHTS}
+        self.weights_size_bytes = sum(self.weights_sizes_bytes.values())
         self.weights_at = len(data) - self.weights_size_bytes
         self.is_small = len(data) <= _SMALL_SIZE_BYTES
         self.weights = data[self.weights_at :] if self.is_small else b""
@@ -63,8 +64,8 @@ class Parts:
         return decode_program(
             self.payloads[head.PROGRAM, index],
             plan,
-            plan.variants[index].kernel_count,
-            self.weights_size_bytes,
+            plan.variants[index],
+            tuple(self.weights_sizes_bytes.get(device, 0) for device in range(len(plan.devices))),
             "program",
         )
 
@@ -123,7 +124,16 @@ class Parts:
         inputs, outputs = tensors
         for index, variant in enumerate(plan.variants):
             if (head.CODE, index) in self.payloads:
-                digest = interface_digest(inputs, outputs, len(plan.devices), variant.features)
+                digest = interface_digest(
+                    inputs,
+                    outputs,
+                    tuple((DEVICE_KINDS.index(device.kind), device.library) for device in plan.devices),
+                    tuple(
+                        (DEVICE_KINDS.index(each.kind), each.target, each.features, each.kernel_count)
+                        for each in plan.libraries
+                    ),
+                    variant.features,
+                )
                 self._patch_image(index, self.export_at(index, "interface_digest"), digest)
 
     def _patch_image(self, index: int, at: int, data: bytes) -> None:
@@ -136,7 +146,7 @@ class Parts:
         rows: list[head.Section] = []
         for old in self._rows:
             key = (old.kind, old.id)
-            size = self.weights_size_bytes if old.kind == head.WEIGHTS else len(self.payloads[key])
+            size = old.size_bytes if old.kind == head.WEIGHTS else len(self.payloads[key])
             alignment = head.alignment_of(old.kind)
             offset = end + -end % alignment
             rows.append(head.Section(old.kind, old.id, offset, size, alignment, self.digests[key]))

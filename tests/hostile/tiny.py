@@ -118,7 +118,7 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
         image=image,
         program=encode_program(program),
         weight_ranges=((WEIGHTS_AT, 4 * WIDTH),),
-        workspace_bytes=workspace_bytes,
+        workspace_bytes=(workspace_bytes,),
         kernels=(KERNEL,),
     )
 
@@ -134,7 +134,7 @@ def tiny_contents(
         devices=(DeviceSpec("host"),),
         variants=tuple(_variant(target, rows) for target in targets),
         weights=((WEIGHTS_AT, memoryview(tiny_weights(seed).tobytes())),),
-        weights_bytes=WEIGHTS_BYTES,
+        weights_bytes=(WEIGHTS_BYTES,),
         lock={"toolchain": "none"},
         debug={
             "launches": {target: [_launch("/a", ["/b"]), _launch("/b", [])] for target in targets},

@@ -7,9 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.properties.test_passes_keep_meaning import graphs
-from tests.unit.lowering_harness import HOST_ALONE, Array, Builder, Compiled, compile_graph, run_compiled
+from tests.unit.codegen_harness import Array
+from tests.unit.lowering_harness import HOST_ALONE, Builder, Compiled, compile_graph, run_compiled
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import Copy, all_steps, groups_of
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice
 
@@ -60,7 +63,7 @@ def blocks(builder: Builder, marks: tuple[str, ...]) -> int:
         return builder.constant(numbers.standard_normal(shape).astype(np.float32))
 
     def conv(x: int, w: int, mark: str) -> int:
-        attributes = {
+        attributes: dict[str, Attribute] = {
             "groups": 1, "strides": (1, 1), "dilations": (1, 1), "pads_before": (1, 1), "pads_after": (1, 1),
         }  # fmt: skip
         return builder.add("conv", (x, w), attributes, (), mark)
@@ -75,8 +78,6 @@ def blocks(builder: Builder, marks: tuple[str, ...]) -> int:
 
 
 def _outputs(marks: tuple[str, ...]) -> tuple[list[Array], Compiled]:
-    from ingot_compiler.ir.types import TensorType
-
     builder = Builder([TensorType("f32", X.shape)])
     graph = builder.finish([blocks(builder, marks)])
     compiled = compile_graph(graph, devices=THREE)

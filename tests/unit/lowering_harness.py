@@ -189,7 +189,9 @@ class _Call:
             starts[item.buffer] = start, end + -end % _EDGE_BYTES
         device_of = {item.buffer: item.device for item in self.compiled.plan.placements}
         pools = {
-            device: self.memory(max((end for buffer, (_, end) in starts.items() if device_of[buffer] == device), default=0))
+            device: self.memory(
+                max((end for buffer, (_, end) in starts.items() if device_of[buffer] == device), default=0)
+            )
             for device in sorted(set(device_of.values()))
         }
         for buffer, (start, end) in starts.items():

@@ -17,7 +17,7 @@ from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import SUPPORT_EXPORTS
 from ingot_runtime.format import abi
-from ingot_runtime.format.interface import DeviceCode, Signature
+from ingot_runtime.format.interface import DeviceSignature, Signature
 from ingot_runtime.format.program import CODES, Program
 
 Array = npt.NDArray[np.generic]
@@ -52,7 +52,7 @@ class Main:
     kernels: str = ""
     symbols: Sequence[str] = ()
     weights_bytes: int = 0
-    devices: Sequence[DeviceCode] = ((0, -1),)
+    devices: Sequence[DeviceSignature] = ((0, -1),)
     kept: list[object] = field(default_factory=list[object])
 
     def __post_init__(self) -> None:

@@ -24,7 +24,8 @@ def test_description(bundle: Path) -> None:
     described = describe_bundle(bundle)
     assert described["debug"].pop("programs")["x86-64-v2"] == {"tiny_scale": b"none"}
     assert json.loads(json.dumps(described)) == described
-    assert described["devices"] == [{"name": "host", "kind": "host", "id": 0}]
+    assert described["devices"] == [{"name": "host", "kind": "host", "id": 0, "scope": "", "library": -1}]
+    assert described["libraries"] == []
     assert described["inputs"] == [{"name": "x", "dtype": "f32", "shape": [4, 8]}]
     assert [variant["target"] for variant in described["variants"]] == ["x86-64-v2", "x86-64-v3"]
     assert described["kernels"] == {"x86-64-v2": ["tiny_scale"], "x86-64-v3": ["tiny_scale"]}

@@ -59,7 +59,7 @@ def test_chunks(tmp_path: Path) -> None:
         data = os.urandom(length)
         expected[offset : offset + length] = data
         chunks.append((offset, memoryview(data) if length == 10 else (lambda data=data: memoryview(data))))  # type: ignore[misc]  # a default binds the loop's value
-    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=size)
+    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=(size,))
     write_bundle(contents, tmp_path / "m.ingot", tree_entry)
     assert weights_of(tmp_path / "m.ingot") == bytes(expected)
 
@@ -67,7 +67,7 @@ def test_chunks(tmp_path: Path) -> None:
 def test_no_holes(tmp_path: Path) -> None:
     """What lies between weights has its place on the disk: a disk that is full later cannot end who maps the file."""
     chunks = [(0, memoryview(b"a")), (7 * MIB, memoryview(b"b"))]
-    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=8 * MIB)
+    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=(8 * MIB,))
     write_bundle(contents, tmp_path / "m.ingot", tree_entry)
     state = (tmp_path / "m.ingot").stat()
     assert state.st_blocks * 512 >= state.st_size
@@ -83,7 +83,7 @@ def _without_ranges(contents: BundleContents) -> BundleContents:
 )
 def test_chunks_that_overlap(tmp_path: Path, chunks: Sequence[Chunk]) -> None:
     """Chunks that overlap or leave the section are our bug: refused, and no file is left."""
-    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=MIB)
+    contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=(MIB,))
     with pytest.raises(ArtifactError, match="weights overlap or leave"):
         write_bundle(contents, tmp_path / "m.ingot", tree_entry)
     assert list(tmp_path.iterdir()) == []
@@ -91,7 +91,7 @@ def test_chunks_that_overlap(tmp_path: Path, chunks: Sequence[Chunk]) -> None:
 
 def test_no_weights(tmp_path: Path) -> None:
     """A bundle without weights has neither section nor tree."""
-    contents = replace(_without_ranges(tiny_contents()), weights=(), weights_bytes=0)
+    contents = replace(_without_ranges(tiny_contents()), weights=(), weights_bytes=())
     write_bundle(contents, tmp_path / "m.ingot", tree_entry)
     with opened(tmp_path / "m.ingot") as source:
         assert {row.kind for row in source.sections}.isdisjoint({head.WEIGHTS, head.TREE})

@@ -269,7 +269,12 @@ def test_devices_get_their_launches_and_copies() -> None:
     words = abi.DEVICE.size_bytes // 8
     table = np.zeros(3 * words, dtype=np.uint64)
     for device, number_of in ((1, 77), (2, 78)):
-        fields = {"self": number_of, "launch": address_of(callbacks[0]), "copy": address_of(callbacks[1]), "weights": 4096}
+        fields = {
+            "self": number_of,
+            "launch": address_of(callbacks[0]),
+            "copy": address_of(callbacks[1]),
+            "weights": 4096,
+        }
         for name, value in fields.items():
             table[device * words + abi.DEVICE.offsets[name] // 8] = value
     x = np.zeros(4, dtype=np.float32)

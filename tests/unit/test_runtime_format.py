@@ -91,7 +91,7 @@ PLAN = Plan(
 
 
 def decoded(program: Program) -> Program:
-    return decode_program(encode_program(program), PLAN, 1, WEIGHTS_BYTES, "section program 0")
+    return decode_program(encode_program(program), PLAN, PLAN.variants[0], (WEIGHTS_BYTES,), "section program 0")
 
 
 def test_program_decodes_to_itself() -> None:
@@ -130,6 +130,8 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("output_buffer", (1, 0, 0)),
     ("launch_checked", (0, 0, 0, (), (), 0, 1, (0, 1))),
     ("launch_checked", (0, 1, 0, (), (), 0, 1, (0,))),
+    ("buffer_device_weights", (0, 1, 0, 1)),
+    ("buffer_device_weights", (0, 0, WEIGHTS_BYTES, 1)),
 ]
 
 

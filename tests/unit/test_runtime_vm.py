@@ -46,7 +46,7 @@ def build(
         ("support", compile_object(support_module(TARGET), TARGET)),
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
-    variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), 0, ())
+    variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())
     specs = [tuple(TensorSpec(*tensor) for tensor in group) for group in (inputs, outputs)]
     write_bundle(BundleContents("m", specs[0], specs[1], (DeviceSpec("host"),), (variant,)), path, tree_entry)
     return path

@@ -13,7 +13,7 @@ from ingot_runtime.format.limits import NAME_SIZE_BYTES_MAX
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 Chunk = tuple[int, memoryview | Callable[[], memoryview]]
-"""(offset in the weights section, bytes or a function that brings them): read in order, then dropped."""
+"""(offset in the weights of all devices, bytes or a function that brings them): read in order, then dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,13 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """A virtual device; ``kind`` is a name of ``DEVICE_KINDS``."""
+    """A virtual device; ``kind`` is a name of ``DEVICE_KINDS``; ``library``: index of the one with its code, -1 for a host."""
 
     name: str
     kind: str = "host"
     id: int = 0
+    scope: str = ""
+    library: int = -1
 
     def __post_init__(self) -> None:
         if self.kind not in DEVICE_KINDS:
@@ -45,11 +47,28 @@ class DeviceSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class LibrarySpec:
+    """Code for devices of one kind: ``kernels`` are the symbols in the image's order."""
+
+    kind: str
+    target: str
+    features: tuple[str, ...]
+    kernels: tuple[str, ...]
+    image: bytes
+
+    def __post_init__(self) -> None:
+        if self.kind not in DEVICE_KINDS:
+            raise ArtifactError(f"unknown device kind {self.kind!r}", f"library {self.target}")
+        _check_name(self.target)
+
+
+@dataclass(frozen=True, slots=True)
 class VariantImage:
     """One host CPU target's part.
 
     ``image`` is linked code, ``program`` its encoded instruction list, ``weight_ranges`` (offset, bytes) pairs that it
-    reads, sorted and disjoint, ``workspace_bytes`` of the host (0 where it depends on shapes), ``kernels`` the symbols in the image's order.
+    reads of the host's weights, sorted and disjoint, ``workspace_bytes`` per device (0 where it depends on shapes), ``kernels`` the symbols
+    in the image's order.
     """
 
     target: str
@@ -58,7 +77,7 @@ class VariantImage:
     image: bytes
     program: bytes
     weight_ranges: tuple[tuple[int, int], ...]
-    workspace_bytes: int
+    workspace_bytes: tuple[int, ...]
     kernels: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -69,7 +88,11 @@ class VariantImage:
 
 @dataclass(frozen=True, slots=True)
 class BundleContents:
-    """A whole bundle. ``weights`` are chunks in rising order inside ``weights_bytes``; what lies between them is zero."""
+    """A whole bundle.
+
+    ``weights_bytes``: of each device's section (none at all: empty). The sections lie one after the other, each whole MiBs;
+    ``weights`` are chunks in rising order in all of them, none in two; what lies between them is zero.
+    """
 
     model: str
     inputs: tuple[TensorSpec, ...]
@@ -77,7 +100,8 @@ class BundleContents:
     devices: tuple[DeviceSpec, ...]
     variants: tuple[VariantImage, ...]
     weights: Sequence[Chunk] = ()
-    weights_bytes: int = 0
+    weights_bytes: tuple[int, ...] = ()
+    libraries: tuple[LibrarySpec, ...] = ()
     lock: Mapping[str, object] = field(default_factory=dict[str, object])
     debug: Mapping[str, object] = field(default_factory=dict[str, object])
 

@@ -1,9 +1,11 @@
-"""The tree over the weights section: digests of each MiB (FORMAT.md, "Tree").
+"""The tree over the weights of all devices: digests of each MiB (FORMAT.md, "Tree").
 
 In: chunks of weights, a function MiB -> tree entry. Out: the tree's bytes. Not done here: the digests themselves, the file (``write``).
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
 
 from ingot_artifacts.bundle.contents import Chunk, bytes_of
 from ingot_artifacts.errors import ArtifactError
@@ -13,22 +15,27 @@ TreeEntry = Callable[[memoryview], bytes]
 """One MiB -> 40 bytes: BLAKE3, then the lane checksum."""
 
 
-def weights_tree(weights: Iterable[Chunk], weights_bytes: int, tree_entry: TreeEntry) -> bytes:
-    """Return the tree of a section.
+def whole_mibs_bytes(weights_bytes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the bytes of each section with the zeros that fill its last MiB."""
+    return tuple(-(-size // MIB) * MIB for size in weights_bytes)
+
+
+def weights_tree(weights: Iterable[Chunk], weights_bytes: tuple[int, ...], tree_entry: TreeEntry) -> bytes:
+    """Return the trees of all sections, one after the other.
 
     Args:
-        weights: chunks in rising order inside ``weights_bytes``, asked for once; what lies between them is zero.
-        weights_bytes: the section without the zeros that fill its last MiB.
+        weights: chunks in rising order, asked for once; what lies between them is zero.
+        weights_bytes: each section without the zeros that fill its last MiB.
         tree_entry: digests of one MiB (the compiler's own code; tests use the oracle).
 
     Raises:
-        ArtifactError: chunks that overlap or leave the section.
+        ArtifactError: chunks that overlap or leave their section.
     """
     return b"".join(_entry(tree_entry, mib) for mib in _mibs(_spans(weights, weights_bytes)))
 
 
 def _mibs(spans: Iterable[memoryview]) -> Iterator[bytearray]:
-    """Yield the section MiB by MiB, in one buffer that is filled again and again."""
+    """Yield the sections MiB by MiB, in one buffer that is filled again and again."""
     mib, filled = bytearray(MIB), 0
     for data in spans:
         rest = data
@@ -41,18 +48,21 @@ def _mibs(spans: Iterable[memoryview]) -> Iterator[bytearray]:
                 filled = 0
 
 
-def _spans(weights: Iterable[Chunk], weights_bytes: int) -> Iterator[memoryview]:
+def _spans(weights: Iterable[Chunk], weights_bytes: tuple[int, ...]) -> Iterator[memoryview]:
     """Yield chunks, and the zeros between them and behind them."""
+    starts = list(accumulate(whole_mibs_bytes(weights_bytes), initial=0))
     at = 0
     for offset, source in weights:
         data = bytes_of(source)
-        if offset < at or offset + len(data) > weights_bytes:
-            why = f"{len(data)} bytes at {offset}, after {at} of {weights_bytes}"
+        section = bisect_right(starts, offset, hi=len(weights_bytes)) - 1
+        end = starts[section] + weights_bytes[section] if section >= 0 else 0
+        if offset < at or offset + len(data) > end:
+            why = f"{len(data)} bytes at {offset}, after {at} of {end}"
             raise ArtifactError("weights overlap or leave their section", "weights", why)
         yield from _zeros(offset - at)
         yield data
         at = offset + len(data)
-    yield from _zeros(-(-weights_bytes // MIB) * MIB - at)
+    yield from _zeros(starts[-1] - at)
 
 
 def _zeros(count: int) -> Iterator[memoryview]:

@@ -8,9 +8,10 @@ import errno
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec, bytes_of
-from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree
+from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_mibs_bytes
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
@@ -20,7 +21,7 @@ from ingot_runtime.format.interface import dims_of
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import DevicePlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
+from ingot_runtime.format.plan import DevicePlan, LibraryPlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
 from ingot_runtime.format.sha256 import sha256
 
 
@@ -38,7 +39,13 @@ def plan_of(contents: BundleContents) -> Plan:
     symbols = contents.symbols
     return Plan(
         model=contents.model,
-        devices=tuple(DevicePlan(device.name, device.kind, device.id) for device in contents.devices),
+        devices=tuple(
+            DevicePlan(device.name, device.kind, device.id, device.scope, device.library) for device in contents.devices
+        ),
+        libraries=tuple(
+            LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
+            for library in contents.libraries
+        ),
         symbols=symbols,
         inputs=tuple(_tensor_plan(tensor, symbols) for tensor in contents.inputs),
         outputs=tuple(_tensor_plan(tensor, symbols) for tensor in contents.outputs),
@@ -48,7 +55,7 @@ def plan_of(contents: BundleContents) -> Plan:
                 rank=variant.rank,
                 features=variant.features,
                 kernel_count=len(variant.kernels),
-                workspace_bytes=(variant.workspace_bytes, *([0] * (len(contents.devices) - 1))),
+                workspace_bytes=variant.workspace_bytes,
                 ranges=tuple((offset, size) for offset, size in variant.weight_ranges if size),
             )
             for variant in contents.variants
@@ -74,16 +81,14 @@ def frame_bundle(contents: BundleContents, tree: bytes) -> Frame:
     encoded = encode_plan(plan)
     decode_plan(encoded)  # the writer obeys the reader's rules, or fails here and not on the device
     payloads = _payloads(contents, plan, encoded)
-    weights_size_bytes = -(-contents.weights_bytes // MIB) * MIB
-    if len(tree) != weights_size_bytes // MIB * TREE_ENTRY_SIZE_BYTES:
-        raise ArtifactError("bad tree", "weights", f"{len(tree)} bytes for {weights_size_bytes} bytes of weights")
-    sections = _layout(payloads, weights_size_bytes)
+    weights_sizes_bytes = whole_mibs_bytes(contents.weights_bytes)
+    payloads |= _trees(tree, weights_sizes_bytes)
+    sections = _layout(payloads, weights_sizes_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
-    weights_offset = end - weights_size_bytes
-    prefix = bytearray(weights_offset)
+    prefix = bytearray(end - sum(weights_sizes_bytes))
     for row in sections:
         if row.kind != head.WEIGHTS:
-            payload = tree if row.kind == head.TREE else payloads[row.kind, row.id]
+            payload = payloads[row.kind, row.id]
             row.digest = sha256(payload)
             prefix[row.offset : row.offset + len(payload)] = payload
     start, root = head.encode_head(sections, end)
@@ -128,29 +133,43 @@ def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_en
 
 
 def _payloads(contents: BundleContents, plan: Plan, encoded_plan: bytes) -> dict[tuple[int, int], bytes]:
-    """Return all sections but weights and tree."""
+    """Return all sections but weights and trees."""
+    libraries = [list(library.kernels) for library in contents.libraries]
     kernels = {variant.target: list(variant.kernels) for variant in contents.variants}
     payloads = {
         (head.MANIFEST, 0): manifest_bytes(plan),
         (head.PLAN, 0): encoded_plan,
         (head.LOCK, 0): pack(dict(contents.lock)),
-        (head.DEBUG, 0): pack({"kernels": kernels, "debug": dict(contents.debug)}),
+        (head.DEBUG, 0): pack({"kernels": kernels, "libraries": libraries, "debug": dict(contents.debug)}),
     }
     for index, variant in enumerate(contents.variants):
         payloads[head.CODE, index] = variant.image
         payloads[head.PROGRAM, index] = variant.program
+    for index, library in enumerate(contents.libraries):
+        payloads[head.LIBRARY, index] = library.image
     for kind in (head.LOCK, head.DEBUG):
         decode_record(payloads[kind, 0], kind)
     return payloads
 
 
-def _layout(payloads: dict[tuple[int, int], bytes], weights_size_bytes: int) -> list[head.Section]:
-    """Place the sections: what is read first and always comes first, the weights last but one, debug before them."""
+def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> dict[tuple[int, int], bytes]:
+    """Cut the tree of all weights: one section per device that has any."""
+    sizes = [size // MIB * TREE_ENTRY_SIZE_BYTES for size in weights_sizes_bytes]
+    if len(tree) != sum(sizes):
+        why = f"{len(tree)} bytes for {sum(weights_sizes_bytes)} bytes of weights"
+        raise ArtifactError("bad tree", "weights", why)
+    ends = list(accumulate(sizes))
+    cuts = enumerate(zip(sizes, ends, strict=True))
+    return {(head.TREE, index): tree[end - size : end] for index, (size, end) in cuts if size}
+
+
+def _layout(payloads: dict[tuple[int, int], bytes], weights_sizes_bytes: tuple[int, ...]) -> list[head.Section]:
+    """Place the sections: what is read first and always comes first, the weights last, code before them."""
     sizes = {key: len(payload) for key, payload in payloads.items()}
-    if weights_size_bytes:
-        sizes[head.TREE, 0] = weights_size_bytes // MIB * TREE_ENTRY_SIZE_BYTES
-        sizes[head.WEIGHTS, 0] = weights_size_bytes
-    order = (head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEBUG, head.CODE, head.WEIGHTS)
+    sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
+    order = (
+        head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEBUG, head.CODE, head.LIBRARY, head.WEIGHTS
+    )  # fmt: skip
     end = head.HEADER_SIZE_BYTES + len(sizes) * head.ROW_SIZE_BYTES
     sections: list[head.Section] = []
     for kind, id_ in sorted(sizes, key=lambda key: (order.index(key[0]), key[1])):

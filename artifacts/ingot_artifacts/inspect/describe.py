@@ -32,8 +32,8 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
     """Return the description of a bundle; ``digest``: the root digest that it must have, or at least its first 32 digits.
 
     Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections, model, devices, symbols,
-    inputs, outputs, variants), ``memory`` (bytes of code, weights, workspace per variant), ``kernels`` (target ->
-    symbols), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
+    inputs, outputs, variants, libraries), ``memory`` (bytes of code, weights, workspace per variant), ``kernels`` (target ->
+    symbols), ``library_kernels`` (per library the same), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
 
     Raises:
         BundleError: not a valid bundle.
@@ -56,6 +56,7 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
         **described,
         "memory": memory,
         "kernels": debug["kernels"],
+        "library_kernels": debug["libraries"],
         "debug": debug["debug"],
         "lock": lock,
     }
@@ -92,6 +93,8 @@ def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> 
         except BundleError as error:
             if row.kind in (head.CODE, head.PROGRAM):
                 error.where += f", variant {plan.variants[row.id].target}"
+            elif row.kind == head.LIBRARY:
+                error.where += f", {plan.libraries[row.id].kind} {plan.libraries[row.id].target}"
             raise
     return plan
 
@@ -102,7 +105,9 @@ def _verify_weights(source: Source, row: head.Section, plan: Plan, tree_entry: C
         data = source.read(row.offset + mib * MIB, MIB)
         at = mib * TREE_ENTRY_SIZE_BYTES
         if len(data) != MIB or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]:
-            readers = [variant.target for variant in plan.variants if _reads(variant, mib)]
+            readers = [f"device {plan.devices[row.id].name}"]
+            if row.id == 0:
+                readers = [variant.target for variant in plan.variants if _reads(variant, mib)]
             raise DigestError(
                 f"weights are damaged in MiB {mib}",
                 f"{row.name}, read by {', '.join(readers) or 'no variant'}",

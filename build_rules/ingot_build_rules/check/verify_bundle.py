@@ -21,7 +21,7 @@ from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.plan import Plan
 from ingot_runtime.format.program_decode import decode_program
-from ingot_runtime.format.source import Source
+from ingot_runtime.format.source import Source, weights_sizes_bytes
 from ingot_runtime.load_bundle import require_agreement
 from ingot_runtime.loader.image import read_exports
 
@@ -59,6 +59,9 @@ def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
                 except BundleError as error:
                     error.where += f", variant {variant.target}"
                     raise
+            for index, library in enumerate(plan.libraries):
+                image, where = source.section(head.LIBRARY, index), f"section library {index}"
+                read_exports(image, library.kernel_count, where, _page_bytes(library.target), is_library=True)
             read_record(source, head.LOCK)
             read_record(source, head.DEBUG)
             source.require_unchanged()
@@ -93,9 +96,7 @@ def _verify_variant(source: Source, plan: Plan, index: int) -> None:
         image[at[name] : at[name] + _DIGEST_BYTES] for name in ("interface_digest", "program_digest")
     )
     require_agreement(plan, index, interface, made_from, program)
-    row = source.by_key.get((head.WEIGHTS, 0))
-    weights_bytes = row.size_bytes if row else 0
-    decode_program(program, plan, variant.kernel_count, weights_bytes, f"section program {index}")
+    decode_program(program, plan, variant, weights_sizes_bytes(source, plan), f"section program {index}")
 
 
 def _page_bytes(target: str) -> int:

@@ -40,7 +40,7 @@ from ingot_build_rules.rules.variant import Library, Variant
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import IngotError, LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
-from ingot_runtime.format.interface import LibraryCode
+from ingot_runtime.format.interface import LibrarySignature
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 if TYPE_CHECKING:
@@ -223,12 +223,18 @@ class Compilation:
 
     async def _lay_out(self) -> WeightLayout:
         fused = await self.build.gather([self.fused(position) for position in self._positions()])
-        constants = [[(part.expression.digest, part.size_bytes, part.device) for part in item.constants] for item in fused]
+        constants = [
+            [(part.expression.digest, part.size_bytes, part.device) for part in item.constants] for item in fused
+        ]
         return lay_out(constants, 1 + len(self.options.devices))
 
     async def _variant(self, position: int) -> Variant:
         fused, target = await self.fused(position), self.options.targets[position]
-        parts: list[Coroutine[Any, Any, object]] = [self._compiled(position), self.plan(position), self._support(target)]
+        parts: list[Coroutine[Any, Any, object]] = [
+            self._compiled(position),
+            self.plan(position),
+            self._support(target),
+        ]
         compiled, plan, support = cast(
             "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
         )
@@ -321,7 +327,10 @@ class Compilation:
                 weights_bytes=layout.section_bytes[0],
                 inputs=inputs,
                 outputs=outputs,
-                devices=(HOST_CODE, *((_kind_code(each.kind), self._library_of(each)) for each in self.options.devices)),
+                devices=(
+                    HOST_CODE,
+                    *((_kind_code(each.kind), self._library_of(each)) for each in self.options.devices),
+                ),
                 libraries=tuple(map(_library_code, await self.libraries())),
                 target=self.options.targets[position],
             ),
@@ -404,7 +413,7 @@ def _kind_code(kind: str) -> int:
     return DEVICE_KINDS.index(kind)
 
 
-def _library_code(library: Library) -> LibraryCode:
+def _library_code(library: Library) -> LibrarySignature:
     """A library as `main` knows it."""
     return _kind_code(library.kind), str(library.target), library.target.features, len(library.kernels)
 

@@ -82,5 +82,3 @@ def resolve_target(text: str) -> Target:
 def _distinct_targets(texts: Sequence[str]) -> tuple[Target, ...]:
     by_name = {str(target): target for target in map(resolve_target, texts)}
     return tuple(by_name[name] for name in sorted(by_name))
-
-

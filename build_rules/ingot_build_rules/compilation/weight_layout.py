@@ -61,10 +61,18 @@ def lay_out(variants: Sequence[Sequence[tuple[str, int, int]]], device_count: in
         section_bytes.append(_round_up(end - start, _SECTION_MULTIPLE_BYTES))
     starts = [sum(section_bytes[:device]) for device in range(device_count)]
     offsets = [
-        tuple(placed[name, device].offset_bytes - starts[device] for name, _, device in constants) for constants in variants
+        tuple(placed[name, device].offset_bytes - starts[device] for name, _, device in constants)
+        for constants in variants
     ]
     ranges = [
-        _merge([(place.offset_bytes, place.size_bytes) for name, _, device in constants if device == 0 for place in [placed[name, 0]]])
+        _merge(
+            [
+                (place.offset_bytes, place.size_bytes)
+                for name, _, device in constants
+                if device == 0
+                for place in [placed[name, 0]]
+            ]
+        )
         for constants in variants
     ]
     return WeightLayout(tuple(placed.values()), tuple(section_bytes), tuple(offsets), tuple(ranges))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.lowering.memory_plan import MemoryPlan
     from ingot_compiler.targets.target import Target
-    from ingot_runtime.format.interface import DeviceCode, LibraryCode, Signature
+    from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature
     from ingot_runtime.format.program import Program
 
 
@@ -36,8 +36,8 @@ class MainInputs:
     weights_bytes: int
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
-    devices: tuple[DeviceCode, ...]
-    libraries: tuple[LibraryCode, ...]
+    devices: tuple[DeviceSignature, ...]
+    libraries: tuple[LibrarySignature, ...]
     target: Target
 
 

@@ -26,7 +26,7 @@ def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_compiler.codegen.support.host import HostDigests
 
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
-    return context.keep_bytes(weights_tree(chunks, inputs.weights_bytes, HostDigests().mib_tree_entry))
+    return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), HostDigests().mib_tree_entry))
 
 
 def _content(packed: PackedConstant) -> memoryview:

@@ -76,7 +76,11 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
         tuple(group.device for group in groups),
         tuple(
             FusedConstant(
-                context.keep(expression), _leaves(expression), _size_bytes(buffer), _work_bytes(expression), buffer.device
+                context.keep(expression),
+                _leaves(expression),
+                _size_bytes(buffer),
+                _work_bytes(expression),
+                buffer.device,
             )
             for expression, buffer in zip(fused.constants, _constant_buffers(fused), strict=True)
         ),

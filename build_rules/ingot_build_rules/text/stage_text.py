@@ -109,7 +109,9 @@ def _constant_lines(fused: FusedGraph) -> Iterator[str]:
 
 def memory_text(plan: MemoryPlan) -> str:
     """Print where each buffer lies and which steps it lives for."""
-    pools = (f"device {pool.device}: {pool.size_bytes} bytes (at least {pool.lower_bound_bytes})" for pool in plan.pools)
+    pools = (
+        f"device {pool.device}: {pool.size_bytes} bytes (at least {pool.lower_bound_bytes})" for pool in plan.pools
+    )
     head = f"planner {plan.planner}\n" + "\n".join(pools)
     return "\n".join(
         [

@@ -19,7 +19,7 @@ from ingot_compiler.codegen.main_text import call_load
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
-from ingot_runtime.format.interface import DeviceCode, LibraryCode, Signature, interface_digest
+from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature, interface_digest
 from ingot_runtime.format.program import OPCODES, Program, encode_program
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def main_module(
     inputs: Sequence[Signature],
     outputs: Sequence[Signature],
     weights_bytes: int,
-    devices: Sequence[DeviceCode] = ((0, -1),),
-    libraries: Sequence[LibraryCode] = (),
+    devices: Sequence[DeviceSignature] = ((0, -1),),
+    libraries: Sequence[LibrarySignature] = (),
 ) -> str:
     """Write `main` for `program`.
 

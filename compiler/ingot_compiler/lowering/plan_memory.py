@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot_compiler.ir.dims import symbols_of
-from ingot_compiler.lowering.fused import Copy, FusedGraph, Group, Grow, LoopStep, Step, SymbolRead, parts_of, symbols_set
+from ingot_compiler.lowering.fused import (
+    Copy,
+    FusedGraph,
+    Group,
+    Grow,
+    LoopStep,
+    Step,
+    SymbolRead,
+    parts_of,
+    symbols_set,
+)
 from ingot_compiler.lowering.memory import plan_with
 from ingot_compiler.lowering.memory.buffers import (
     LiveBuffer,

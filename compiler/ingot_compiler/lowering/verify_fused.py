@@ -30,7 +30,9 @@ def verify_fused(fused: FusedGraph) -> None:
             if device_of[step.operand] == device_of[step.result]:
                 raise _broken(where, "a copy crosses between devices", f"device {device_of[step.result]} twice")
         elif isinstance(step, SymbolRead | Grow) and device_of[step.buffer]:
-            raise _broken(where, "sizes and grown buffers are the host's", f"b{step.buffer} on device {device_of[step.buffer]}")
+            raise _broken(
+                where, "sizes and grown buffers are the host's", f"b{step.buffer} on device {device_of[step.buffer]}"
+            )
 
 
 def _broken(where: str, expected: str, got: str) -> InternalError:

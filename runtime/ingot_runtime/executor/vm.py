@@ -14,6 +14,7 @@ from ..format import abi
 from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.program import OPCODES, Instruction
 from ..format.program_decode import decode_program
+from ..format.source import weights_sizes_bytes
 from ..loader.block import Grow
 from ..loader.loaded import Loaded
 from ..loader.weights import LAUNCH
@@ -54,10 +55,9 @@ class Vm:
             FormatError: an index in it does not exist.
         """
         where = f"section program {loaded.variant_index}"
-        kernels = len(loaded.image.kernels)
-        weights = loaded.weights
-        self._weights_address, weights_bytes = (weights.address, weights.size_bytes) if weights else (0, 0)
-        self._program = decode_program(loaded.program, loaded.plan, kernels, weights_bytes, where)
+        weights_bytes = weights_sizes_bytes(loaded.source, loaded.plan)
+        self._weights_address = loaded.weights.address if loaded.weights else 0
+        self._program = decode_program(loaded.program, loaded.plan, loaded.variant, weights_bytes, where)
         self._loaded = loaded
         self._grow = grow
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
@@ -198,6 +198,10 @@ class Vm:
 
     def _buffer_weights(self, buffer: int, offset: int, size_bytes: int) -> None:
         self._buffers[buffer] = (self._weights_address + offset, size_bytes)  # decoding checked the range
+
+    def _buffer_device_weights(self, buffer: int, device: int, offset: int, size_bytes: int) -> None:
+        at = self._field("devices") + device * abi.DEVICE.size_bytes + abi.DEVICE.offsets["weights"]
+        self._buffers[buffer] = (self._word(at).value + offset, size_bytes)  # decoding checked the range
 
     def _buffer_workspace(self, buffer: int, device: int, offset_register: int, size_register: int) -> None:
         offset, size_bytes = self._registers[offset_register], self._registers[size_register]

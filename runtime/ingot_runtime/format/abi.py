@@ -31,7 +31,13 @@ class Struct:
 # One graph input or output: dense row-major. `shape` points to i64[rank].
 TENSOR = Struct("tensor", (("data", "u64"), ("shape", "u64"), ("bytes", "u64"), ("rank", "u32"), ("dtype", "u32")))
 
-# One virtual device. The host's function pointers are 0.
+# One virtual device. The host's function pointers are 0; `weights` is the address of the device's weights section, or 0. The functions
+# get `self` first and return 0, RC_DEVICE, or (launch alone) the code of a requirement:
+#   launch: i32(self, i32 kernel, u64* arguments, i64 buffer_count, i64 scalar_count); the arguments are buffers, then scalars,
+#       then extent, then grain; the last buffer is the device's scratch
+#   copy: i32(self, i64 target_device, i64 source_device, u64 to, u64 from, i64 bytes); called on the target unless that is a host,
+#       else on the source
+#   wait: i32(self); alloc, free: not called by `main`, which asks `grow` of the call
 DEVICE = Struct(
     "device",
     (
@@ -57,7 +63,7 @@ CALL = Struct(
         ("error_cap", "u32"), ("error_len", "u32"),
         ("profile", "u64"), ("profile_context", "u64"),  # void(*)(context, i64 launch_index, i64 begin_or_end) or 0
         ("watch", "u64"),  # WATCH: how a call is stopped, or 0
-        ("grow", "u64"),  # u64(*)(u64 device, u64 bytes): address of a block that lives until the next call, or 0
+        ("grow", "u64"),  # u64(*)(u64 device, u64 bytes): address of a block on that device that lives until the next call, or 0
         ("scratch", "u64"),  # scratch_stride bytes per host thread, thread after thread, 64-byte aligned
         ("scratch_stride", "u64"),  # bytes given per thread; with FLAG_SIZES_ONLY `main` writes bytes needed
         ("frame", "u64"),  # registers and buffer addresses of `main`: memory of this call alone, 16-byte aligned
@@ -154,6 +160,9 @@ EXPORTS = (
     "interface_digest",  # 32 bytes: `ingot_runtime.format.interface.interface_digest` of what `main` expects
     "frame_bytes",  # u64: size of the frame that `main` needs
 )
+# What an image in a library section must not have: it is called by a device, which knows the program as kernels alone.
+VARIANT_EXPORTS = ("main", "program_digest", "interface_digest", "frame_bytes")
+LIBRARY_EXPORTS = ("launch",)  # what it must have; the others may be there
 # Exports that are data: their sizes in bytes. All others are code.
 DATA_SIZES_BYTES = {"program_digest": 32, "interface_digest": 32, "frame_bytes": 8}
 # Kernel: i32 kernel(buffers: u64*, scalars: i64*, i64 first, i64 last, scratch*) over [first, last) of its parallel index.

@@ -25,6 +25,7 @@ SHAPES: "dict[int, Any]" = {
     LOCK: {},
     DEBUG: {
         "kernels": {"*": [str]},
+        "libraries": [[str]],
         "debug": {
             "launches?": {"*": [_LAUNCH]},
             "programs?": {"*": {"*": bytes}},
@@ -68,5 +69,14 @@ def named_message(source: Source, text: str) -> str:
 
 def kernel_names(source: Source, target: str, count: int) -> list[str]:
     """Return the symbols of a variant's kernels in the image's order; numbers where the section has no names."""
-    named: list[str] = read_record(source, DEBUG)["kernels"].get(target, [])
-    return [named[index] if index < len(named) else f"kernel {index}" for index in range(count)]
+    return _named(read_record(source, DEBUG)["kernels"].get(target, []), count)
+
+
+def library_kernel_names(source: Source, library: int, count: int) -> list[str]:
+    """Return the same of a library."""
+    libraries: list[list[str]] = read_record(source, DEBUG)["libraries"]
+    return _named(libraries[library] if library < len(libraries) else [], count)
+
+
+def _named(names: list[str], count: int) -> list[str]:
+    return [names[index] if index < len(names) else f"kernel {index}" for index in range(count)]

@@ -42,9 +42,12 @@ def lines_of(described: "dict[str, Any]") -> list[str]:
         ("inputs", "  {name}: {dtype}{shape}"),
         ("outputs", "  {name}: {dtype}{shape}"),
         ("devices", "  {name}: {kind}:{id}"),
+        ("libraries", "  {kind} {target}: {kernels} kernels, needs {features}"),
         ("variants", "  {target}: {kernels} kernels, workspace {workspace_bytes} bytes, needs {features}"),
         ("sections", "  {kind} {id}: {size_bytes} bytes at {offset}"),
     ):
+        if not described[group]:
+            continue
         lines.append(f"{group}:")
         lines += [form.format(**{**row, "shape": _shape_text(row.get("shape", ()))}) for row in described[group]]
     return lines

@@ -31,9 +31,9 @@ ROW_SIZE_BYTES = _ROW.size
 _DIGEST_AT = HEADER_SIZE_BYTES - 32
 NO_DIGEST = bytes(32)
 
-# Section kinds; a kind's id says which one: the variant's or the device's index, else 0.
-MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG = range(1, 9)
-KIND_NAMES = ("", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug")
+# Section kinds; a kind's id says which one: the variant's, the device's or the library's index, else 0.
+MANIFEST, PLAN, CODE, PROGRAM, WEIGHTS, TREE, LOCK, DEBUG, LIBRARY = range(1, 10)
+KIND_NAMES = ("", "manifest", "plan", "code", "program", "weights", "tree", "lock", "debug", "library")
 _SIZE_BYTES_MAX = {
     MANIFEST: MIB,
     PLAN: 64 * MIB,
@@ -43,7 +43,9 @@ _SIZE_BYTES_MAX = {
     TREE: SIZE_BYTES_MAX,
     LOCK: 64 * MIB,
     DEBUG: 256 * MIB,
+    LIBRARY: 256 * MIB,
 }
+_MAPPED = (CODE, WEIGHTS, LIBRARY)
 
 
 class Section:
@@ -67,7 +69,7 @@ class Section:
 
 def alignment_of(kind: int) -> int:
     """Return the alignment in the file, in bytes, that a section of `kind` MUST have."""
-    return ALIGNMENT_MAPPED_BYTES if kind in (CODE, WEIGHTS) else ALIGNMENT_SMALL_BYTES
+    return ALIGNMENT_MAPPED_BYTES if kind in _MAPPED else ALIGNMENT_SMALL_BYTES
 
 
 def encode_head(sections: list[Section], file_size_bytes: int) -> tuple[bytes, bytes]:
@@ -173,13 +175,20 @@ def _checked_row(
     return Section(kind, id_, offset, size_bytes, alignment, digest)
 
 
-def check_kinds(sections: list[Section], variant_count: int, device_count: int) -> None:
-    """Check that exactly the sections that the plan's counts imply are there, and that each tree fits its weights."""
+def check_kinds(sections: list[Section], variant_count: int, library_count: int, memories: tuple[int, ...]) -> None:
+    """Check that exactly the sections that the plan implies are there, that each tree fits its weights, and that these are last.
+
+    ``memories``: the devices that have weights of their own, if there are any.
+    """
     table = {(row.kind, row.id): row for row in sections}
     expected = {(MANIFEST, 0), (PLAN, 0), (LOCK, 0), (DEBUG, 0)}
     expected |= {(kind, index) for kind in (CODE, PROGRAM) for index in range(variant_count)}
+    expected |= {(LIBRARY, index) for index in range(library_count)}
     weights = {key for key in table if key[0] == WEIGHTS}
-    require(all(key[1] < device_count for key in weights), "weights of an unknown device", "section table")
+    for _, id_ in weights:
+        require(id_ in memories, "weights of a device that has none", "section table", f"section weights {id_}")
+    last = [(row.kind, row.id) for row in sections[len(sections) - len(weights) :]]
+    require(last == sorted(weights), "weights are not last, in the order of devices", "section table")
     expected |= weights | {(TREE, id_) for _, id_ in weights}
     for kind, id_ in sorted(expected ^ set(table)):
         problem = "missing" if (kind, id_) in expected else "unexpected"

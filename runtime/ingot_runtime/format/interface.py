@@ -1,8 +1,8 @@
 """What `main` expects of its caller, as a digest that is linked into the image: names left out.
 
-In: dtype codes and dimensions of inputs and outputs, the count of devices, CPU features. Out: 32 bytes. A loader compares them
-before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size, nor hide
-a CPU feature.
+In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out: 32 bytes. A loader compares
+them before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size, nor hide
+a feature, nor give a device another library.
 Not done here: linking it (``ingot_compiler.codegen``).
 """
 
@@ -12,6 +12,12 @@ from .sha256 import sha256
 
 Signature = tuple[int, tuple[int, ...]]
 """(dtype code, dims); a dim < 0 is -(symbol index + 1), as in the plan."""
+
+DeviceSignature = tuple[int, int]
+"""(kind code, index of its library or -1)"""
+
+LibrarySignature = tuple[int, str, tuple[str, ...], int]
+"""(kind code, target, features, count of kernels)"""
 
 Shape = tuple[int | str, ...]
 """Sizes, and names of symbols."""
@@ -37,19 +43,31 @@ def dims_of(shape: Shape, symbols: tuple[str, ...]) -> tuple[int, ...]:
 def interface_digest(
     inputs: "tuple[Signature, ...]",
     outputs: "tuple[Signature, ...]",
-    device_count: int,
+    devices: "tuple[DeviceSignature, ...]",
+    libraries: "tuple[LibrarySignature, ...]",
     features: "tuple[str, ...]",
 ) -> bytes:
-    """Return sha256 of the i64 words: device count, then per list its length and per tensor dtype, rank, dims; behind
-    them the names of the CPU features that the image needs, each followed by a zero byte.
+    """Return sha256 of i64 words and texts. Each list begins with its count; a text is followed by a zero byte.
 
-    >>> interface_digest(((0, (2, -1)),), (), 1, ("avx2",)).hex()[:8]
-    'cf522acd'
+    Words: per device kind and library; per input, then per output dtype, rank, dims; per library kind and count of kernels; count of the CPU
+    features that the image needs, then per library that of its own. Texts: those features; per library target and features.
+
+    >>> interface_digest(((0, (2, -1)),), (), ((0, -1),), (), ("avx2",)).hex()[:8]
+    'aa6fcc47'
     """
-    words = [device_count]
+    words = [len(devices)]
+    for device in devices:
+        words += device
     for tensors in (inputs, outputs):
         words.append(len(tensors))
         for dtype, dims in tensors:
             words += [dtype, len(dims), *dims]
-    names = b"".join(name.encode() + b"\0" for name in features)
+    words.append(len(libraries))
+    for kind, _, _, kernel_count in libraries:
+        words += [kind, kernel_count]
+    words += [len(features), *(len(library[2]) for library in libraries)]
+    texts = [*features]
+    for _, target, needed, _ in libraries:
+        texts += [target, *needed]
+    names = b"".join(text.encode() + b"\0" for text in texts)
     return sha256(struct.pack(f"<{len(words)}q", *words) + names)

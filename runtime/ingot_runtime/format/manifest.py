@@ -10,7 +10,7 @@ from .plan import Plan, TensorPlan
 
 
 def manifest_dict(plan: Plan) -> dict[str, object]:
-    """Return the manifest as plain values: model, devices, symbols, inputs, outputs, variants."""
+    """Return the manifest as plain values: model, devices, libraries, symbols, inputs, outputs, variants."""
 
     def tensors(specs: tuple[TensorPlan, ...]) -> list[object]:
         return [
@@ -20,7 +20,25 @@ def manifest_dict(plan: Plan) -> dict[str, object]:
 
     return {
         "model": plan.model,
-        "devices": [{"name": device.name, "kind": device.kind, "id": device.id} for device in plan.devices],
+        "devices": [
+            {
+                "name": device.name,
+                "kind": device.kind,
+                "id": device.id,
+                "scope": device.scope,
+                "library": device.library,
+            }
+            for device in plan.devices
+        ],
+        "libraries": [
+            {
+                "kind": library.kind,
+                "target": library.target,
+                "features": list(library.features),
+                "kernels": library.kernel_count,
+            }
+            for library in plan.libraries
+        ],
         "symbols": list(plan.symbols),
         "inputs": tensors(plan.inputs),
         "outputs": tensors(plan.outputs),

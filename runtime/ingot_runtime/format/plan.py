@@ -26,14 +26,32 @@ _RANK_VALUE_MAX = 1 << 31
 
 
 class DevicePlan:
-    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` the number of the device of that kind."""
+    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` the number of the device of that kind.
 
-    __slots__ = ("id", "kind", "name")
+    ``scope``: the memory of the device that pools lie in, a name of the kind's own, "" for its only one. ``library``: index of the
+    library with its code, -1 for a host, whose code is the variant's.
+    """
 
-    def __init__(self, name: str, kind: str, id: int) -> None:
+    __slots__ = ("id", "kind", "library", "name", "scope")
+
+    def __init__(self, name: str, kind: str, id: int, scope: str = "", library: int = -1) -> None:
         self.name = name
         self.kind = kind
         self.id = id
+        self.scope = scope
+        self.library = library
+
+
+class LibraryPlan:
+    """Code for devices of one kind: what the device must be (``target``), the features that it must have, the count of kernels."""
+
+    __slots__ = ("features", "kernel_count", "kind", "target")
+
+    def __init__(self, kind: str, target: str, features: tuple[str, ...], kernel_count: int) -> None:
+        self.kind = kind
+        self.target = target
+        self.features = features
+        self.kernel_count = kernel_count
 
 
 class TensorPlan:
@@ -79,9 +97,12 @@ class VariantPlan:
 
 
 class Plan:
-    """The whole plan. Variant i owns the sections (code, i) and (program, i); device i owns (weights, i) and (tree, i)."""
+    """The whole plan.
 
-    __slots__ = ("devices", "inputs", "model", "outputs", "symbols", "variants")
+    Variant i owns the sections (code, i) and (program, i); device i (weights, i) and (tree, i); library i (library, i).
+    """
+
+    __slots__ = ("devices", "inputs", "libraries", "model", "outputs", "symbols", "variants")
 
     def __init__(
         self,
@@ -91,6 +112,7 @@ class Plan:
         inputs: tuple[TensorPlan, ...],
         outputs: tuple[TensorPlan, ...],
         variants: tuple[VariantPlan, ...],
+        libraries: tuple[LibraryPlan, ...] = (),
     ) -> None:
         self.model = model
         self.devices = devices
@@ -98,6 +120,14 @@ class Plan:
         self.inputs = inputs
         self.outputs = outputs
         self.variants = variants
+        self.libraries = libraries
+
+    def kernel_counts(self, variant: VariantPlan) -> tuple[int, ...]:
+        """Return how many kernels each device has where `variant` runs."""
+        return tuple(
+            variant.kernel_count if device.kind == "host" else self.libraries[device.library].kernel_count
+            for device in self.devices
+        )
 
 
 def encode_plan(plan: Plan) -> bytes:
@@ -109,6 +139,14 @@ def encode_plan(plan: Plan) -> bytes:
     for device in plan.devices:
         out.text(device.name)
         out.word(DEVICE_KINDS.index(device.kind), device.id)
+        out.text(device.scope)
+        out.word(device.library)
+    out.word(len(plan.libraries))
+    for library in plan.libraries:
+        out.word(DEVICE_KINDS.index(library.kind))
+        out.text(library.target)
+        _encode_features(out, library.features)
+        out.word(library.kernel_count)
     out.word(len(plan.symbols))
     for symbol in plan.symbols:
         out.text(symbol)
@@ -125,12 +163,17 @@ def encode_plan(plan: Plan) -> bytes:
 
 def _encode_variant(out: Writer, variant: VariantPlan) -> None:
     out.text(variant.target)
-    out.word(variant.rank, len(variant.features))
-    for feature in variant.features:
-        out.text(feature)
+    out.word(variant.rank)
+    _encode_features(out, variant.features)
     out.word(variant.kernel_count, *variant.workspace_bytes, len(variant.ranges))
     for offset, size_bytes in variant.ranges:
         out.word(offset, size_bytes)
+
+
+def _encode_features(out: Writer, features: tuple[str, ...]) -> None:
+    out.word(len(features))
+    for feature in features:
+        out.text(feature)
 
 
 def decode_plan(data: bytes) -> Plan:
@@ -144,6 +187,8 @@ def decode_plan(data: bytes) -> Plan:
     model = words.text("model name")
     devices = tuple(_device(words) for _ in range(words.word("device count", 1, DEVICE_COUNT_MAX)))
     require(devices[0].kind == "host", "the first device is not the host", "section plan 0", devices[0].kind)
+    libraries = tuple(_library(words) for _ in range(words.word("library count", 0, DEVICE_COUNT_MAX)))
+    _require_libraries(devices, libraries)
     symbols = tuple(words.text("symbol") for _ in range(words.word("symbol count", 0, SYMBOL_COUNT_MAX)))
     inputs = _tensors(words, "input", len(symbols))
     outputs = _tensors(words, "output", len(symbols))
@@ -155,13 +200,44 @@ def decode_plan(data: bytes) -> Plan:
     _require_unique("input", [tensor.name for tensor in inputs])
     _require_unique("output", [tensor.name for tensor in outputs])
     _require_unique("variant", [variant.target for variant in variants])
-    return Plan(model, devices, symbols, inputs, outputs, variants)
+    return Plan(model, devices, symbols, inputs, outputs, variants, libraries)
 
 
 def _device(words: Reader) -> DevicePlan:
     name = words.text("device name")
-    kind = words.word("device kind", 0, len(DEVICE_KINDS) - 1)
-    return DevicePlan(name, DEVICE_KINDS[kind], words.word("device id", 0, (1 << 31) - 1))
+    kind = DEVICE_KINDS[words.word("device kind", 0, len(DEVICE_KINDS) - 1)]
+    id_ = words.word("device id", 0, (1 << 31) - 1)
+    scope = words.text("device scope")
+    return DevicePlan(name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1))
+
+
+def _library(words: Reader) -> LibraryPlan:
+    kind = DEVICE_KINDS[words.word("library kind", 1, len(DEVICE_KINDS) - 1)]
+    target = words.text("library target")
+    features = _features(words, target)
+    return LibraryPlan(kind, target, features, words.word("kernel count", 0, KERNEL_COUNT_MAX))
+
+
+def _require_libraries(devices: tuple[DevicePlan, ...], libraries: tuple[LibraryPlan, ...]) -> None:
+    """Check that the host has no library, each other device one of its own kind, and that each library has a device."""
+    for device in devices:
+        where = f"section plan 0, device {device.name!r}"
+        if device.kind == "host":
+            require(device.library == -1, "a host with a library", where, f"library {device.library}")
+            continue
+        known = 0 <= device.library < len(libraries)
+        require(known, "device without a library", where, f"library {device.library} of {len(libraries)}")
+        kind = libraries[device.library].kind
+        require(kind == device.kind, "library of another kind", where, f"a {device.kind} device, a {kind} library")
+    used = {device.library for device in devices}
+    for index in range(len(libraries)):
+        require(index in used, "library of no device", "section plan 0", f"library {index}")
+
+
+def _features(words: Reader, target: str) -> tuple[str, ...]:
+    features = tuple(words.text("feature") for _ in range(words.word("feature count", 0, FEATURE_COUNT_MAX)))
+    require(list(features) == sorted(set(features)), "features not sorted", "section plan 0", target)
+    return features
 
 
 def _tensors(words: Reader, what: str, symbol_count: int) -> tuple[TensorPlan, ...]:
@@ -185,8 +261,7 @@ def _tensor(words: Reader, what: str, symbol_count: int) -> TensorPlan:
 def _variant(words: Reader, device_count: int) -> VariantPlan:
     target = words.text("variant target")
     rank = words.word("variant rank", 0, _RANK_VALUE_MAX)
-    features = tuple(words.text("feature") for _ in range(words.word("feature count", 0, FEATURE_COUNT_MAX)))
-    require(list(features) == sorted(set(features)), "features not sorted", "section plan 0", target)
+    features = _features(words, target)
     kernel_count = words.word("kernel count", 0, KERNEL_COUNT_MAX)
     workspace_bytes = tuple(words.word("workspace bytes", 0, SIZE_BYTES_MAX) for _ in range(device_count))
     ranges: list[tuple[int, int]] = []

@@ -37,7 +37,8 @@ OPCODES: tuple[tuple[str, str], ...] = (
     ("buffer_weights", "bii"),  # b = weights + i0; i1 bytes
     ("buffer_workspace", "birr"),  # b = workspaces[i0] + r0; r1 bytes
     ("buffer_grow", "bir"),  # b = grow(device i0, r bytes)
-    ("launch", "iii*b*rri"),  # device, kernel, launch ordinal; buffers; scalars; extent r; grain i
+    # device, kernel (of the device's library), launch ordinal; buffers, on a device with a library its scratch last; scalars; extent r; grain i
+    ("launch", "iii*b*rri"),
     ("copy", "iibbr"),  # source device, destination device; destination b, source b; r bytes
     ("read", "rbri"),  # r = element at index r of b with dtype code i
     ("output_buffer", "ibr"),  # outputs[i].data = b, a grown block of r bytes; at `begin` its unknown sizes are -1
@@ -45,6 +46,7 @@ OPCODES: tuple[tuple[str, str], ...] = (
         "launch_checked",
         "iii*b*rri*i",
     ),  # launch; where the kernel returns RC_REQUIREMENT + n, RC_BAD_INPUT with message i[n]
+    ("buffer_device_weights", "biii"),  # b = devices[i0].weights + i1; i2 bytes
 )
 CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
 

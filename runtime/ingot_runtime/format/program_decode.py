@@ -1,8 +1,8 @@
 """The instruction list read back, every index checked: FORMAT.md, "Program".
 
 In: bytes of a program section, and what its indices may reach. Out: a ``Program`` whose every register, buffer, label,
-message, kernel, device, input and output exists. Not done here: addresses and sizes, which are known only
-while it runs (``executor.vm`` checks each).
+message, kernel, device, input and output exists, and whose buffers lie where they are used. Not done here: addresses and sizes, which
+are known only while it runs (``executor.vm`` checks each).
 """
 
 from .checks import require
@@ -14,7 +14,7 @@ from .limits import (
     REGISTER_COUNT_MAX,
     SIZE_BYTES_MAX,
 )
-from .plan import Plan
+from .plan import Plan, VariantPlan
 from .program import OPCODES, Instruction, Program, operand_kinds
 from .words import Reader
 
@@ -32,17 +32,23 @@ _MEANINGS: dict[str, tuple[str, ...]] = {
     "buffer_weights": ("offset", "size"),
     "buffer_workspace": ("device",),
     "buffer_grow": ("device",),
-    "launch": ("device", "kernel", "size", "positive"),
+    "launch": ("device", "", "size", "positive"),
     "copy": ("device", "device"),
     "read": ("dtype",),
     "output_buffer": ("output",),
-    "launch_checked": ("device", "kernel", "size", "positive", "message"),
+    "launch_checked": ("device", "", "size", "positive", "message"),
+    "buffer_device_weights": ("device", "offset", "size"),
 }
+_HOST_BUFFERS = ("buffer_input", "buffer_output", "buffer_weights")
+_DEVICE_BUFFERS = ("buffer_workspace", "buffer_grow", "buffer_device_weights")
+_LAUNCHES = ("launch", "launch_checked")
 _TERMINATORS = ("return", "jump", "branch")
 
 
-def decode_program(data: bytes, plan: Plan, kernel_count: int, weights_bytes: int, where: str) -> Program:
-    """Decode and check a program section.
+def decode_program(
+    data: bytes, plan: Plan, variant: VariantPlan, weights_bytes: tuple[int, ...], where: str
+) -> Program:
+    """Decode and check the program section of `variant`; ``weights_bytes``: of each device's section.
 
     Raises:
         FormatError: naming the instruction.
@@ -55,12 +61,13 @@ def decode_program(data: bytes, plan: Plan, kernel_count: int, weights_bytes: in
     messages = tuple(words.text("message") for _ in range(words.word("message count", 0, INSTRUCTION_COUNT_MAX)))
     words.finish()
     limits = {
-        "r": registers, "b": buffers, "l": count, "message": len(messages), "kernel": kernel_count, "axis": RANK_MAX,
+        "r": registers, "b": buffers, "l": count, "message": len(messages), "axis": RANK_MAX,
         "device": len(plan.devices), "input": len(plan.inputs), "output": len(plan.outputs), "dtype": len(DTYPE_NAMES),
         "size": SIZE_BYTES_MAX, "offset": SIZE_BYTES_MAX,
     }  # fmt: skip
     for index, instruction in enumerate(raw):
         _check(instruction, limits, plan, weights_bytes, f"{where}, instruction {index}")
+    _check_devices(raw, plan, plan.kernel_counts(variant), where)
     last = OPCODES[raw[-1][0]][0]
     require(last in _TERMINATORS, "program runs off its end", where, f"last instruction is {last}")
     return Program(raw, registers, buffers, messages)
@@ -77,7 +84,9 @@ def _instruction(words: Reader) -> Instruction:
     return opcode, tuple(operands)
 
 
-def _check(instruction: Instruction, limits: dict[str, int], plan: Plan, weights_bytes: int, where: str) -> None:
+def _check(
+    instruction: Instruction, limits: dict[str, int], plan: Plan, weights_bytes: tuple[int, ...], where: str
+) -> None:
     opcode, operands = instruction
     name = OPCODES[opcode][0]
     meanings = iter(_MEANINGS.get(name, ()))
@@ -89,15 +98,50 @@ def _check(instruction: Instruction, limits: dict[str, int], plan: Plan, weights
             elif meaning:
                 why = f"expected 0 to {limits[meaning] - 1}, got {value}"
                 require(0 <= value < limits[meaning], f"{name}: {meaning} out of range", where, why)
-    if name == "buffer_weights":
-        _, offset, size_bytes = operands
-        assert isinstance(offset, int)
-        assert isinstance(size_bytes, int)
-        why = f"{size_bytes} bytes at {offset} of {weights_bytes}"
-        require(offset <= weights_bytes and size_bytes <= weights_bytes - offset, "weights out of range", where, why)
+    if name in ("buffer_weights", "buffer_device_weights"):
+        offset, size_bytes = _number(operands[-2]), _number(operands[-1])
+        room = weights_bytes[0 if name == "buffer_weights" else _number(operands[1])]
+        why = f"{size_bytes} bytes at {offset} of {room}"
+        require(offset <= room and size_bytes <= room - offset, "weights out of range", where, why)
     if name in ("input_dim", "output_dim"):
-        tensor, axis = (operands[1], operands[2]) if name == "input_dim" else (operands[0], operands[1])
-        assert isinstance(tensor, int)
-        assert isinstance(axis, int)
+        first = 1 if name == "input_dim" else 0
+        tensor, axis = _number(operands[first]), _number(operands[first + 1])
         rank = len((plan.inputs if name == "input_dim" else plan.outputs)[tensor].dims)
         require(axis < rank, f"{name}: axis out of range", where, f"axis {axis} of rank {rank}")
+
+
+def _number(operand: int | tuple[int, ...]) -> int:
+    assert isinstance(operand, int)
+    return operand
+
+
+def _check_devices(raw: tuple[Instruction, ...], plan: Plan, kernel_counts: tuple[int, ...], where: str) -> None:
+    """Check that kernels exist where they are launched, and that each buffer lies in the memory where it is used."""
+    # All hosts have one memory, each other device one of its own.
+    memories = [0 if device.kind == "host" else index for index, device in enumerate(plan.devices)]
+    places: dict[int, int] = {}
+    for index, (opcode, operands) in enumerate(raw):
+        name = OPCODES[opcode][0]
+        if name in _HOST_BUFFERS or name in _DEVICE_BUFFERS:
+            memory = 0 if name in _HOST_BUFFERS else memories[_number(operands[1])]
+            same = places.setdefault(_number(operands[0]), memory) == memory
+            require(same, f"{name}: buffer of two devices", f"{where}, instruction {index}", f"buffer {operands[0]}")
+    for index, (opcode, operands) in enumerate(raw):
+        name, at = OPCODES[opcode][0], f"{where}, instruction {index}"
+        uses: list[tuple[int, int]] = []
+        if name in _LAUNCHES:
+            device, kernel, buffers = _number(operands[0]), _number(operands[1]), operands[3]
+            assert isinstance(buffers, tuple)
+            why = f"expected 0 to {kernel_counts[device] - 1}, got {kernel}"
+            require(0 <= kernel < kernel_counts[device], f"{name}: kernel out of range", at, why)
+            require(bool(buffers) or not memories[device], f"{name}: no scratch for the device", at)
+            uses = [(buffer, memories[device]) for buffer in buffers]
+        elif name == "copy":
+            source, target, to, from_ = map(_number, operands[:4])
+            uses = [(to, memories[target]), (from_, memories[source])]
+        elif name in ("read", "output_buffer"):
+            uses = [(_number(operands[1]), 0)]
+        for buffer, memory in uses:
+            found = places.get(buffer, memory)
+            why = f"buffer {buffer} lies on device {found}, not {memory}"
+            require(found == memory, f"{name}: buffer of another device", at, why)

@@ -162,14 +162,20 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
     return Source(open_regular(os.fsdecode(name)), os.fsdecode(name), wanted)
 
 
+def weights_sizes_bytes(source: Source, plan: Plan) -> tuple[int, ...]:
+    """Return the size of each device's weights section, 0 where it has none."""
+    rows = (source.by_key.get((head.WEIGHTS, index)) for index in range(len(plan.devices)))
+    return tuple(row.size_bytes if row else 0 for row in rows)
+
+
 def read_plan(source: Source) -> Plan:
     """Read and check plan and manifest, and that the section table has what they imply."""
     plan = decode_plan(source.section(head.PLAN))
-    head.check_kinds(source.sections, len(plan.variants), len(plan.devices))
+    memories = tuple(index for index, device in enumerate(plan.devices) if not index or device.kind != "host")
+    head.check_kinds(source.sections, len(plan.variants), len(plan.libraries), memories)
     same = source.section(head.MANIFEST) == manifest_bytes(plan)
     require(same, "manifest and plan disagree", "section manifest 0", "the manifest is not the one of this plan")
-    row = source.by_key.get((head.WEIGHTS, 0))
-    weights_bytes = row.size_bytes if row else 0
+    weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
         offset, size_bytes = variant.ranges[-1] if variant.ranges else (0, 0)  # sorted: the last one ends last
         why = f"{size_bytes} bytes at {offset} of {weights_bytes}"

@@ -72,9 +72,11 @@ class Image:
 
 
 def read_exports(
-    data: bytes, kernel_count: int, where: str, page: int = system.PAGE_SIZE_BYTES
+    data: bytes, kernel_count: int, where: str, page: int = system.PAGE_SIZE_BYTES, is_library: bool = False
 ) -> tuple[int, tuple[int, ...]]:
     """Return (text bytes, offsets of exports then kernels), all inside the right part of an image of whole pages.
+
+    The image of a variant has every export; that of a library ``abi.LIBRARY_EXPORTS``, none of ``abi.VARIANT_EXPORTS``, any other or 0.
 
     Raises:
         FormatError: the table breaks a rule of FORMAT.md, "Image".
@@ -100,6 +102,11 @@ def read_exports(
     require(table_size_bytes <= len(data), "the export table does not fit", where, f"{kernels} kernels")
     offsets = struct.unpack_from(f"<{exports + kernels}I", data, 4 * head_words)
     for name, offset in zip((*abi.EXPORTS, *(["kernel"] * kernels)), offsets, strict=True):
+        if is_library and name in abi.VARIANT_EXPORTS:
+            require(offset == 0, f"a library with an export {name}", where, f"offset {offset}")
+            continue
+        if is_library and offset == 0 and name in abi.EXPORTS and name not in abi.LIBRARY_EXPORTS:
+            continue
         if name in abi.DATA_SIZES_BYTES:
             inside = table_size_bytes <= offset <= len(data) - abi.DATA_SIZES_BYTES[name]
         else:
