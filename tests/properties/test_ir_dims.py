@@ -25,10 +25,12 @@ from ingot_compiler.ir.dims import (
     terms_of,
 )
 from ingot_compiler.ir.parse_graph import parse_structure
+from ingot_compiler.ir.ranges import at_least, at_most, equal, is_nonnegative, less, lower_bound, maximum, minimum, sign
 
 NAMES = ("s0", "s1", "h")
 Tree = int | str | tuple[str, "Tree", "Tree"]
 POSITIVE = st.fixed_dictionaries({name: st.integers(1, 40) for name in NAMES})
+SIZES = st.fixed_dictionaries({name: st.integers(0, 40) for name in NAMES})
 LEAVES = st.integers(-12, 12) | st.sampled_from(NAMES)
 
 
@@ -174,3 +176,39 @@ def test_element_counts_multiply(trees: list[Tree], bindings: dict[str, int]) ->
     for tree in trees:
         product *= value_of(tree, bindings)
     assert evaluate(dim_product(tuple(map(build, trees))), bindings) == product
+
+
+@given(TREES, TREES, SIZES)
+def test_what_is_seen_of_sizes_is_true(tree: Tree, other: Tree, sizes: dict[str, int]) -> None:
+    """Bounds, orders and signs hold for every size; a maximum without a ``max`` is still the maximum."""
+    left, right = build(tree), build(other)
+    one, two = evaluate(left, sizes), evaluate(right, sizes)
+    bound = lower_bound(left)
+    assert bound is None or bound <= one
+    assert not at_most(left, right) or one <= two
+    assert less(left, right) in (None, one < two)
+    assert equal(left, right) in (None, one == two)
+    assert sign(left) in (0, 1 if one >= 0 else -1)
+    assert evaluate(maximum(left, right), sizes) == max(one, two)
+    assert evaluate(minimum(left, right), sizes) == min(one, two)
+    assert evaluate(at_least(left, 1), sizes) == max(one, 1)
+
+
+@given(TREES, SIZES, st.integers(-40, -1))
+def test_a_signed_symbol_may_be_negative(tree: Tree, sizes: dict[str, int], negative: int) -> None:
+    """What is said to be at least 0 is so for negative values of the symbols that may have some."""
+    dim = build(tree)
+    assert not is_nonnegative(dim, lambda name: name == "h") or evaluate(dim, {**sizes, "h": negative}) >= 0
+
+
+def test_signs_that_are_seen() -> None:
+    """One case of each kind that must be seen, and its neighbour that must not."""
+    s0, h = symbol("s0"), symbol("h")
+    seen = [s0, s0 * h + 3, dim_max(s0 - 5, h), dim_min(s0, h), dim_mod(s0 - 5, 3), dim_floordiv(s0, h)]
+    unseen = [s0 - 1, s0 - h, dim_min(s0 - 5, h), dim_floordiv(s0 - 5, 3), -1 * s0]
+    assert [lower_bound(dim) for dim in seen] == [0, 3, 0, 0, 0, 0]
+    assert not any(map(is_nonnegative, unseen))
+    assert not is_nonnegative(s0, lambda name: name == "s0")
+    assert less(s0, s0 + 1) is True
+    assert less(s0 + 1, s0) is False
+    assert less(s0, h) is None

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute, Graph
+from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
-from ingot_compiler.ir.graph import Attribute, Graph
+from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.parse_graph import parse_graph

@@ -14,8 +14,8 @@ import onnx
 import onnx.helper
 from onnx.reference import ReferenceEvaluator
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
-from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph

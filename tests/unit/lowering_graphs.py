@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.codegen_harness import Array
 from tests.unit.lowering_harness import Builder, normal
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import (
     Dim,
     Sum,
@@ -27,7 +28,6 @@ from ingot_compiler.ir.dims import (
     symbol,
     symbols_of,
 )
-from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.types import DType, TensorType
 
 SYMBOLS = ("s0", "s1")

@@ -18,15 +18,18 @@ import numpy as np
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.kernels_harness import Kernel
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import evaluate, symbols_of
-from ingot_compiler.ir.graph import Attribute, Graph, OptimizedGraph
+from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
+from ingot_compiler.ir.verify import verify
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.fused import (
+    Copy,
     FusedGraph,
     Group,
     Grow,
@@ -44,6 +47,7 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
 from ingot_compiler.lowering.memory_plan import MemoryPlan
 from ingot_compiler.lowering.plan_memory import plan_memory
+from ingot_compiler.lowering.verify_fused import verify_fused
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
@@ -102,10 +106,15 @@ class Compiled:
     target: Target
 
 
-def compile_graph(graph: Graph, target: Target = BEST, *, passes: bool = True) -> Compiled:
-    """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is."""
+def compile_graph(
+    graph: Graph, target: Target = BEST, *, passes: bool = True, devices: Sequence[DeclaredDevice] = HOST_ALONE
+) -> Compiled:
+    """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code for ``target``."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
-    fused = fuse(place(optimized, HOST_ALONE), target)
+    placed = place(optimized, devices)
+    verify(placed.graph)
+    fused = fuse(placed, [target] * len(placed.devices))
+    verify_fused(fused)
     programs = tuple(lower(step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)
 
@@ -178,25 +187,34 @@ class _Call:
             start = item.offset_bytes if item.offset_bytes is not None else after
             end = start + evaluate(item.size_bytes, self.bindings)
             starts[item.buffer] = start, end + -end % _EDGE_BYTES
-        pool = self.memory(max((end for _, end in starts.values()), default=0))
+        device_of = {item.buffer: item.device for item in self.compiled.plan.placements}
+        pools = {
+            device: self.memory(
+                max((end for buffer, (_, end) in starts.items() if device_of[buffer] == device), default=0)
+            )
+            for device in sorted(set(device_of.values()))
+        }
         for buffer, (start, end) in starts.items():
-            self.places[buffer] = pool[start:end]
+            self.places[buffer] = pools[device_of[buffer]][start:end]
 
-    def late(self, step: int, group: Group) -> None:
+    def late(self, step: int, written: Sequence[int]) -> None:
         """Memory for the buffers whose size was only just read: those of the plan, and outputs."""
         for item in self.compiled.plan.placements:
             if item.late and item.first == step and item.buffer not in self.explicit:
                 self._allocate_one(item.buffer)
-        for operand in group.results:
-            if operand.buffer not in self.places:
-                self._allocate_one(operand.buffer)
+        for buffer in written:
+            if buffer not in self.places:
+                self._allocate_one(buffer)
 
     def run(self, steps: Sequence[Step], index: int, ordinal: int) -> tuple[int, int]:
         """Run steps, the first of which are number ``index`` and, of the groups, ``ordinal``; the numbers behind them."""
         for step in steps:
             if isinstance(step, Group):
-                self.late(index, step)
+                self.late(index, [operand.buffer for operand in step.results])
                 self.launch(step, self.compiled.programs[ordinal])
+            elif isinstance(step, Copy):
+                self.late(index, [step.result])
+                self.array(step.result)[:] = self.array(step.operand)
             elif isinstance(step, SymbolRead):
                 self.bindings[step.symbol] = int(self.array(step.buffer)[evaluate(step.index, self.bindings)])
             elif isinstance(step, SymbolSet):

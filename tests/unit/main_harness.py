@@ -17,7 +17,7 @@ from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import SUPPORT_EXPORTS
 from ingot_runtime.format import abi
-from ingot_runtime.format.interface import Signature
+from ingot_runtime.format.interface import DeviceSignature, Signature
 from ingot_runtime.format.program import CODES, Program
 
 Array = npt.NDArray[np.generic]
@@ -52,14 +52,14 @@ class Main:
     kernels: str = ""
     symbols: Sequence[str] = ()
     weights_bytes: int = 0
-    host_devices: Sequence[bool] = (True,)
+    devices: Sequence[DeviceSignature] = ((0, -1),)
     kept: list[object] = field(default_factory=list[object])
 
     def __post_init__(self) -> None:
         target = host_target()
         text = main_module(
             self.program, self.symbols, target, inputs=self.inputs, outputs=self.outputs,
-            weights_bytes=self.weights_bytes, host_devices=self.host_devices,
+            weights_bytes=self.weights_bytes, devices=self.devices,
         )  # fmt: skip
         objects = [
             ("main", compile_object(text, target, level=MAIN_LEVEL, verify=True)),
@@ -82,7 +82,7 @@ class Main:
     ) -> Outcome:
         """Call with arrays; `fields` override fields of the call struct."""
         memory = np.zeros(workspace + 64, dtype=np.uint8)
-        count = len(self.host_devices)
+        count = len(self.devices)
         workspaces = (ctypes.c_uint64 * count)(*([memory.ctypes.data] * count))
         sizes = (ctypes.c_uint64 * count)(*([workspace] * count))
         error = ctypes.create_string_buffer(64)

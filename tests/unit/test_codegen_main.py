@@ -247,32 +247,39 @@ def test_grow_and_copy() -> None:
 
 
 def test_devices_get_their_launches_and_copies() -> None:
-    """A launch on a device passes buffers, scalars, extent and grain; copies name their direction."""
+    """A launch on a device passes buffers, scalars, extent and grain; a copy is the target's, or the source's where the target is the host."""
     lines = [("const", 0, 16), ("const", 1, 0), ("begin",), ("buffer_input", 0, 0), ("buffer_workspace", 1, 1, 1, 0),
-             ("copy", 0, 1, 1, 0, 0), ("launch", 1, 9, 0, (1, 0), (0,), 0, 3), ("copy", 1, 0, 0, 1, 0), ("return",)]  # fmt: skip
-    main = Main(program(lines, 2, 2), ((F32, (4,)),), host_devices=(True, False))
+             ("buffer_device_weights", 2, 2, 64, 16), ("copy", 0, 1, 1, 0, 0), ("launch", 1, 9, 0, (1, 2), (0,), 0, 3),
+             ("copy", 1, 2, 2, 1, 0), ("copy", 1, 0, 0, 1, 0), ("return",)]  # fmt: skip
+    main = Main(program(lines, 2, 3), ((F32, (4,)),), devices=((0, -1), (3, 0), (3, 0)))
     seen: list[tuple[object, ...]] = []
     word, number = ctypes.c_int64, ctypes.c_int32
-    launch_type = ctypes.CFUNCTYPE(number, word, number, ctypes.POINTER(word), word)
-    copy_type = ctypes.CFUNCTYPE(number, word, word, word, word, word, word, number)
+    launch_type = ctypes.CFUNCTYPE(number, word, number, ctypes.POINTER(word), word, word)
+    copy_type = ctypes.CFUNCTYPE(number, word, word, word, word, word, word)
 
-    def launch(self: int, kernel: int, arguments: Any, count: int) -> int:
-        seen.append((self, kernel, *(arguments[index] for index in range(2, count))))
+    def launch(self: int, kernel: int, arguments: Any, buffers: int, scalars: int) -> int:
+        seen.append((self, kernel, buffers, scalars, *(arguments[index] for index in range(1, buffers + scalars + 2))))
         return 0
 
-    def copy(*arguments: int) -> int:
-        seen.append((arguments[0], *arguments[5:]))
+    def copy(self: int, target: int, source: int, _to: int, _from: int, size_bytes: int) -> int:
+        seen.append((self, target, source, size_bytes))
         return 0
 
     callbacks = launch_type(launch), copy_type(copy)
-    table = np.zeros(2 * abi.DEVICE.size_bytes // 8, dtype=np.uint64)
-    base = abi.DEVICE.size_bytes // 8
-    fields = {"self": 77, "launch": address_of(callbacks[0]), "copy": address_of(callbacks[1])}
-    for name, value in fields.items():
-        table[base + abi.DEVICE.offsets[name] // 8] = value
+    words = abi.DEVICE.size_bytes // 8
+    table = np.zeros(3 * words, dtype=np.uint64)
+    for device, number_of in ((1, 77), (2, 78)):
+        fields = {
+            "self": number_of,
+            "launch": address_of(callbacks[0]),
+            "copy": address_of(callbacks[1]),
+            "weights": 4096,
+        }
+        for name, value in fields.items():
+            table[device * words + abi.DEVICE.offsets[name] // 8] = value
     x = np.zeros(4, dtype=np.float32)
     assert main([x], devices=table.ctypes.data).code == 0
-    assert seen == [(77, 16, 0), (77, 9, 16, 16, 3), (77, 16, 1)]
+    assert seen == [(77, 1, 0, 16), (77, 9, 2, 1, 4096 + 64, 16, 16, 3), (78, 2, 1, 16), (77, 0, 1, 16)]
     assert main([x]).code == abi.RC_DEVICE
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.ir_harness import Array, run_onnx, run_op
 
 from ingot_compiler.ir.dims import dim_floordiv, symbol
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import TensorType
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.unit.ir_harness import NUMPY_NAMES, Array, run_onnx, run_op
 
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS, OPS_BY_NAME
 from ingot_compiler.ir.types import TensorType
 

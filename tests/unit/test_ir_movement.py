@@ -11,7 +11,7 @@ from tests.unit.ir_harness import Array, no_constants, run_onnx, run_op
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import dim_floordiv, dim_max, symbol
 from ingot_compiler.ir.interpret import interpret
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import broadcast_shapes

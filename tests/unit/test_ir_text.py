@@ -6,11 +6,12 @@ import math
 
 import pytest
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.dims import dim_floordiv, dim_max, dim_min, dim_mod, symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.parse_graph import parse_graph, parse_structure
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.ir.types import TensorType

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.codegen_harness import RUNNABLE
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.types import TensorType
 
 RELATIVE = 1e-4  # DESIGN's limit for networks; chains of a few hundred multiply-adds stay far below

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.codegen_harness import RUNNABLE, Array
 from tests.unit.lowering_harness import Builder, check_graph, f32, normal
 
-from ingot_compiler.ir.graph import Attribute
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.types import DType, TensorType
 
 Build = Callable[[Builder], int]

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute, Graph
+from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES

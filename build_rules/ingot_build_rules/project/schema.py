@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ingot_build_rules.rules.options import ALL_PLANNERS, DEVICE_KINDS
+from ingot_build_rules.compilation.options import ALL_PLANNERS
 
 ValueKind = Literal["text", "texts", "count", "number", "shapes", "pairs"]
 EXECUTORS = ("aot", "vm")
@@ -61,7 +61,7 @@ TABLES: Mapping[str, Table] = {
             _TARGETS,
             _PLANNER,
             Key("output", "text", '"dist/a.ingot"'),
-            Key("devices", "pairs", '{ acc = "opencl" }', choices=DEVICE_KINDS),
+            Key("devices", "pairs", '{ acc = "null:0" }'),
             Key("place", "pairs", '{ "/layer1/*" = "acc" }'),
         )
     ),

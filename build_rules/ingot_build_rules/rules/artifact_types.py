@@ -11,7 +11,7 @@ _MODULES = {
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
     "ingot_build_rules.rules.digest_weights": "DigestInputs",
     "ingot_build_rules.rules.fuse": "FuseInputs Fused FusedConstant",
-    "ingot_build_rules.rules.compile_options": "CompileOptions",
+    "ingot_build_rules.rules.compile_options": "CompileOptions DeviceOption",
     "ingot_build_rules.rules.import_model": "ImportInputs Imported",
     "ingot_build_rules.rules.infer_types": "InferInputs",
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
@@ -19,27 +19,27 @@ _MODULES = {
     "ingot_build_rules.rules.link": "LinkInputs",
     "ingot_build_rules.rules.lower": "LowerInputs",
     "ingot_build_rules.rules.main_object": "MainObject",
-    "ingot_build_rules.rules.model_source": "FileState",
+    "ingot_build_rules.rules.model_file": "FileState",
     "ingot_build_rules.rules.names": "NamesInputs",
     "ingot_build_rules.rules.optimize": "OptimizeInputs",
     "ingot_build_rules.rules.pack_constant": "PackInputs",
     "ingot_build_rules.rules.packed_constant": "PackedConstant",
     "ingot_build_rules.rules.place": "PlaceInputs",
     "ingot_build_rules.rules.plan_memory": "PlanInputs",
-    "ingot_build_rules.rules.variant": "Variant",
+    "ingot_build_rules.rules.variant": "Library Variant",
     "ingot_compiler.frontend.imported": "DeclaredType ImportedModel ImportedNode ImportedRegion",
     "ingot_compiler.ir.dims": "Call Sum Symbol",
     "ingot_compiler.ir.graph": "ConstantSource Graph Names Node OptimizedGraph",
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
+        "BufferSpec Copy FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Require Store Tile Transpose"
     ),
-    "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement",
+    "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
     "ingot_compiler.targets.target": "Target",

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.lowering.memory_plan import MemoryPlan
     from ingot_compiler.targets.target import Target
-    from ingot_runtime.format.interface import Signature
+    from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature
     from ingot_runtime.format.program import Program
 
 
 @dataclass(frozen=True, slots=True)
 class MainInputs:
-    """``programs`` and ``kernel_indices``: one per group; ``symbols``: the image's kernels; ``inputs`` and ``outputs``: as
-    the bundle's plan states them, for the digest that the loader compares."""
+    """``programs`` and ``kernel_indices``: one per group; ``symbols``: the image's kernels; ``inputs``, ``outputs``, ``devices``,
+    ``libraries``: as the bundle's plan states them, for the digest that the loader compares."""
 
     fused: Artifact[FusedGraph]
     programs: tuple[Artifact[LoopProgram], ...]
@@ -36,14 +36,15 @@ class MainInputs:
     weights_bytes: int
     inputs: tuple[Signature, ...]
     outputs: tuple[Signature, ...]
-    device_count: int
+    devices: tuple[DeviceSignature, ...]
+    libraries: tuple[LibrarySignature, ...]
     target: Target
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
     from ingot_compiler.codegen.main import MAIN_LEVEL, main_module
     from ingot_compiler.codegen.object import compile_object
-    from ingot_compiler.lowering.main_program import build_program
+    from ingot_compiler.lowering.main_program import build_program, workspace_bytes
     from ingot_runtime.format.program import encode_program
 
     programs = tuple(program.value() for program in inputs.programs)
@@ -57,13 +58,15 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         inputs=inputs.inputs,
         outputs=inputs.outputs,
         weights_bytes=inputs.weights_bytes,
-        host_devices=(True,) * inputs.device_count,
+        devices=inputs.devices,
+        libraries=inputs.libraries,
     )
     return MainObject(
         context.keep_bytes(compile_object(text, inputs.target, level=MAIN_LEVEL)),
         context.keep_bytes(encode_program(program)),
         context.keep(_listing(program)),
         program.messages,
+        workspace_bytes(inputs.fused.value(), programs, inputs.plan.value(), len(inputs.devices)),
     )
 
 
@@ -84,7 +87,7 @@ CODEGEN_MAIN = Rule(
     1,
     (
         "fused", "programs", "kernel_indices", "symbols", "plan", "constant_offsets", "weights_bytes", "inputs", "outputs",
-        "device_count", "target",
+        "devices", "libraries", "target",
     ),
     _compute,
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """What decides a bundle beside the model, in canonical form.
 
-In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, ``native`` (``options``).
+In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, ``native`` (``options``),
+options again from plain values (``recorded_options``).
 """
 
 from __future__ import annotations
@@ -13,15 +14,44 @@ HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceOption:
+    """A virtual device beside the host: ``id`` says which device of its kind it is until a load says otherwise; ``target`` is what its
+    code is for; ``scope`` names a memory of it ("" is its own)."""
+
+    name: str
+    kind: str
+    id: int
+    target: Target
+    scope: str = ""
+
+    def __str__(self) -> str:
+        scope = f",scope={self.scope}" if self.scope else ""
+        return f"{self.kind}:{self.id},target={self.target}{scope}"
+
+
+@dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``shapes``: input name -> sizes. ``devices``: name -> kind, without the host. ``place``: (glob over node names,
+    ``shapes``: input name -> sizes. ``devices``: by name, without the host. ``place``: (glob over node names,
     device name), the last match counts.
     """
 
     targets: tuple[Target, ...]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    devices: tuple[tuple[str, str], ...] = ()
+    devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
     planner: str = "best"
+
+    def plain(self) -> dict[str, object]:
+        """Return every option by its name, as a bundle's lock and a lock file have them.
+
+        Targets are recorded by their features, so ``native`` is what it was on the machine that built.
+        """
+        return {
+            "targets": [str(target) for target in self.targets],
+            "shapes": {name: list(sizes) for name, sizes in self.shapes},
+            "devices": {device.name: str(device) for device in self.devices},
+            "place": [list(pair) for pair in self.place],
+            "planner": self.planner,
+        }

@@ -1,6 +1,6 @@
-"""Rule ``fuse``: PlacedGraph to FusedGraph, per target, and its parts that others depend on alone.
+"""Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and its parts that others depend on alone.
 
-In: a placed graph, perhaps the one for the sizes of ``--shape``, a target. Out: ``Fused``. Not done here: fusion and layouts
+In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets. Out: ``Fused``. Not done here: fusion and layouts
 (``ingot_compiler.lowering``).
 """
 
@@ -17,40 +17,43 @@ from ingot_compiler.ir.errors import InternalError
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph
     from ingot_compiler.ir.types import TensorType
-    from ingot_compiler.lowering.fused import FusedGraph, Group
+    from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group
     from ingot_compiler.placement.placed import PlacedGraph
     from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
-    """Layouts depend on the target's vector width. ``special``: the graph for ``sizes``, a way beside the general one."""
+    """``targets``: one per device, the host's first; layouts depend on their vector widths. ``special``: the graph for ``sizes``, a way
+    beside the general one."""
 
     placed: Artifact[PlacedGraph]
-    target: Target
+    targets: tuple[Target, ...]
     special: Artifact[PlacedGraph] | None = None
     sizes: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FusedConstant:
-    """One constant: the expression that packs it, the numbers of the weights that it reads, its bytes when packed, and those of the
-    largest value on the way."""
+    """One constant: the expression that packs it, the numbers of the weights that it reads, its bytes when packed, those of the
+    largest value on the way, and the device that has it."""
 
     expression: Artifact[Graph]
     leaves: tuple[str, ...]
     size_bytes: int
     work_bytes: int
+    device: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one artifact; ``sources``: the
-    imported nodes of each; ``inputs`` and ``outputs``: types of the graph's."""
+    """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one artifact; ``sources`` and ``devices``: the
+    imported nodes of each, and where it runs; ``inputs`` and ``outputs``: types of the graph's."""
 
     fused: Artifact[FusedGraph]
     groups: tuple[Artifact[Group], ...]
     sources: tuple[tuple[int, ...], ...]
+    devices: tuple[int, ...]
     constants: tuple[FusedConstant, ...]
     inputs: tuple[TensorType, ...]
     outputs: tuple[TensorType, ...]
@@ -62,34 +65,42 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
-    fused = lowering.fuse(inputs.placed.value(), inputs.target)
+    fused = lowering.fuse(inputs.placed.value(), inputs.targets)
     if inputs.special is not None:
-        fused = with_special(fused, lowering.fuse(inputs.special.value(), inputs.target), inputs.sizes)
+        fused = with_special(fused, lowering.fuse(inputs.special.value(), inputs.targets), inputs.sizes)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
         tuple(context.keep(canonical_group(group)) for group in groups),
         tuple(group.source for group in groups),
+        tuple(group.device for group in groups),
         tuple(
-            FusedConstant(context.keep(expression), _leaves(expression), size_bytes, _work_bytes(expression))
-            for expression, size_bytes in zip(fused.constants, _constant_sizes(fused), strict=True)
+            FusedConstant(
+                context.keep(expression),
+                _leaves(expression),
+                _size_bytes(buffer),
+                _work_bytes(expression),
+                buffer.device,
+            )
+            for expression, buffer in zip(fused.constants, _constant_buffers(fused), strict=True)
         ),
         fused.inputs,
         fused.outputs,
     )
 
 
-def _constant_sizes(fused: FusedGraph) -> tuple[int, ...]:
-    """Return the bytes of each constant buffer, in the order of ``fused.constants``."""
+def _constant_buffers(fused: FusedGraph) -> tuple[BufferSpec, ...]:
+    """Return the buffer of each constant, in the order of ``fused.constants``."""
+    buffers = {buffer.index: buffer for buffer in fused.buffers if buffer.kind == "constant"}
+    return tuple(buffers[index] for index in range(len(fused.constants)))
+
+
+def _size_bytes(buffer: BufferSpec) -> int:
     from ingot_compiler.ir.types import dtype_size_bytes
 
-    sizes: dict[int, int] = {}
-    for buffer in fused.buffers:
-        if buffer.kind == "constant":
-            if not isinstance(buffer.element_count, int):
-                raise InternalError("a constant has a symbolic size", where=f"constant {buffer.index}")
-            sizes[buffer.index] = buffer.element_count * dtype_size_bytes(buffer.dtype)
-    return tuple(sizes[index] for index in range(len(fused.constants)))
+    if not isinstance(buffer.element_count, int):
+        raise InternalError("a constant has a symbolic size", where=f"constant {buffer.index}")
+    return buffer.element_count * dtype_size_bytes(buffer.dtype)
 
 
 def _work_bytes(expression: Graph) -> int:
@@ -103,4 +114,4 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
-FUSE = Rule("fuse", 1, ("placed", "target", "special", "sizes"), _compute)
+FUSE = Rule("fuse", 1, ("placed", "targets", "special", "sizes"), _compute)

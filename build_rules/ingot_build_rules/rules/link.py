@@ -1,4 +1,4 @@
-"""Rule ``link``: one variant's objects to its image.
+"""Rule ``link``: the objects of one variant, or of one library, to an image.
 
 In: objects of kernels, ``main`` and support code. Out: the image's bytes. Not done here: the linker's ways
 (``ingot_compiler.codegen.link``).
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkInputs:
-    """``kernels``: (symbol, object) in the order of the image's kernel table."""
+    """``kernels``: (symbol, object) in the order of the image's kernel table; ``main``: a library has none."""
 
     kernels: tuple[tuple[str, Artifact[memoryview]], ...]
-    main: Artifact[memoryview]
+    main: Artifact[memoryview] | None
     support: Artifact[memoryview]
     target: Target
 
@@ -31,10 +31,12 @@ def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
     from ingot_compiler.codegen.main import MAIN_EXPORTS
     from ingot_compiler.codegen.support import SUPPORT_EXPORTS
 
-    parts = (*inputs.kernels, ("main", inputs.main), ("support", inputs.support))
+    main = () if inputs.main is None else (("main", inputs.main),)
+    exports = {**SUPPORT_EXPORTS, **(MAIN_EXPORTS if main else {})}
+    parts = (*inputs.kernels, *main, ("support", inputs.support))
     objects = tuple((name, bytes(part.value())) for name, part in parts)
     symbols = [symbol for symbol, _ in inputs.kernels]
-    return context.keep_bytes(link_image(objects, symbols, {**SUPPORT_EXPORTS, **MAIN_EXPORTS}, inputs.target))
+    return context.keep_bytes(link_image(objects, symbols, exports, inputs.target))
 
 
 LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute, tools=("linker",))

@@ -13,9 +13,10 @@ from ingot_build_rules.engine.artifact import Artifact
 @dataclass(frozen=True, slots=True)
 class MainObject:
     """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view;
-    ``messages``: what it may say when it refuses its inputs."""
+    ``messages``: what it may say when it refuses its inputs; ``workspace_bytes``: per device, 0 where it depends on sizes."""
 
     content: Artifact[memoryview]
     program: Artifact[memoryview]
     listing: Artifact[str]
     messages: tuple[str, ...]
+    workspace_bytes: tuple[int, ...]

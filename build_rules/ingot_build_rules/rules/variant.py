@@ -1,7 +1,7 @@
-"""One host CPU target's part of a bundle.
+"""One host CPU target's part of a bundle, and the code of other devices.
 
-In: stages 6 to 10 for one target. Out: ``Variant``. Not done here: making the stages (``compilation``), reports
-(``variant_report``).
+In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``. Not done here: making the stages (``compilation``), the
+bundle (rule ``bundle``).
 """
 
 from __future__ import annotations
@@ -22,13 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """``programs`` and ``kernel_indices``: one per group, in step order; ``kernels`` in the order of the image."""
+    """``programs`` and ``launched`` (the symbol of its kernel): one per group, in step order; ``kernels`` in the order of the image."""
 
     target: Target
     fused: Artifact[FusedGraph]
     programs: tuple[Artifact[LoopProgram], ...]
     kernels: tuple[KernelObject, ...]
-    kernel_indices: tuple[int, ...]
+    launched: tuple[str, ...]
     plan: Artifact[MemoryPlan]
     main: MainObject
+    image: Artifact[memoryview]
+
+    def encoded_programs(self) -> dict[str, bytes]:
+        """Return what each kernel was made from, by symbol, as ``loop_record`` reads it."""
+        first = dict(zip(reversed(self.launched), reversed(self.programs), strict=True))
+        return {symbol: first[symbol].encoded() for symbol in dict.fromkeys(self.launched)}
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The code of one kind of device for one target, shared by its devices; ``kernels`` in the order of the image."""
+
+    kind: str
+    target: Target
+    kernels: tuple[KernelObject, ...]
     image: Artifact[memoryview]

@@ -112,6 +112,10 @@ class Context:
                 assert isinstance(value, Operand)
                 self.symbols[name] = Binding(value, len(self.frames) - 1, signed)
 
+    def is_signed(self, name: str) -> bool:
+        """Whether a symbol in scope may be negative."""
+        return self.symbols[name].signed
+
     def vectorize(
         self, name: str, first: Operand, mask: Operand | None = None, *, lanes: int = 0, aligned: bool = True
     ) -> None:

@@ -25,6 +25,7 @@ from ingot_compiler.ir.dims import (
     terms_of,
 )
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.ranges import is_nonnegative
 
 # 1.5 * 2**52: adding it to an f64 of magnitude below 2**51 leaves the rounded integer in the low bits.
 _MAGIC = 6755399441055744.0
@@ -108,20 +109,6 @@ def _depth(context: Context, monomial: Monomial) -> int:
     return depth
 
 
-def is_nonnegative(context: Context, dim: Dim) -> bool:
-    """Whether the form of ``dim`` shows that it is >= 0."""
-    return all(
-        factor > 0 and all(_atom_nonnegative(context, atom) for atom in monomial) for monomial, factor in terms_of(dim)
-    )
-
-
-def _atom_nonnegative(context: Context, atom: Symbol | Call) -> bool:
-    if isinstance(atom, Symbol):
-        return not context.symbols[atom.name].signed
-    left, right = is_nonnegative(context, atom.left), is_nonnegative(context, atom.right)
-    return {"floordiv": left and right, "mod": right, "min": left and right, "max": left or right}[atom.function]
-
-
 # ---- one number -----------------------------------------------------------------------------------------------------
 
 
@@ -133,7 +120,7 @@ def _scalar_call(context: Context, atom: Call, left: Operand, right: Operand) ->
     if shift is not None:
         return _shifted(w, atom.function, left, shift)
     divisor = right if isinstance(atom.right, int) else _not_zero(w, right)
-    if is_nonnegative(context, atom.left) and is_nonnegative(context, atom.right):
+    if all(is_nonnegative(side, context.is_signed) for side in (atom.left, atom.right)):
         result = w.binary("udiv" if atom.function == "floordiv" else "urem", left, divisor)
     else:
         result = _rounded_down(w, atom.function, left, divisor)

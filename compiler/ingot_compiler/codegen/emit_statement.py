@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ingot_compiler.codegen.emit_context import Context, Typed
 from ingot_compiler.codegen.emit_convert import emit_cast
-from ingot_compiler.codegen.emit_index import emit_index, is_nonnegative, lane_stride
+from ingot_compiler.codegen.emit_index import emit_index, lane_stride
 from ingot_compiler.codegen.emit_memory import emit_store
 from ingot_compiler.codegen.emit_reduce import (
     combine,
@@ -28,6 +28,7 @@ from ingot_compiler.codegen.emit_value import emit_value
 from ingot_compiler.codegen.writer import Operand, constant
 from ingot_compiler.ir.dims import Dim, dim_max, substitute
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.lowering.loops import (
     Apply,
     Constant,
@@ -121,7 +122,7 @@ def _loop_extent(context: Context, extent: Dim) -> Operand:
     if lane_stride(context, extent) != 0:
         raise InternalError("a loop's extent differs between lanes", why=f"extent {extent}")
     known = substitute(extent, context.constants)
-    return emit_index(context, known if is_nonnegative(context, known) else dim_max(known, 0))
+    return emit_index(context, known if is_nonnegative(known, context.is_signed) else dim_max(known, 0))
 
 
 def _emit_for(context: Context, statement: For) -> None:

@@ -19,7 +19,7 @@ from ingot_compiler.codegen.main_text import call_load
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
-from ingot_runtime.format.interface import Signature, interface_digest
+from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature, interface_digest
 from ingot_runtime.format.program import OPCODES, Program, encode_program
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def main_module(
     inputs: Sequence[Signature],
     outputs: Sequence[Signature],
     weights_bytes: int,
-    host_devices: Sequence[bool] = (True,),
+    devices: Sequence[DeviceSignature] = ((0, -1),),
+    libraries: Sequence[LibrarySignature] = (),
 ) -> str:
     """Write `main` for `program`.
 
@@ -54,11 +55,12 @@ def main_module(
         inputs: (dtype code, dims) each; dims below 0 are known only at a call.
         outputs: likewise.
         weights_bytes: size of the weights section that the program was made for.
-        host_devices: per virtual device, whether its kernels run on the host.
+        devices: (kind code, index of its library or -1) of each virtual device.
+        libraries: (kind code, target, CPU features, count of kernels) of each.
     """
-    frame = Frame(program.register_count, program.buffer_count, len(host_devices), *_longest_arguments(program))
-    steps = write_steps(program, frame, kernels, host_devices, target)
-    digest = interface_digest(tuple(inputs), tuple(outputs), ((0, -1),) * len(host_devices), (), target.features)
+    frame = Frame(program.register_count, program.buffer_count, len(devices), *_longest_arguments(program))
+    steps = write_steps(program, frame, kernels, [library < 0 for _, library in devices], target)
+    digest = interface_digest(tuple(inputs), tuple(outputs), tuple(devices), tuple(libraries), target.features)
     parts = [
         _bytes("ingot_program_digest", hashlib.sha256(encode_program(program)).digest()),
         _bytes("ingot_interface_digest", digest),

@@ -8,10 +8,8 @@ from ingot_compiler.codegen.main_text import call_load, fail_call, frame_field
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 
-BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WEIGHTS, BUFFER_WORKSPACE = range(4)
-"""Kinds in a row of the table of ``main.buffers``: (kind, buffer, tensor or byte offset or device, register)."""
-
-_TO_DEVICE, _FROM_DEVICE, _WITHIN_DEVICE = 0, 1, 2
+BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WEIGHTS, BUFFER_WORKSPACE, BUFFER_DEVICE_WEIGHTS = range(5)
+"""Kinds in a row of the table of ``main.buffers``: (kind, buffer, tensor or byte offset or device, register or byte offset)."""
 
 
 def write_buffers(frame: Frame, target: Target) -> str:
@@ -32,6 +30,7 @@ entry:
 {call_load("outputs", "ptr")}
 {call_load("weights", "ptr")}
 {call_load("workspaces", "ptr")}
+{call_load("devices", "ptr")}
 {frame_field("registers", frame.registers_at)}
 {frame_field("addresses", frame.buffers_at)}
   br label %next
@@ -57,13 +56,14 @@ row:
 def _buffer_address() -> str:
     """Write the second half of ``main.buffers``: the address of one buffer."""
     data_at, size = abi.TENSOR.offsets["data"], abi.TENSOR.size_bytes
+    weights_at, device_size = abi.DEVICE.offsets["weights"], abi.DEVICE.size_bytes
     return f"""\
 of.weights:
   %weight = getelementptr i8, ptr %weights, i64 %x
   br label %store
 not.weights:
   %is.workspace = icmp eq i64 %kind, {BUFFER_WORKSPACE}
-  br i1 %is.workspace, label %of.workspace, label %of.tensor
+  br i1 %is.workspace, label %of.workspace, label %not.workspace
 of.workspace:
   %register.p = getelementptr i64, ptr %kind.p, i64 3
   %register = load i64, ptr %register.p, align 8
@@ -72,6 +72,18 @@ of.workspace:
   %pool.p = getelementptr ptr, ptr %workspaces, i64 %x
   %pool = load ptr, ptr %pool.p, align 8
   %place = getelementptr i8, ptr %pool, i64 %offset
+  br label %store
+not.workspace:
+  %is.device = icmp eq i64 %kind, {BUFFER_DEVICE_WEIGHTS}
+  br i1 %is.device, label %of.device, label %of.tensor
+of.device:
+  %device.at = mul i64 %x, {device_size}
+  %device.p = getelementptr i8, ptr %devices, i64 %device.at
+  %device.weights.p = getelementptr i8, ptr %device.p, i64 {weights_at}
+  %device.weights = load ptr, ptr %device.weights.p, align 8
+  %device.offset.p = getelementptr i64, ptr %kind.p, i64 3
+  %device.offset = load i64, ptr %device.offset.p, align 8
+  %device.weight = getelementptr i8, ptr %device.weights, i64 %device.offset
   br label %store
 of.tensor:
   %is.input = icmp eq i64 %kind, {BUFFER_INPUT}
@@ -82,7 +94,8 @@ of.tensor:
   %data = load ptr, ptr %data.p, align 8
   br label %store
 store:
-  %address = phi ptr [ %weight, %of.weights ], [ %place, %of.workspace ], [ %data, %of.tensor ]
+  %address = phi ptr [ %weight, %of.weights ], [ %place, %of.workspace ], [ %device.weight, %of.device ],
+                  [ %data, %of.tensor ]
   %slot = getelementptr ptr, ptr %addresses, i64 %buffer
   store ptr %address, ptr %slot, align 8
   %i.next = add i64 %i, 1
@@ -94,7 +107,8 @@ store:
 def _copy(frame: Frame, attributes: str) -> str:
     """Write ``i32 copy(frame, i64 source device, i64 target device, i64 to, i64 from, i64 bytes)``; buffers by index.
 
-    Devices without a ``copy`` are host memory. Directions: 0 to the device, 1 from it, 2 within it.
+    Devices without a ``copy`` are host memory. ``i32 copy(self, i64 target device, i64 source device, to, from, i64 bytes)`` is the target
+    device's, or the source's where the target is the host.
     """
     device, size = abi.DEVICE.offsets, abi.DEVICE.size_bytes
     return f"""
@@ -117,30 +131,18 @@ define internal i32 @main.copy(ptr %frame, i64 %source, i64 %target, i64 %to.ind
   %target.copy = load ptr, ptr %target.copy.p, align 8
   %from.host = icmp eq ptr %source.copy, null
   %to.host = icmp eq ptr %target.copy, null
-  %same = icmp eq i64 %source, %target
   %host = and i1 %from.host, %to.host
-  br i1 %host, label %plain, label %some.device
+  br i1 %host, label %plain, label %run
 plain:
   %copied = call ptr @memmove(ptr %to, ptr %from, i64 %bytes)
   ret i32 0
-some.device:
-  %neither = or i1 %from.host, %to.host
-  %one = or i1 %neither, %same
-  br i1 %one, label %run, label %missing
-missing:
-  {fail_call("device")}
-  ret i32 {abi.RC_DEVICE}
 run:
-  %chosen = select i1 %from.host, ptr %target.p, ptr %source.p
-  %function = select i1 %from.host, ptr %target.copy, ptr %source.copy
-  %out = select i1 %to.host, i32 {_FROM_DEVICE}, i32 {_WITHIN_DEVICE}
-  %direction = select i1 %from.host, i32 {_TO_DEVICE}, i32 %out
+  %chosen = select i1 %to.host, ptr %source.p, ptr %target.p
+  %function = select i1 %to.host, ptr %source.copy, ptr %target.copy
   %self.p = getelementptr i8, ptr %chosen, i64 {device["self"]}
   %self = load ptr, ptr %self.p, align 8
-  %rc = call i32 %function(ptr %self, ptr %to, i64 0, ptr %from, i64 0, i64 %bytes, i32 %direction)
-  %bad = icmp ne i32 %rc, 0
-  %code = select i1 %bad, i32 {abi.RC_DEVICE}, i32 0
-  ret i32 %code
+  %rc = call i32 %function(ptr %self, i64 %target, i64 %source, ptr %to, ptr %from, i64 %bytes)
+  ret i32 %rc
 }}
 """
 

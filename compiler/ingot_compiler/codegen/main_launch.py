@@ -130,7 +130,7 @@ define internal i32 @main.launch(ptr %frame, ptr %row, ptr %kernel, i64 %ordinal
 def _on_device(frame: Frame, attributes: str) -> str:
     """Write ``i32 launch_device(frame, row, i64 device, i64 kernel, i64 ordinal, i64 grain)``.
 
-    It passes one list of i64 to the device's ``launch(self, i32 kernel, args, i64 count)``: buffers, scalars, extent,
+    It passes one list of i64 to the device's ``i32 launch(self, i32 kernel, arguments, i64 buffers, i64 scalars)``: buffers, scalars, extent,
     grain.
     """
     device, size = abi.DEVICE.offsets, abi.DEVICE.size_bytes
@@ -154,9 +154,8 @@ go:
   store i64 %extent, ptr %extent.p, align 8
   %grain.p = getelementptr i64, ptr %extent.p, i64 1
   store i64 %grain, ptr %grain.p, align 8
-  %both = add i32 %buffer.count, %scalar.count
-  %all = add i32 %both, 2
-  %count = zext i32 %all to i64
+  %buffers = zext i32 %buffer.count to i64
+  %scalar.number = zext i32 %scalar.count to i64
 {call_load("devices", "ptr")}
   %at = mul i64 %device, {size}
   %device.p = getelementptr i8, ptr %devices, i64 %at
@@ -172,10 +171,8 @@ missing:
 run:
   %kernel32 = trunc i64 %kernel to i32
   call void @main.profile(ptr %call, i64 %ordinal, i64 {_PROFILE_BEGIN})
-  %rc = call i32 %launch(ptr %self, i32 %kernel32, ptr %arguments, i64 %count)
+  %rc = call i32 %launch(ptr %self, i32 %kernel32, ptr %arguments, i64 %buffers, i64 %scalar.number)
   call void @main.profile(ptr %call, i64 %ordinal, i64 {_PROFILE_END})
-  %bad = icmp ne i32 %rc, 0
-  %code = select i1 %bad, i32 {abi.RC_DEVICE}, i32 0
-  ret i32 %code
+  ret i32 %rc
 }}
 """

@@ -11,7 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ingot_compiler.codegen.main_buffers import BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WEIGHTS, BUFFER_WORKSPACE
+from ingot_compiler.codegen.main_buffers import (
+    BUFFER_DEVICE_WEIGHTS,
+    BUFFER_INPUT,
+    BUFFER_OUTPUT,
+    BUFFER_WEIGHTS,
+    BUFFER_WORKSPACE,
+)
 from ingot_compiler.codegen.main_checks import SIZES_DONE
 from ingot_compiler.codegen.main_frame import Frame
 from ingot_compiler.codegen.main_read import read_element
@@ -26,11 +32,13 @@ _BINARY = {"add": "add", "sub": "sub", "mul": "mul"}
 _COMPARE = {"eq": "eq", "lt": "slt", "le": "sle"}
 _SELECT = {"min": "slt", "max": "sgt"}
 _CALLED = {"floordiv": "main.floordiv", "mod": "main.mod"}
+_WITH_OFFSET = ("buffer_workspace", "buffer_device_weights")  # a register, a number
 _BUFFER_KINDS = {
     "buffer_input": BUFFER_INPUT,
     "buffer_output": BUFFER_OUTPUT,
     "buffer_weights": BUFFER_WEIGHTS,
     "buffer_workspace": BUFFER_WORKSPACE,
+    "buffer_device_weights": BUFFER_DEVICE_WEIGHTS,
 }
 _FLOW = ("jump", "branch", "return")
 
@@ -259,7 +267,7 @@ class _Translation:
         for opcode, operands in self._buffers:
             buffer, place, *rest = (_number(operand) for operand in operands)
             name = OPCODES[opcode][0]
-            rows += [_BUFFER_KINDS[name], buffer, place, rest[0] if name == "buffer_workspace" else 0]
+            rows += [_BUFFER_KINDS[name], buffer, place, rest[0] if name in _WITH_OFFSET else 0]
         self._steps.body.append(f"  call void @main.buffers(ptr %frame, {start}, i64 {len(self._buffers)})")
         self._buffers.clear()
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, evaluate, format_dim, symbols_of
-from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.ops import OPS_BY_NAME
 
 Shape = tuple[Dim, ...]

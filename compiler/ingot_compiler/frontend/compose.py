@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.contents import lower_bound
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_mul, format_dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, format_dim
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import FLOATS, DType
 
 I64_MAX = (1 << 63) - 1
@@ -133,12 +132,6 @@ def product(dims: Sequence[Dim]) -> Dim:
     for dim in dims:
         total = dim_mul(total, dim)
     return total
-
-
-def at_most(dim: Dim, most: Dim) -> bool:
-    """Whether ``dim <= most`` can be seen."""
-    bound = lower_bound(dim_add(most, dim_mul(dim, -1)))
-    return bound is not None and bound >= 0
 
 
 def binary_scalar(context: OpContext, op: str, x: int, value: float) -> int:

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, terms_of
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_mod, dim_mul, terms_of
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.ranges import equal, is_nonnegative, less, maximum, minimum
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 Element = Dim | float | None
@@ -101,34 +102,6 @@ class Later:
 def settled(contents: Contents | Later | None) -> Contents | None:
     """Find contents now."""
     return contents.find() if isinstance(contents, Later) else contents
-
-
-def lower_bound(dim: Dim) -> int | None:
-    """An integer that ``dim`` never goes below (every symbol is >= 0), None when this cannot be seen."""
-    if isinstance(dim, int):
-        return dim
-    bound = 0
-    for monomial, factor in dim.terms:
-        if not monomial:
-            bound += factor
-        elif factor < 0 or not all(_atom_is_nonnegative(atom) for atom in monomial):
-            return None
-    return bound
-
-
-def _atom_is_nonnegative(atom: object) -> bool:
-    function = getattr(atom, "function", "")
-    if not function:
-        return True
-    left, right = (lower_bound(getattr(atom, side)) for side in ("left", "right"))
-    signs = (left is not None and left >= 0, right is not None and right >= 0)
-    return any(signs) if function == "max" else signs[1] if function == "mod" else all(signs)
-
-
-def at_least(dim: Dim, least: int) -> Dim:
-    """max(dim, least), without the max where the bound is visible."""
-    bound = lower_bound(dim)
-    return dim if bound is not None and bound >= least else dim_max(dim, least)
 
 
 def as_contents(values: Sequence[Element], shape: tuple[int, ...]) -> Contents:
@@ -328,46 +301,30 @@ def _truncating_div(left: Dim, right: Dim) -> Dim | None:
         return None if right == 0 else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     if dim_mod(left, right) == 0:
         return dim_floordiv(left, right)
-    bounds = lower_bound(left), lower_bound(right)
-    return dim_floordiv(left, right) if all(bound is not None and bound >= 0 for bound in bounds) else None
+    return dim_floordiv(left, right) if is_nonnegative(left) and is_nonnegative(right) else None
 
 
 def _exact_div(left: Dim, right: Dim) -> Dim | None:
     return dim_floordiv(left, right) if right != 0 and dim_mod(left, right) == 0 else None
 
 
-def _less(left: Dim, right: Dim) -> Dim | None:
-    """Whether left < right, where visible."""
-    above, below = lower_bound(_difference(right, left)), lower_bound(_difference(left, right))
-    return 1 if above is not None and above > 0 else 0 if below is not None and below >= 0 else None
+def _truth(function: Callable[[Dim, Dim], bool | None]) -> Callable[[Element, Element], Element]:
+    """Lift a question about two integer expressions: 1 or 0, unknown where it cannot be seen."""
+
+    def asked(left: Dim, right: Dim) -> Dim | None:
+        answer = function(left, right)
+        return None if answer is None else int(answer)
+
+    return _dims(asked)
 
 
-def _less_equal(left: Dim, right: Dim) -> Dim | None:
-    greater = _less(right, left)
-    return None if greater is None else 1 - greater
-
-
-def _equal(left: Dim, right: Dim) -> Dim | None:
-    if left == right:
-        return 1
-    return 0 if _less(left, right) == 1 or _less(right, left) == 1 else None
-
-
-def maximum(left: Dim, right: Dim) -> Dim:
-    """max(left, right), one of them where their order is visible."""
-    order = _less(left, right)
-    return dim_max(left, right) if order is None else right if order else left
-
-
-def minimum(left: Dim, right: Dim) -> Dim:
-    """min(left, right), one of them where their order is visible."""
-    order = _less(left, right)
-    return dim_min(left, right) if order is None else left if order else right
+def _less_equal(left: Dim, right: Dim) -> bool | None:
+    greater = less(right, left)
+    return None if greater is None else not greater
 
 
 def _absolute(value: Element) -> Element:
-    bound = None if value is None or isinstance(value, float) else lower_bound(value)
-    return value if bound is not None and bound >= 0 else None
+    return value if isinstance(value, (int, Sum)) and is_nonnegative(value) else None
 
 
 def _negative(value: Element) -> Element:
@@ -407,8 +364,8 @@ def _whole_only(value: Element) -> Element:
 def _to_bool(value: Element) -> Element:
     if value is None or isinstance(value, float):
         return None
-    equal = _equal(value, 0)
-    return None if equal is None else 1 - equal
+    zero = equal(value, 0)
+    return None if zero is None else int(not zero)
 
 
 _add, _multiply, _max, _min = _dims(dim_add), _dims(dim_mul), _dims(maximum), _dims(minimum)
@@ -422,7 +379,7 @@ _FUNCTIONS: dict[str, Callable[..., Element]] = {
     "add": _add, "sub": _dims(_difference), "mul": _multiply, "div": _dims(_truncating_div), "mod": _dims(dim_mod),
     "min": _min, "max": _max, "neg": _negative, "abs": _absolute,
     "floor": _whole_only, "ceil": _whole_only, "round": _whole_only,
-    "equal": _dims(_equal), "less": _dims(_less), "less_equal": _dims(_less_equal),
+    "equal": _truth(equal), "less": _truth(less), "less_equal": _truth(_less_equal),
     "logical_and": _and, "logical_or": _or, "logical_not": _not, "select": _select,
 }  # fmt: skip
 

@@ -26,12 +26,13 @@ from ingot_compiler.frontend.contents import (
     symbols_appear,
 )
 from ingot_compiler.frontend.imported import ImportedAttribute
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, format_dim, symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute, ConstantSource, Graph
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.graph import ConstantSource, Graph
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX, SIZE_BYTES_MAX

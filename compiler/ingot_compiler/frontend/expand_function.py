@@ -21,7 +21,7 @@ from ingot_compiler.frontend.onnx_types import onnx_number
 from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
 from ingot_compiler.ir.graph import ConstantSource
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 TranslateNode = Callable[[OpContext], Sequence[int]]
 

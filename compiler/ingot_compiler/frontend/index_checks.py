@@ -15,7 +15,7 @@ from ingot_compiler.frontend.compose import binary_scalar, cast, require_dim, re
 from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported, decode
 from ingot_compiler.ir.dims import Dim, dim_min, format_dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.typing_rules import INTEGERS
 
 

@@ -25,7 +25,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.errors import IngotError, InternalError, LimitError, ModelError
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import TensorType
 
 

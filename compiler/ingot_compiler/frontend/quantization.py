@@ -8,7 +8,7 @@ from __future__ import annotations
 from ingot_compiler.frontend.compose import broadcast_to, cast, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_mul
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import DType
 
 LIMITS: dict[DType, tuple[int, int]] = {

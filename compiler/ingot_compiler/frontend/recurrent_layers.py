@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from ingot_compiler.frontend.compose import as_vector, cast, concat, full, reshape, sizes_of, slice_axis, transpose
 from ingot_compiler.frontend.context import OpContext, rounded_to
 from ingot_compiler.frontend.index_checks import checked_lengths
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_mul
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.recurrent import ACTIVATIONS, CELLS
 from ingot_compiler.ir.types import DType
 

@@ -11,7 +11,7 @@ from ingot_compiler.frontend.compose import cast, concat, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import Translate
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 Reducer = Callable[[OpContext, int, tuple[int, ...], bool], int]
 """(context, x, axes, keepdims) -> x reduced; must give the same when it goes over one axis after the other."""

@@ -7,9 +7,9 @@ are clamped to the axis.
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.contents import at_least, lower_bound, maximum, minimum
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_least, maximum, minimum, sign
 
 _INFINITE = (1 << 31) - 1  # exporters write this, or more, for "to the end"
 
@@ -21,24 +21,18 @@ def axis_bounds(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] |
     return _forwards(start, end, size, step) if step > 0 else _backwards(start, end, size, step)
 
 
-def _sign(bound: Dim) -> int:
-    """1 when ``bound`` >= 0, -1 when < 0, 0 when not visible."""
-    low, high = lower_bound(bound), lower_bound(dim_add(dim_mul(bound, -1), -1))
-    return 1 if low is not None and low >= 0 else -1 if high is not None and high >= 0 else 0
-
-
 def _steps(span: Dim, step: int) -> Dim:
     """ceil(span / step), at least 0."""
     return at_least(dim_floordiv(dim_add(span, step - 1), step), 0)
 
 
 def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | None:
-    if not _sign(start) or not _sign(end):
+    if not sign(start) or not sign(end):
         return None
     # A stop below 0 gives no element, clamped or not.
     infinite = isinstance(end, int) and end >= _INFINITE
-    stop = size if infinite else minimum(end, size) if _sign(end) > 0 else dim_add(size, end)
-    if _sign(start) > 0:
+    stop = size if infinite else minimum(end, size) if sign(end) > 0 else dim_add(size, end)
+    if sign(start) > 0:
         # A start behind the end gives no element, and then it does not matter; numbers are clamped all the same.
         first = min(start, size) if isinstance(start, int) and isinstance(size, int) else start
         return first, _steps(dim_add(stop, dim_mul(first, -1)), step)
@@ -51,16 +45,16 @@ def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | N
 
 
 def _backwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | None:
-    if not _sign(start) or not _sign(end):
+    if not sign(start) or not sign(end):
         return None
     last = dim_add(size, -1)
     if isinstance(start, int) and start >= _INFINITE:
         first = last
     else:
-        first = minimum(start, last) if _sign(start) > 0 else dim_add(size, start)
+        first = minimum(start, last) if sign(start) > 0 else dim_add(size, start)
     if isinstance(end, int) and end <= -_INFINITE:
         stop: Dim = -1
     else:
-        stop = minimum(end, last) if _sign(end) > 0 else maximum(dim_add(size, end), -1)
+        stop = minimum(end, last) if sign(end) > 0 else maximum(dim_add(size, end), -1)
     count = _steps(dim_add(first, dim_mul(stop, -1)), -step)
     return (0 if count == 0 else first), count

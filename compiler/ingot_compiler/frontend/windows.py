@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.contents import at_least, minimum
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_least, minimum
 
 _AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 

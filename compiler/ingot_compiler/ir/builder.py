@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Symbol
-from ingot_compiler.ir.graph import Attribute, Graph, Node, make_attributes
+from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import TensorType
 

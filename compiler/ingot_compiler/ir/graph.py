@@ -9,13 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ingot_compiler.ir.attributes import (
+    Attribute,
+    attribute_bool,
+    attribute_dim,
+    attribute_dims,
+    attribute_float,
+    attribute_int,
+    attribute_ints,
+    attribute_of,
+    attribute_str,
+)
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.types import TensorType
-
-# Attribute values. Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
-Scalar = bool | float | str | Dim
-Attribute = Scalar | tuple["Attribute", ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +42,44 @@ class Node:
     source: tuple[int, ...] = ()
     mark: str = ""
 
+    @property
+    def table(self) -> dict[str, Attribute]:
+        """The attributes by name."""
+        return dict(self.attributes)
+
+    # Attributes as what they are; ``OpTypeError`` when absent or of another type, which the op's rule excludes.
+
     def attribute(self, name: str) -> Attribute:
-        """The value of attribute ``name``; KeyError when absent."""
-        for key, value in self.attributes:
-            if key == name:
-                return value
-        raise KeyError(f"{self.op} has no attribute {name}")
+        """Attribute ``name``, of any type."""
+        return attribute_of(self.table, name)
+
+    def dim(self, name: str) -> Dim:
+        """An integer expression."""
+        return attribute_dim(self.table, name)
+
+    def dims(self, name: str) -> tuple[Dim, ...]:
+        """A tuple of integer expressions."""
+        return attribute_dims(self.table, name)
+
+    def integer(self, name: str) -> int:
+        """An integer."""
+        return attribute_int(self.table, name)
+
+    def ints(self, name: str) -> tuple[int, ...]:
+        """A tuple of integers."""
+        return attribute_ints(self.table, name)
+
+    def real(self, name: str) -> float:
+        """A float."""
+        return attribute_float(self.table, name)
+
+    def flag(self, name: str) -> bool:
+        """A bool."""
+        return attribute_bool(self.table, name)
+
+    def text(self, name: str) -> str:
+        """A string."""
+        return attribute_str(self.table, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +122,6 @@ def captured(node: Node) -> set[int]:
 def make_attributes(attributes: Mapping[str, Attribute]) -> tuple[tuple[str, Attribute], ...]:
     """Sort attributes into the canonical order."""
     return tuple(sorted(attributes.items()))
-
-
-def attribute_ints(node: Node, name: str) -> tuple[int, ...]:
-    """Attribute ``name`` as a tuple of integers."""
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    assert all(isinstance(item, int) for item in value)
-    return tuple(item for item in value if isinstance(item, int))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute, Attributes
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum, evaluate, format_dim, substitute, symbol, symbols_of
 from ingot_compiler.ir.errors import InternalError, ModelError, UserError
-from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.interpret_regions import bind_sizes, run_if, run_loop
-from ingot_compiler.ir.op import Array, Attributes, bf16_to_f32
+from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
 from ingot_compiler.ir.types import TensorType

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.dims import Dim, Sum, evaluate, symbol, symbols_of
+from ingot_compiler.ir.dims import Dim, evaluate, symbol, symbols_of
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
@@ -33,8 +33,7 @@ def run_loop(
     """The results of all iterations. ``types``: of the node's results."""
     (body,) = node.regions
     known = counted_before(dict(node.attributes))
-    iterations = node.attribute("iterations")
-    assert isinstance(iterations, (int, Sum))
+    iterations = node.dim("iterations")
     count = evaluate(iterations, bindings) if known else int(operands[0])
     going = known or bool(operands[1])
     carried = tuple(operands[CONTROL:])

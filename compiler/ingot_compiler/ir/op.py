@@ -5,18 +5,18 @@ In: nothing. Out: ``CoreOp``. Not done here: the list of ops (``ops/__init__.py`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.graph import Attribute, Graph
+from ingot_compiler.ir.attributes import Attributes
+from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
 
 Array = npt.NDArray[Any]
-Attributes = Mapping[str, Attribute]
 TypeRule = Callable[[Sequence[TensorType], Attributes], tuple[TensorType, ...]]
 RegionRule = Callable[[Sequence[TensorType], Attributes, Sequence[Graph]], tuple[TensorType, ...]]
 Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
@@ -37,15 +37,6 @@ class CoreOp:
     reference: Reference
     elementwise: bool = False
     infer_regions: RegionRule | None = None
-
-
-class OpTypeError(Exception):
-    """Operand types or attributes contradict an op's rule; the frontend adds the node's name."""
-
-    def __init__(self, expected: str, got: str) -> None:
-        super().__init__(f"expected {expected}, got {got}")
-        self.expected = expected
-        self.got = got
 
 
 def bf16_to_f32(bits: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:

@@ -15,9 +15,10 @@ from importlib.resources import files
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import FUNCTIONS, Dim, dim_add, dim_mul, symbol
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute, Graph, Node, make_attributes
+from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.types import DTYPES, TensorType
 from ingot_compiler.ir.verify import Path, find_problems
 

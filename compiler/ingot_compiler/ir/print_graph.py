@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, format_dim
-from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
 
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import Array, Attributes, Reference
+from ingot_compiler.ir.attributes import Attribute, Attributes
+from ingot_compiler.ir.op import Array, Reference
 
 COMPUTE_DTYPES: dict[str, np.dtype[np.generic]] = {
     "f32": np.dtype(np.float32),

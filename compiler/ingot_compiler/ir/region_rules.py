@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
-from ingot_compiler.ir.op import Attributes, OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require
 
 HOLE = None
 """A size that only the run decides."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, substitute
-from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
 
 

@@ -9,11 +9,11 @@ Two dimensions that may be equal at run time are accepted; the run-time check is
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 
-from ingot_compiler.ir.dims import Dim, Sum, dim_max, format_dim
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import Attributes, OpTypeError, TypeRule
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_float, require_attributes
+from ingot_compiler.ir.dims import Dim, dim_max, format_dim
+from ingot_compiler.ir.op import TypeRule
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.types import DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
 
 INTEGERS: frozenset[DType] = SIGNED | UNSIGNED
@@ -22,24 +22,9 @@ BOOLS: frozenset[DType] = frozenset(("bool",))
 ANY: frozenset[DType] = frozenset(DTYPES)
 
 
-def require(condition: bool, expected: str, got: object) -> None:
-    """Raise OpTypeError unless ``condition`` holds."""
-    if not condition:
-        raise OpTypeError(expected, str(got))
-
-
 def format_shape(shape: Sequence[Dim]) -> str:
     """``[1, s0, 3]``."""
     return f"[{', '.join(map(format_dim, shape))}]"
-
-
-def require_attributes(attributes: Attributes, *names: str) -> None:
-    """Demand exactly these attributes; every one is always written out, defaults live in the frontend."""
-    require(
-        set(attributes) == set(names),
-        f"attributes {{{', '.join(sorted(names))}}}",
-        f"{{{', '.join(sorted(attributes))}}}",
-    )
 
 
 def require_operands(types: Sequence[TensorType], count: int, count_max: int | None = None) -> None:
@@ -61,91 +46,6 @@ def require_same_dtype(types: Sequence[TensorType]) -> None:
 def require_rank(tensor: TensorType, rank: int) -> None:
     """Demand exactly ``rank`` dimensions."""
     require(tensor.rank == rank, f"rank {rank}", tensor)
-
-
-def _value(attributes: Attributes, name: str) -> Attribute:
-    require(name in attributes, f"attribute {name}", "none")
-    return attributes[name]
-
-
-def is_dim(value: Attribute) -> bool:
-    """Whether an attribute value is an integer or a symbolic expression (bool is neither)."""
-    return isinstance(value, (int, Sum)) and not isinstance(value, bool)
-
-
-def attribute_dim(attributes: Attributes, name: str) -> Dim:
-    """Attribute ``name`` as a dimension."""
-    value = _value(attributes, name)
-    if isinstance(value, (int, Sum)) and not isinstance(value, bool):
-        return value
-    raise OpTypeError(f"{name} to be an integer expression", repr(value))
-
-
-def attribute_dims(attributes: Attributes, name: str) -> tuple[Dim, ...]:
-    """Attribute ``name`` as a tuple of dimensions."""
-    value = _value(attributes, name)
-    if isinstance(value, tuple):
-        dims = tuple(item for item in value if isinstance(item, (int, Sum)) and not isinstance(item, bool))
-        if len(dims) == len(value):
-            return dims
-    raise OpTypeError(f"{name} to be a tuple of integer expressions", repr(value))
-
-
-def attribute_int(attributes: Attributes, name: str) -> int:
-    """Attribute ``name`` as an integer."""
-    value = _value(attributes, name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise OpTypeError(f"{name} to be an integer", repr(value))
-
-
-def attribute_ints(attributes: Attributes, name: str) -> tuple[int, ...]:
-    """Attribute ``name`` as a tuple of integers."""
-    dims = attribute_dims(attributes, name)
-    ints = tuple(item for item in dims if isinstance(item, int))
-    require(len(ints) == len(dims), f"{name} to be a tuple of integers", format_shape(dims))
-    return ints
-
-
-def attribute_float(attributes: Attributes, name: str) -> float:
-    """Attribute ``name`` as a float."""
-    value = _value(attributes, name)
-    if isinstance(value, float):
-        return value
-    raise OpTypeError(f"{name} to be a float", repr(value))
-
-
-def attribute_bool(attributes: Attributes, name: str) -> bool:
-    """Attribute ``name`` as a bool."""
-    value = _value(attributes, name)
-    if isinstance(value, bool):
-        return value
-    raise OpTypeError(f"{name} to be true or false", repr(value))
-
-
-def attribute_str(attributes: Attributes, name: str, allowed: Sequence[str] = ()) -> str:
-    """Attribute ``name`` as a string, one of ``allowed`` when given."""
-    value = _value(attributes, name)
-    if isinstance(value, str):
-        require(not allowed or value in allowed, f"{name} to be one of {' '.join(allowed)}", value)
-        return value
-    raise OpTypeError(f"{name} to be a string", repr(value))
-
-
-def attribute_dtype(attributes: Attributes) -> DType:
-    """Attribute ``dtype`` as an element type."""
-    name = attribute_str(attributes, "dtype")
-    for dtype in DTYPES:
-        if dtype == name:
-            return dtype
-    raise OpTypeError(f"dtype to be one of {' '.join(DTYPES)}", name)
-
-
-def attribute_axis(attributes: Attributes, rank: int) -> int:
-    """Attribute ``axis``, counted from the front: 0 <= axis < rank."""
-    axis = attribute_int(attributes, "axis")
-    require(0 <= axis < rank, f"axis in [0, {rank})", axis)
-    return axis
 
 
 def require_sizes(shape: Sequence[Dim], what: str) -> None:
@@ -238,14 +138,6 @@ def require_element_indices(x: TensorType, indices: TensorType, axis: int) -> No
     for other, (size, index_size) in enumerate(zip(x.shape, indices.shape, strict=True)):
         fits = not (isinstance(size, int) and isinstance(index_size, int)) or index_size <= size
         require(other == axis or fits, f"indices not larger than {x} beside axis {axis}", indices)
-
-
-def attribute_axes(attributes: Attributes, rank: int) -> tuple[int, ...]:
-    """Attribute ``axes``: ascending, without repetition, each in [0, rank)."""
-    axes = attribute_ints(attributes, "axes")
-    ascending = all(a < b for a, b in pairwise(axes))
-    require(ascending and all(0 <= axis < rank for axis in axes), f"ascending axes in [0, {rank})", axes)
-    return axes
 
 
 def reduced_shape(shape: Sequence[Dim], axes: Collection[int], keepdims: bool) -> tuple[Dim, ...]:

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, symbol, symbols_of
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.graph import Attribute, Graph, Node
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType

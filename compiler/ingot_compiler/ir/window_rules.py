@@ -12,19 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
-from ingot_compiler.ir.op import Array, Attributes
+from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    NUMBERS,
-    attribute_dims,
-    attribute_ints,
-    require,
-    require_dtype,
-    require_operands,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
 
 
 @dataclass(frozen=True, slots=True)

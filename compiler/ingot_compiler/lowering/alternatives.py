@@ -11,6 +11,7 @@ from dataclasses import replace
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.lowering.fused import (
     BufferSpec,
+    Copy,
     FusedGraph,
     Group,
     Grow,
@@ -49,9 +50,9 @@ def with_special(general: FusedGraph, special: FusedGraph, sizes: tuple[tuple[st
 
 def _constant(spec: BufferSpec, special: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]) -> int:
     expression = special.constants[spec.index]
-    if expression in constants:
-        position = constants.index(expression)
-        return next(number for number, have in enumerate(buffers) if have.kind == "constant" and have.index == position)
+    for number, have in enumerate(buffers):
+        if have.kind == "constant" and have.device == spec.device and constants[have.index] == expression:
+            return number
     constants.append(expression)
     buffers.append(replace(spec, index=len(constants) - 1))
     return len(buffers) - 1
@@ -62,6 +63,8 @@ def _moved(step: Step, numbers: list[int]) -> Step:
         return step
     if isinstance(step, SymbolRead):
         return replace(step, buffer=numbers[step.buffer])
+    if isinstance(step, Copy):
+        return replace(step, operand=numbers[step.operand], result=numbers[step.result])
     if isinstance(step, Grow):
         return replace(step, buffer=numbers[step.buffer], spare=-1 if step.spare < 0 else numbers[step.spare])
     if isinstance(step, IfStep):

@@ -29,6 +29,7 @@ def canonical_group(group: Group) -> Group:
         results=tuple(map(renumbered, group.results)),
         types=tuple((values[value], kind) for value, kind in group.types),
         source=(),
+        device=0,
         ends="",
     )
 

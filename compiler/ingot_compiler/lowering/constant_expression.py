@@ -16,9 +16,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum
-from ingot_compiler.ir.graph import Attribute, Graph, Node, attribute_ints
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import FLOATS, TensorType
@@ -98,9 +99,16 @@ def _is_symbolic(value: Attribute) -> bool:
 def extract(graph: Graph, value: int) -> Graph:
     """The graph without inputs that computes ``value``, numbered by depth first search, without sources and marks.
 
-    Equal expressions, wherever they stand, give equal graphs.
+    Equal expressions, wherever they stand and on whatever device, give equal graphs: copies between devices are left out.
     """
     producers = graph.producers()
+
+    def made(value: int) -> int:
+        while (node := graph.nodes[producers[value]]).op == "copy":
+            (value,) = node.operands
+        return value
+
+    value = made(value)
     renamed: dict[int, int] = {}
     nodes: list[Node] = []
     types: list[TensorType] = []
@@ -108,6 +116,7 @@ def extract(graph: Graph, value: int) -> Graph:
     while waiting:
         top = waiting[-1]
         node = graph.nodes[producers[top]]
+        node = replace(node, operands=tuple(map(made, node.operands)))
         missing = [operand for operand in node.operands if operand not in renamed]
         if top in renamed or not missing:
             waiting.pop()
@@ -178,6 +187,6 @@ def _source(node: Node, tensor: TensorType, shape: tuple[int, ...]) -> Array:
     if node.op == "iota":
         return np.arange(shape[0]).astype(STORAGE_DTYPES[tensor.dtype])
     if node.op == "dim_values":
-        return np.array(attribute_ints(node, "values"), np.int64)
+        return np.array(node.ints("values"), np.int64)
     numbers = np.array(node.attribute("value"), np.float64 if tensor.dtype == "bf16" else STORAGE_DTYPES[tensor.dtype])
     return cast(numbers.reshape(shape), "f64", "bf16") if tensor.dtype == "bf16" else numbers.reshape(shape)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute, Attributes
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import Array, Attributes
+from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.reference_rules import integer, ints
 
 Movement = Callable[[Sequence[Array], Attributes, tuple[int, ...]], Array]
@@ -112,7 +112,12 @@ def _select(operands: Sequence[Array], _attributes: Attributes, _shape: tuple[in
     return np.where(operands[0], operands[1], operands[2])
 
 
+def _copy(operands: Sequence[Array], _attributes: Attributes, _shape: tuple[int, ...]) -> Array:
+    return operands[0]
+
+
 MOVEMENT: Mapping[str, Movement] = {
+    "copy": _copy,
     "reshape": _reshape,
     "transpose": _transpose,
     "slice": _slice,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_mul, substitute, symbol
-from ingot_compiler.ir.graph import Node, attribute_ints
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import Operand
 
 TAP_NAMES = ("tap0", "tap1", "tap2", "tap3")
@@ -29,18 +29,14 @@ class ConvShape:
     @staticmethod
     def of(node: Node, x: Operand, weight_shape: tuple[Dim, ...]) -> ConvShape:
         """Read a conv node; ``weight_shape`` is [O, C/groups, kernel..]."""
-        groups = node.attribute("groups")
-        pads = node.attribute("pads_before")
-        assert isinstance(groups, int)
-        assert isinstance(pads, tuple)
         kernel = tuple(size for size in weight_shape[2:] if isinstance(size, int))
         assert len(kernel) == len(x.type.shape) - 2
         return ConvShape(
             kernel,
-            attribute_ints(node, "strides"),
-            attribute_ints(node, "dilations"),
-            tuple(pad for pad in pads if not isinstance(pad, (str, float, tuple))),
-            groups,
+            node.ints("strides"),
+            node.ints("dilations"),
+            node.dims("pads_before"),
+            node.integer("groups"),
             weight_shape[1],
         )
 

@@ -1,12 +1,13 @@
-"""Fusion: layouts and operator groups for one target.
+"""Fusion: layouts and operator groups, on each device for its target.
 
-In: a ``PlacedGraph`` and the target. Out: the ``FusedGraph`` (stage 6). Not done here: loops (``lower``), addresses
+In: a ``PlacedGraph`` and the targets. Out: the ``FusedGraph`` (stage 6). Not done here: loops (``lower``), addresses
 (``plan_memory``). The order of decisions is that of the graph; nothing is searched.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Node
@@ -24,12 +25,16 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.targets.target import Target
 
 
-def fuse(placed: PlacedGraph, target: Target) -> FusedGraph:
-    """Group the operations of a graph into kernels; UnsupportedError names every op without lowering."""
+def fuse(placed: PlacedGraph, targets: Sequence[Target]) -> FusedGraph:
+    """Group the operations of a graph into kernels; UnsupportedError names every op without lowering.
+
+    ``targets``: what each device of the table runs, the host's first. A kernel never holds operations of two devices: every
+    crossing is a ``copy``, whose operand is stored.
+    """
     flat = flatten(placed.graph)
     graph = flat.graph
     returned = [value for regions in flat.regions.values() for region in regions for value in region.outputs]
-    fuser = Fuser(graph, target, returned)
+    fuser = Fuser(graph, placed.device_of, targets, returned)
     _refuse_unknown([node for node in graph.nodes if not _is_folded(fuser, node)])
     _run(fuser, flat, 0, len(graph.nodes))
     _store_outputs(fuser)

@@ -104,6 +104,15 @@ class Grow:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """Buffer ``result`` gets the bytes of buffer ``operand``, which lies on another device; ``source`` are the ops that need it there."""
+
+    operand: int
+    result: int
+    source: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Requirement:
     """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops that say so."""
 
@@ -135,7 +144,7 @@ class LoopStep:
     held: tuple[int, ...]
 
 
-Step = Group | SymbolRead | SymbolSet | Grow | Requirement | IfStep | LoopStep
+Step = Group | Copy | SymbolRead | SymbolSet | Grow | Requirement | IfStep | LoopStep
 
 
 def parts_of(step: Step) -> tuple[tuple[Step, ...], ...]:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.negative_sizes import possibly_negative
+from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import CODES, Instruction, operand_kinds
 
@@ -91,12 +91,12 @@ class Assembler:
 
     def _magnitude(self, register: int, monomial: Monomial, least: int) -> int:
         """The larger of a register's absolute value and ``least``."""
-        if possibly_negative([from_terms({monomial: 1})]):
+        if not is_nonnegative(from_terms({monomial: 1})):
             register = self.binary("max", register, self.binary("sub", self.dim(0), register))
         return self.binary("max", register, least)
 
     def _limit(self, register: int, monomial: Monomial, room: int) -> None:
-        if possibly_negative([from_terms({monomial: 1})]):
+        if not is_nonnegative(from_terms({monomial: 1})):
             register = self._magnitude(register, monomial, self.dim(0))
         self.require(self.binary("le", register, room), self.too_large)
 

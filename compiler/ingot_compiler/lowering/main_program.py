@@ -7,12 +7,22 @@ Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine co
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ingot_compiler.ir.dims import Dim, Symbol, dim_add, dim_min, substitute, symbols_of, terms_of
+from ingot_compiler.ir.dims import (
+    Dim,
+    Symbol,
+    dim_add,
+    dim_max,
+    dim_min,
+    substitute,
+    symbols_of,
+    terms_of,
+)
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.types import dtype_size_bytes
 from ingot_compiler.lowering.fused import (
+    Copy,
     FusedGraph,
     Group,
     Grow,
@@ -24,6 +34,7 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     all_steps,
+    groups_of,
     requirements_of,
     symbols_set,
 )
@@ -56,9 +67,11 @@ class _StepEmitter:
         kernel_indices: Sequence[int],
         plan: MemoryPlan,
         hoisted: Sequence[Requirement],
+        scratch: Mapping[int, int],
     ) -> None:
         self.out = out
         self.fused = fused
+        self.scratch = scratch  # device -> its buffer of scratch
         self.launches = list(zip(programs, kernel_indices, strict=True))
         self.hoisted = frozenset(hoisted)  # requirements that were checked before
         self.late_outputs = _late_outputs(out, fused)
@@ -96,16 +109,30 @@ class _StepEmitter:
                 self.branch(step)
             elif isinstance(step, LoopStep):
                 self.loop(step)
+            elif isinstance(step, Copy):
+                self.copy(step)
             else:
                 self.launch(step)
 
     def launch(self, group: Group) -> None:
-        """One kernel; outputs of sizes only known now get their blocks."""
-        for buffer in sorted({result.buffer for result in group.results} & self.late_outputs):
+        """One kernel; on another device than the host, what it may use as scratch is its last buffer."""
+        self.make_outputs({result.buffer for result in group.results})
+        beside = (self.scratch[group.device],) if group.device else ()
+        _launch(self.out, group, *self.launches[self.ordinal], self.ordinal, beside)
+        self.ordinal += 1
+
+    def copy(self, step: Copy) -> None:
+        """All bytes of a buffer, from one device to another."""
+        self.make_outputs({step.result})
+        devices = (self.fused.buffers[step.operand].device, self.fused.buffers[step.result].device)
+        size_bytes = self.out.dim(buffer_bytes(self.fused, step.operand))
+        self.out.emit("copy", *devices, step.result, step.operand, size_bytes)
+
+    def make_outputs(self, written: set[int]) -> None:
+        """Outputs of sizes only known now get their blocks."""
+        for buffer in sorted(written & self.late_outputs):
             self.late_outputs.remove(buffer)
             self.out.emit("buffer_grow", buffer, 0, self.out.dim(buffer_bytes(self.fused, buffer)))
-        _launch(self.out, group, *self.launches[self.ordinal], self.ordinal)
-        self.ordinal += 1
 
     def set_symbols(self, step: SymbolSet) -> None:
         """All values first: one may use a symbol that is set."""
@@ -123,7 +150,7 @@ class _StepEmitter:
         if self.depth:
             self.make_room(buffer, size_bytes, 0, -1)
         else:
-            self.out.emit("buffer_grow", buffer, 0, self.out.dim(size_bytes))
+            self.out.emit("buffer_grow", buffer, self.fused.buffers[buffer].device, self.out.dim(size_bytes))
 
     def make_room(self, buffer: int, size_bytes: Dim, kept_bytes: Dim, spare: int) -> None:
         """A block of at least ``size_bytes``; one that must grow grows to twice that, so that moving it stays cheap."""
@@ -205,10 +232,13 @@ def build_program(
     hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
     for step in hoisted:
         _require(out, step)
-    offsets = _sizes(out, fused, programs, plan)
+    scratch = {device: len(fused.buffers) + number for number, device in enumerate(_other_devices(fused))}
+    offsets, room = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
-    steps = _StepEmitter(out, fused, programs, kernel_indices, plan, hoisted)
+    for device, buffer in scratch.items():
+        out.emit("buffer_workspace", buffer, device, *room[device])
+    steps = _StepEmitter(out, fused, programs, kernel_indices, plan, hoisted, scratch)
 
     def run(part: Sequence[Step]) -> None:
         steps.emit(part)
@@ -226,13 +256,13 @@ def build_program(
     for count, limit, unit in (
         (len(out.instructions), INSTRUCTION_COUNT_MAX, "instructions"),
         (out.register_count, REGISTER_COUNT_MAX, "registers"),
-        (len(fused.buffers), BUFFER_COUNT_MAX, "buffers"),
+        (len(fused.buffers) + len(scratch), BUFFER_COUNT_MAX, "buffers"),
         (len(set(kernel_indices)), KERNEL_COUNT_MAX, "kernels"),
     ):
         if count > limit:
             why = f"expected at most {limit} {unit}, got {count}"
             raise LimitError("the model is too large for one bundle", "main", why, "split the model")
-    return Program(out.resolved(), out.register_count, len(fused.buffers), tuple(out.messages))
+    return Program(out.resolved(), out.register_count, len(fused.buffers) + len(scratch), tuple(out.messages))
 
 
 def _choose(out: Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
@@ -275,26 +305,58 @@ def _only_symbol(dim: Dim) -> str | None:
     return None
 
 
-def _sizes(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan) -> dict[int, int]:
-    """Workspace offsets (registers by buffer), then the totals that the caller must provide."""
+def _sizes(
+    out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan
+) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
+    """Compute the totals that the caller must provide; return workspace offsets (registers by buffer), and for each other
+    device offset and size of its scratch, which lies behind its buffers."""
     offsets: dict[int, int] = {}
     ends: dict[int, int] = {}
-    early = [placement for placement in plan.placements if not placement.late]
-    for placement in early:
-        _place(out, placement, offsets, ends)
-    total = _largest(out, [ends[placement.buffer] for placement in early])
-    out.emit("workspace_bytes", 0, total)
-    out.emit("scratch_bytes", _rounded(out, _largest(out, _scratch(out, fused, programs))))
+    room: dict[int, tuple[int, int]] = {}
+    for device in (0, *_other_devices(fused)):
+        early = [placement for placement in plan.of(device) if not placement.late]
+        for placement in early:
+            _place(out, placement, offsets, ends)
+        total = _largest(out, [ends[placement.buffer] for placement in early])
+        scratch = _rounded(out, _largest(out, _scratch(out, fused, programs, device)))
+        if device:
+            room[device] = total, scratch
+            out.emit("workspace_bytes", device, out.binary("add", total, scratch))
+        else:
+            out.emit("workspace_bytes", 0, total)
+            out.emit("scratch_bytes", scratch)
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):
             out.emit("output_dim", index, axis, out.dim(dim if _is_known(out, dim) else -1))
-    return offsets
+    return offsets, room
 
 
-def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram]) -> list[int]:
+def _other_devices(fused: FusedGraph) -> tuple[int, ...]:
+    """The devices beside the host that run something."""
+    return tuple(sorted({group.device for group in groups_of(fused)} - {0}))
+
+
+def workspace_bytes(
+    fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan, device_count: int
+) -> tuple[int, ...]:
+    """The bytes that ``main`` asks for on each device; 0 where sizes are open. Beside the host the scratch is part of them."""
+    sizes = [0] * device_count
+    for pool in plan.pools:
+        none: Dim = 0
+        scratch = functools.reduce(dim_max, _scratch_sizes(fused, programs, pool.device) if pool.device else (), none)
+        if pool.is_fixed and isinstance(scratch, int):
+            sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return tuple(sizes)
+
+
+def _scratch_sizes(fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> dict[Dim, tuple[int, ...]]:
+    pairs = zip(groups_of(fused), programs, strict=True)
+    return {program.scratch_bytes: group.source for group, program in pairs if group.device == device}
+
+
+def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
     """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
-    groups = (step for step in all_steps(fused.steps) if isinstance(step, Group))
-    sizes = {program.scratch_bytes: group.source for group, program in zip(groups, programs, strict=True)}
+    sizes = _scratch_sizes(fused, programs, device)
     late = [f"node #{ordinal}" for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
     if late:
         raise UnsupportedError(
@@ -342,7 +404,11 @@ def _buffers(
             if all(_is_known(out, dim) for dim in fused.outputs[spec.index].shape):
                 out.emit("buffer_output", buffer, spec.index)
         elif spec.kind == "constant":
-            out.emit("buffer_weights", buffer, constant_offsets[spec.index], typical(buffer_bytes(fused, buffer)))
+            place = constant_offsets[spec.index], typical(buffer_bytes(fused, buffer))
+            if spec.device:
+                out.emit("buffer_device_weights", buffer, spec.device, *place)
+            else:
+                out.emit("buffer_weights", buffer, *place)
         elif buffer in offsets and buffer not in late:
             out.emit("buffer_workspace", buffer, spec.device, offsets[buffer], out.dim(buffer_bytes(fused, buffer)))
 
@@ -361,8 +427,9 @@ def _late_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
 
 
 def _written(steps: Sequence[Step]) -> set[int]:
-    """Buffers that kernels write."""
-    return {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
+    """Buffers that kernels and copies write."""
+    results = {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
+    return results | {step.result for step in all_steps(steps) if isinstance(step, Copy)}
 
 
 def _finish_late_outputs(out: Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]) -> None:
@@ -432,14 +499,14 @@ def _vanishes(extent: Dim, size: Dim) -> bool:
     return extent == size or (name is not None and substitute(extent, {name: 0}) == 0)
 
 
-def _launch(out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int) -> None:
-    buffers = tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
+def _launch(
+    out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int, beside: tuple[int, ...]
+) -> None:
+    buffers = (*dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)), *beside)
     scalars = tuple(out.symbols[name] for name in program.scalars)
     extent = _extent(out, group, program)
     operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
-    messages = tuple(
-        out.message(_of_nodes(str(node.attribute("what")), node.source)) for node in requirements_of(group)
-    )
+    messages = tuple(out.message(_of_nodes(node.text("what"), node.source)) for node in requirements_of(group))
     if messages:
         out.emit("launch_checked", *operands, messages)
     else:

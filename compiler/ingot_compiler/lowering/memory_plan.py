@@ -26,16 +26,30 @@ class Placement:
     offset_bytes: int | None
     after: tuple[int, ...] = ()
     late: bool = False
+    device: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """The workspace of one device; ``size_bytes`` and ``lower_bound_bytes`` are those of typical sizes when symbolic."""
+
+    device: int
+    size_bytes: int
+    lower_bound_bytes: int
+    is_fixed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """All placements, each behind those of its ``after``; ``pool_bytes`` and ``lower_bound_bytes`` are those of typical sizes when symbolic."""
+    """One pool per device that has buffers, the host's always; all placements, each behind those of its ``after``."""
 
     placements: tuple[Placement, ...]
-    pool_bytes: int
-    lower_bound_bytes: int
+    pools: tuple[PoolPlan, ...]
     planner: str
+
+    def of(self, device: int) -> tuple[Placement, ...]:
+        """The placements in one device's workspace."""
+        return tuple(placement for placement in self.placements if placement.device == device)
 
 
 def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:

@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot_compiler.ir.dims import symbols_of
-from ingot_compiler.lowering.fused import FusedGraph, Group, Grow, LoopStep, Step, SymbolRead, parts_of, symbols_set
+from ingot_compiler.lowering.fused import (
+    Copy,
+    FusedGraph,
+    Group,
+    Grow,
+    LoopStep,
+    Step,
+    SymbolRead,
+    parts_of,
+    symbols_set,
+)
 from ingot_compiler.lowering.memory import plan_with
 from ingot_compiler.lowering.memory.buffers import (
     LiveBuffer,
@@ -23,37 +33,47 @@ from ingot_compiler.lowering.memory.buffers import (
     mutual,
     round_up,
 )
-from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
+from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, PoolPlan, buffer_bytes
 from ingot_compiler.lowering.typical import typical
-
-HOST_POOL = "host"
 
 
 def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
-    """Place the workspace buffers of the host."""
+    """Place the workspace buffers of every device, each device for itself."""
     lifetimes = _lifetimes(fused)
+    devices = sorted({0, *(fused.buffers[buffer].device for buffer in lifetimes)})
+    plans = [_plan_device(fused, device, lifetimes, planner) for device in devices]
+    placements = tuple(placement for placed, _ in plans for placement in placed)
+    return MemoryPlan(placements, tuple(pool for _, pool in plans), planner)
+
+
+def _plan_device(
+    fused: FusedGraph, device: int, lifetimes: dict[int, tuple[int, int]], planner: str
+) -> tuple[tuple[Placement, ...], PoolPlan]:
     late_symbols = symbols_set(fused.steps)
-    sizes = {buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes)}
+    sizes = {
+        buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes) if fused.buffers[buffer].device == device
+    }
     late = {buffer for buffer, size in sizes.items() if late_symbols & set(symbols_of(size))}
+    pool = f"device {device}"
     live = [
-        LiveBuffer(f"b{buffer}", max(1, typical(sizes[buffer])), ALIGNMENT_BYTES, *lifetimes[buffer], (HOST_POOL,))
+        LiveBuffer(f"b{buffer}", max(1, typical(sizes[buffer])), ALIGNMENT_BYTES, *lifetimes[buffer], (pool,))
         for buffer in sorted(sizes)
         if buffer not in late
     ]
     buffers = tuple(mutual(buffers_of_lifetimes(live)))
-    plan = plan_with(planner, buffers, (Pool(HOST_POOL),))
+    plan = plan_with(planner, buffers, (Pool(pool),))
     offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in late}
     fixed = all(isinstance(size, int) for size in sizes.values())
     after = {} if fixed else _order(buffers, offsets)
     placements = tuple(
         Placement(
             buffer, sizes[buffer], *lifetimes[buffer],
-            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in late,
+            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in late, device,
         )
         for buffer in sorted(sizes, key=lambda item: (offsets.get(item, 0), item))
     )  # fmt: skip
     ends = [round_up(offsets[b] + typical(sizes[b]), ALIGNMENT_BYTES) for b in offsets]
-    return MemoryPlan(placements, max(ends, default=0), lower_bound_bytes(buffers), planner)
+    return placements, PoolPlan(device, max(ends, default=0), lower_bound_bytes(buffers), fixed)
 
 
 def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
@@ -92,6 +112,8 @@ def _named(step: Step) -> Sequence[int]:
         return [step.buffer, step.spare] if isinstance(step, Grow) and step.spare >= 0 else [step.buffer]
     if isinstance(step, LoopStep):
         return step.held
+    if isinstance(step, Copy):
+        return step.operand, step.result
     return [operand.buffer for operand in (*step.operands, *step.results)] if isinstance(step, Group) else []
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 _Key = tuple[str, tuple[int, ...], str, str]

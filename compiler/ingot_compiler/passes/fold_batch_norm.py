@@ -34,8 +34,7 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
 def _factor_and_shift(state: Rewriter, node: Node, source: Sequence[int]) -> tuple[int, int]:
     """Per channel: what the value is multiplied by, and what is added then; both ``[channels]``."""
     _, scale, bias, mean, variance = node.operands
-    epsilon = node.attribute("epsilon")
-    assert isinstance(epsilon, float)
+    epsilon = node.real("epsilon")
     spread = state.emit("sqrt", (state.emit("add", (variance, epsilon), {}, source),), {}, source)
     factor = state.emit("div", (scale, spread), {}, source)
     moved = state.emit("mul", (mean, factor), {}, source)
@@ -62,8 +61,7 @@ def _scaled_weights(state: Rewriter, conv: Node, factor: int, region: Interior) 
     if conv.op == "conv":
         per_channel = _reshaped(state, factor, (-1, *(1,) * (len(shape) - 1)), region)
         return state.emit("mul", (weights, per_channel), {}, region.source)
-    groups = conv.attribute("groups")
-    assert isinstance(groups, int)
+    groups = conv.integer("groups")
     rows = shape[0]
     assert isinstance(rows, int)
     grouped = _reshaped(state, weights, (groups, rows // groups, *shape[1:]), region)

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum
-from ingot_compiler.ir.graph import Attribute, Graph, Node
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES

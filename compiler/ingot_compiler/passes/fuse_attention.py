@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, symbols_of
-from ingot_compiler.ir.graph import Graph, Node, attribute_ints
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.passes.match import is_number, orders, without_factor
 from ingot_compiler.passes.rewrite import Interior, Rewriter, rewrite
 
@@ -43,7 +43,7 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     softmax = state.made_by(probabilities if guarded is None else guarded, "softmax")
     if softmax is None:
         return None
-    if softmax.attribute("axis") != state.type_of(softmax.results[0]).rank - 1:
+    if softmax.integer("axis") != state.type_of(softmax.results[0]).rank - 1:
         state.refuse(node, "the softmax is not over the last axis")
         return None
     if state.type_of(node.results[0]).dtype == "f64":
@@ -140,7 +140,7 @@ def _key(state: Rewriter, transposed: int, source: Sequence[int]) -> int:
     rank = state.type_of(transposed).rank
     swap = (*range(rank - 2), rank - 1, rank - 2)
     node = state.made_by(transposed, "transpose")
-    if node and attribute_ints(node, "permutation") == swap:
+    if node and node.ints("permutation") == swap:
         return node.operands[0]
     return state.emit("transpose", (transposed,), {"permutation": swap}, source)
 

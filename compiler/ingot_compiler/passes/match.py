@@ -137,10 +137,9 @@ def _inverse_root_of(state: Rewriter, value: int) -> int | None:
 def trailing_mean(state: Rewriter, value: int) -> tuple[int, int] | None:
     """``(x, axis)`` when ``value`` is the mean of ``x`` over all axes from ``axis`` on, dimensions kept."""
     node = state.made_by(value, "reduce")
-    if node is None or node.attribute("function") != "mean" or node.attribute("keepdims") is not True:
+    if node is None or node.text("function") != "mean" or not node.flag("keepdims"):
         return None
-    axes, rank = node.attribute("axes"), state.type_of(node.operands[0]).rank
-    assert isinstance(axes, tuple)
+    axes, rank = node.ints("axes"), state.type_of(node.operands[0]).rank
     first = rank - len(axes)
     return (node.operands[0], first) if axes and axes == tuple(range(first, rank)) else None
 

@@ -14,9 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, symbols_of
 from ingot_compiler.ir.errors import LimitError
-from ingot_compiler.ir.graph import Attribute, Graph, Node, captured, make_attributes
+from ingot_compiler.ir.graph import Graph, Node, captured, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.region_rules import bound_symbols

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
@@ -83,7 +83,7 @@ class _Placement:
         self.types = [*graph.types, *[TensorType("bool", ())] * (free - len(graph.types))]
         self.place_of: dict[int, _Place] = dict.fromkeys(graph.inputs, _Place(0, "input of the graph"))
         self.copies: dict[tuple[int, int], int] = {}
-        self.makers = {result: node.op for node in graph.nodes for result in node.results}
+        self.makers = {result: node for node in graph.nodes for result in node.results}
 
     def run(self) -> PlacedGraph:
         """Decide, then rebuild with copies."""
@@ -108,8 +108,9 @@ class _Placement:
         elif node.regions or node.op == "read_dim":
             place = _Place(0, "control runs on the host")
         elif placed:
-            maker = self.makers.get(placed[0], "the caller")
-            place = _Place(self.place_of[placed[0]].device, f"follows its operand, made by {maker}")
+            maker = self.makers.get(placed[0])
+            made_by = maker.op if maker else "the caller"
+            place = _Place(self.place_of[placed[0]].device, f"follows its operand, made by {made_by}")
         else:
             return
         self.place_of.update(dict.fromkeys(node.results, place))
@@ -144,14 +145,23 @@ class _Placement:
         self.nodes.append(with_operands(node, replaced))
 
     def _on(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
-        """The value on ``device``: itself, or its one copy there."""
+        """The value on ``device``: itself, or what stands for it there."""
         if self.place_of[value].device == device:
             return value
         if (value, device) not in self.copies:
-            copy = len(self.types)
-            self.types.append(self.types[value])
-            self.place_of[copy] = _Place(device, f"copied because {reason}")
-            attributes = make_attributes({"destination": self.devices[device].name})
-            self.nodes.append(Node("copy", (value,), (copy,), attributes, (), source))
-            self.copies[value, device] = copy
+            self.copies[value, device] = self._add_copy(value, device, source, reason)
         return self.copies[value, device]
+
+    def _add_copy(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
+        """One copy, however many read it; what is made of nothing (a constant, a literal) is made there again."""
+        copied = len(self.types)
+        self.types.append(self.types[value])
+        maker = self.makers.get(value)
+        if maker is not None and not maker.operands and not maker.regions:
+            self.place_of[copied] = _Place(device, f"made here too because {reason}")
+            self.nodes.append(replace(maker, results=(copied,)))
+        else:
+            self.place_of[copied] = _Place(device, f"copied because {reason}")
+            attributes = make_attributes({"destination": self.devices[device].name})
+            self.nodes.append(Node("copy", (value,), (copied,), attributes, (), source))
+        return copied

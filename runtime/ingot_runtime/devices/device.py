@@ -1,7 +1,7 @@
 """What every kind of device must do, however it does it.
 
 In: nothing. Out: ``Device`` and ``Allocation``, the contract. Not done here: any kind (one file each), virtual devices
-(``loader.attached``).
+(``attached``).
 
 A kind is a subclass in a file of its own and a line in ``registry``; ``tests/conformance/test_devices.py`` holds each to the contract:
 what is asked is checked before it is done, nothing outside the device's own memory is touched, operations are done in the order in

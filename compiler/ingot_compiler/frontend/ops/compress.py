@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, at_most
+from ingot_compiler.frontend.compose import as_vector
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_indices
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import positions_of_true
+from ingot_compiler.ir.ranges import at_most
 
 
 def _translate(context: OpContext) -> Sequence[int]:

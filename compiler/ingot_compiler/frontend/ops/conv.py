@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import reshape, slice_axis
-from ingot_compiler.frontend.contents import at_least, minimum
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import resolve_pads, span_of, spatial, spatial_count
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_least, minimum
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -14,7 +14,7 @@ from ingot_compiler.frontend.fourier import transform
 from ingot_compiler.frontend.index_checks import chosen_along
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _axis(context: OpContext, rank: int) -> int | None:

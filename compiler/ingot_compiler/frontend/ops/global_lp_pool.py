@@ -11,7 +11,7 @@ from ingot_compiler.frontend.compose import binary_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import spatial_count
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -20,7 +20,7 @@ from ingot_compiler.frontend.sampling import (
     weighted,
 )
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 _CUBIC = -0.75
 

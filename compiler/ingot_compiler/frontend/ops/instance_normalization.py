@@ -12,7 +12,7 @@ from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.norms import standardise
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:

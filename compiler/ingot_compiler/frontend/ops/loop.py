@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.contents import at_least
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_least
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -13,8 +13,8 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.windows import pool_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dims
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.graph import Attribute
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, dtype_size_bytes
 
 
@@ -25,11 +25,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     return (result, _positions(context, x, result, attributes)) if context.wants(1) else (result,)
 
 
-def _positions(context: OpContext, x: int, result: int, attributes: dict[str, Attribute]) -> int:
+def _positions(context: OpContext, x: int, result: int, attributes: Attributes) -> int:
     """The greatest element's index in the whole of x, of equals the first; ``storage_order`` 1 swaps the spatial axes."""
     shape, wanted = context.shape_of(x), context.shape_of(result)
     kernel, strides, dilations, before, after = (
-        _ints(attributes[name]) for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
+        attribute_dims(attributes, name) for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
     )
     dtype = context.dtype_of(x)
     bits = 8 * dtype_size_bytes(dtype)
@@ -67,11 +67,6 @@ def _flat(
             index = context.add("add", index, dim_value(context, offsets[axis - 2], "i64"))
         total = context.add("add", context.add("mul", total, dim_value(context, shape[axis], "i64")), index)
     return broadcast_to(context, total, wanted)
-
-
-def _ints(value: Attribute) -> tuple[Dim, ...]:
-    assert isinstance(value, tuple)
-    return tuple(item for item in value if not isinstance(item, (str, float, tuple)))
 
 
 OP = OnnxOp("MaxPool", _translate)

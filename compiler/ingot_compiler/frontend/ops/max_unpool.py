@@ -15,7 +15,7 @@ from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.selection import split_index
 from ingot_compiler.frontend.windows import spatial, spatial_count
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.compose import as_vector, binary_scalar, cast, concat, reshape, slice_axis
-from ingot_compiler.frontend.contents import at_least
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import per_axis
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_least
 
 
 def _translate(context: OpContext) -> Sequence[int]:

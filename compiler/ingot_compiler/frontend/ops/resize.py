@@ -14,7 +14,7 @@ from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast
 from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops.resize import COORDINATES, NEAREST_MODES
 from ingot_compiler.ir.types import FLOATS
 

@@ -13,7 +13,7 @@ from ingot_compiler.frontend.context import OpContext, RegionBody, Unsupported
 from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 _BATCHED_OPSET = 8
 

@@ -15,7 +15,7 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import per_axis, slice_bounds, slice_by_gather
 from ingot_compiler.frontend.slices import axis_bounds
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:

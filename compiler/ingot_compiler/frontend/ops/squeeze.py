@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import at_most, require_dim, reshape
+from ingot_compiler.frontend.compose import require_dim, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ranges import at_most
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import range_mask, reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.op import OpTypeError
+from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -22,6 +22,8 @@ OPS: tuple[CoreOp, ...] = (
     _load("iota"),
     _load("read_dim"),
     _load("require_dim"),
+    # between devices
+    _load("copy"),
     # control flow
     _load("if_"),
     _load("loop"),

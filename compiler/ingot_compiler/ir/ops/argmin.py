@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import arg_extreme
 from ingot_compiler.ir.typing_rules import infer_arg_extreme
 

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, real, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import (
-    attribute_bool,
-    attribute_float,
-    require,
-    require_attributes,
     require_broadcasts_to,
     require_dtype,
     require_operands,

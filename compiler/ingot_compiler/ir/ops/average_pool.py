@@ -13,17 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_dims, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_bool,
-    attribute_dims,
-    require,
-    require_attributes,
-    require_dtype,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
 

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_dtype, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import attribute_dtype, require_attributes, require_operands
+from ingot_compiler.ir.typing_rules import require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -10,17 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
 from ingot_compiler.ir.dims import Dim, dim_add
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import integer
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_axis,
-    require,
-    require_attributes,
-    require_same_dtype,
-    unify_shapes,
-)
+from ingot_compiler.ir.typing_rules import require_same_dtype, unify_shapes
 
 
 def _without(shape: Sequence[Dim], axis: int) -> tuple[Dim, ...]:

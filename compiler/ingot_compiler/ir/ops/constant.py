@@ -7,18 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_dtype, attribute_str, require_attributes
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_dims,
-    attribute_dtype,
-    attribute_str,
-    require,
-    require_attributes,
-    require_operands,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -11,15 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
 from ingot_compiler.ir.dims import dim_mul
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import integer, narrow, widen
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
-    attribute_int,
-    require,
-    require_attributes,
     require_dtype,
     require_operands,
     require_same_dtype,

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_int, require_attributes
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import integer, ints, narrow, widen
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
-    attribute_dims,
-    attribute_int,
-    require,
-    require_attributes,
     require_dtype,
     require_operands,
     require_same_dtype,

@@ -10,16 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import integer
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    INTEGERS,
-    attribute_axis,
-    require_attributes,
-    require_dtype,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import element_index, integer
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_axis,
-    require_attributes,
-    require_element_indices,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import require_element_indices, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

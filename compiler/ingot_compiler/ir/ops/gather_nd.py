@@ -10,18 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp, OpTypeError
+from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import integer, open_grid
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    INTEGERS,
-    attribute_int,
-    require,
-    require_attributes,
-    require_dtype,
-    require_operands,
-    unify_shapes,
-)
+from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands, unify_shapes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

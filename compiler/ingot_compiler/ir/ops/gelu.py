@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_str
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import erf, in_f64
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import attribute_str, unary
+from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, names=("approximate",))
 

@@ -11,17 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_float,
-    attribute_int,
-    require,
-    require_attributes,
-    require_channel_vectors,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import require_channel_vectors, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

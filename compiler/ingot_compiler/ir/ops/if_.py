@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.region_rules import (
     HOLE,
     HoledType,
@@ -21,14 +23,7 @@ from ingot_compiler.ir.region_rules import (
     visible_sizes,
 )
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    BOOLS,
-    require,
-    require_attributes,
-    require_dtype,
-    require_operands,
-    require_rank,
-)
+from ingot_compiler.ir.typing_rules import BOOLS, require_dtype, require_operands, require_rank
 
 
 def unified(regions: Sequence[Graph]) -> tuple[HoledType, ...]:

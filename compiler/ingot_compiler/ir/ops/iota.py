@@ -9,18 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_dtype, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, integer
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    NUMBERS,
-    attribute_dim,
-    attribute_dtype,
-    require_attributes,
-    require_dtype,
-    require_operands,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_bool
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import attribute_bool, unary
+from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, "bool", ("negative", "positive"))
 

@@ -10,18 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.graph import Attribute
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_dtype, attribute_ints, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, ints
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_dtype,
-    attribute_ints,
-    require,
-    require_attributes,
-    require_operands,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 ELEMENT_COUNT_MAX = 1024
 

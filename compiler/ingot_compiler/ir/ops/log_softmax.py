@@ -11,10 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_axis
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import in_f64, integer
 from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import attribute_axis, unary
+from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, names=("axis",))
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dim, require_attributes
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.region_rules import (
     HOLE,
     HoledType,
@@ -27,7 +29,6 @@ from ingot_compiler.ir.region_rules import (
     visible_sizes,
 )
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import attribute_dim, require, require_attributes
 
 CONTROL = 2
 """Operands and region inputs before the carried values: trip count or iteration, and condition."""

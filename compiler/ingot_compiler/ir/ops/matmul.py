@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import in_f64
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
     broadcast_shapes,
-    require,
-    require_attributes,
     require_dtype,
     require_operands,
     require_same_dtype,

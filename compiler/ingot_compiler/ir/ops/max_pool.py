@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import ints, least
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_attributes
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
 

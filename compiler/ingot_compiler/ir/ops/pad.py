@@ -11,20 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_str, require_attributes
 from ingot_compiler.ir.dims import dim_add
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_dims,
-    attribute_str,
-    require,
-    require_attributes,
-    require_operands,
-    require_rank,
-    require_same_dtype,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import require_operands, require_rank, require_same_dtype, require_sizes
 
 MODES = ("constant", "edge", "reflect", "wrap")
 

@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_int, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    INTEGERS,
-    attribute_int,
-    attribute_str,
-    require,
-    require_attributes,
-    require_dtype,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

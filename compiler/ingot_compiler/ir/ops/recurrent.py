@@ -13,18 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, real, sigmoid, widen
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_bool,
-    attribute_float,
-    attribute_str,
-    require,
-    require_attributes,
-    require_dtype,
-    unify_shapes,
-)
+from ingot_compiler.ir.typing_rules import require_dtype, unify_shapes
 
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
 """cell -> (gates, activations)."""

@@ -13,20 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_axes, attribute_bool, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import greatest, ints, least, mean, narrow, widen
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    ANY,
-    NUMBERS,
-    attribute_axes,
-    attribute_bool,
-    attribute_str,
-    reduced_shape,
-    require_attributes,
-    require_dtype,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import ANY, NUMBERS, reduced_shape, require_dtype, require_operands
 
 FUNCTIONS = ("sum", "product", "max", "min", "mean")
 

@@ -12,16 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    BOOLS,
-    attribute_str,
-    broadcast_shapes,
-    require_attributes,
-    require_dtype,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import BOOLS, broadcast_shapes, require_dtype, require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

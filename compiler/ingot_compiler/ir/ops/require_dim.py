@@ -9,14 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_dim,
-    attribute_str,
-    require_attributes,
-    require_operands,
-)
+from ingot_compiler.ir.typing_rules import require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

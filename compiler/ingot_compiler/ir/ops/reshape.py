@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
 from ingot_compiler.ir.dims import dim_product
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_dims,
-    require_attributes,
-    require_operands,
-    require_sizes,
-    unify,
-)
+from ingot_compiler.ir.typing_rules import require_operands, require_sizes, unify
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

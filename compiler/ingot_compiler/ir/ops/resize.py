@@ -12,20 +12,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
-from ingot_compiler.ir.reference_rules import ints, narrow, real, widen
-from ingot_compiler.ir.types import FLOATS, TensorType
-from ingot_compiler.ir.typing_rules import (
+from ingot_compiler.ir.attributes import (
+    Attributes,
     attribute_axes,
     attribute_bool,
     attribute_dims,
     attribute_float,
     attribute_str,
-    require,
     require_attributes,
-    require_dtype,
-    require_sizes,
 )
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.reference_rules import ints, narrow, real, widen
+from ingot_compiler.ir.types import FLOATS, TensorType
+from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 
 COORDINATES = (
     "align_corners",

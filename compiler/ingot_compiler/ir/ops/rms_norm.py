@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import infer_norm_over_tail

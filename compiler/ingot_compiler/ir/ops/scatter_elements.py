@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import element_index, integer, scatter
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     SCATTER_REDUCTIONS,
-    attribute_axis,
-    attribute_str,
-    require_attributes,
     require_element_indices,
     require_operands,
     require_same_dtype,

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp, OpTypeError
+from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import open_grid, scatter
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     INTEGERS,
     SCATTER_REDUCTIONS,
-    attribute_str,
-    require,
-    require_attributes,
     require_dtype,
     require_operands,
     require_same_dtype,

@@ -9,17 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    BOOLS,
-    broadcast_shapes,
-    require_attributes,
-    require_dtype,
-    require_operands,
-    require_same_dtype,
-)
+from ingot_compiler.ir.typing_rules import BOOLS, broadcast_shapes, require_dtype, require_operands, require_same_dtype
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

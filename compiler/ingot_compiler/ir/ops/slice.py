@@ -9,18 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import (
-    attribute_dims,
-    attribute_ints,
-    require,
-    require_attributes,
-    require_operands,
-    require_sizes,
-)
+from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
 def _check_axis(dim: Dim, start: Dim, size: Dim, step: int) -> None:

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require, require_attributes, require_operands, unify_shapes
+from ingot_compiler.ir.typing_rules import require_operands, unify_shapes
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.op import Array, Attributes, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import attribute_ints, require, require_attributes, require_operands
+from ingot_compiler.ir.typing_rules import require_operands
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:

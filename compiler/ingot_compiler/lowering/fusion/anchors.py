@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
-from ingot_compiler.ir.graph import Node, attribute_ints, make_attributes
+from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
@@ -38,10 +38,10 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
         return value
     kind = fuser.types[value]
     if fuser.is_constant(value):
-        result, stored = fuser.constant(packing.cast_to(fuser.expression(value), dtype))
+        result, stored = fuser.constant(packing.cast_to(fuser.expression(value), dtype), fuser.device_of[value])
         fuser.stored[result] = stored
         return result
-    result = fuser.new_value(TensorType(dtype, kind.shape))
+    result = fuser.new_value(TensorType(dtype, kind.shape), fuser.device_of[value])
     node = Node("cast", (value,), (result,), make_attributes({"dtype": dtype}), (), fuser.nodes[index].source)
     fuser.nodes.append(node)
     leaf = fuser.leaf(value)
@@ -58,24 +58,24 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
     dtype = _compute_dtype(fuser.types[node.operands[0]].dtype)
     x = _converted(fuser, index, node.operands[0], dtype)
     w = node.operands[1]
-    groups = node.attribute("groups")
-    assert isinstance(groups, int)
-    before, after = (_dims(node, name) for name in ("pads_before", "pads_after"))
+    groups = node.integer("groups")
+    before, after = (node.dims(name) for name in ("pads_before", "pads_after"))
     weight_shape = fuser.types[w].shape
     out_channels = weight_shape[0]
+    device = fuser.device_of[node.results[0]]
     depthwise = groups != 1 and out_channels == groups and weight_shape[1] == 1 and fuser.is_constant(w)
     plane = depthwise and _stays_row_major(fuser, node)
     leaves: list[Leaf] = [fuser.leaf(x) if plane else fuser.leaf_at(x, fuser.image(x, before, after))]
     x = leaves[0][0]
     if depthwise:
-        packed, stored = fuser.constant(packing.depthwise_weights(packing.cast_to(fuser.expression(w), dtype)))
+        packed, stored = fuser.constant(packing.depthwise_weights(packing.cast_to(fuser.expression(w), dtype)), device)
         anchor = _with(node, (x, packed, *node.operands[2:]))
     elif fuser.is_constant(w):
         result = fuser.types[node.results[0]].shape
         rows = dim_product((result[0], *result[2:]))
-        width = panel_width(rows, dim_floordiv(out_channels, groups), fuser.target, dtype)
+        width = panel_width(rows, dim_floordiv(out_channels, groups), fuser.targets[device], dtype)
         matrix = packing.conv_matrix(packing.cast_to(fuser.expression(w), dtype), groups)
-        packed, stored = fuser.constant(packing.pack_panels(matrix, width))
+        packed, stored = fuser.constant(packing.pack_panels(matrix, width), device)
         anchor = _with(node, (x, packed, *node.operands[2:]), packed=True, weight_shape=weight_shape)
     else:
         packed, stored = _weights_at_run_time(fuser, _converted(fuser, index, w, dtype), groups)
@@ -93,8 +93,8 @@ def _stays_row_major(fuser: Fuser, node: Node) -> bool:
     kind = fuser.types[x]
     if x not in fuser.stored or x in fuser.images or kind.rank not in (3, 4) or kind.dtype not in ("f32", "f64"):
         return False
-    strides = attribute_ints(node, "strides")
-    sizes = (*kind.shape[2:], *fuser.types[w].shape[2:], *_dims(node, "pads_before"))
+    strides = node.ints("strides")
+    sizes = (*kind.shape[2:], *fuser.types[w].shape[2:], *node.dims("pads_before"))
     known = all(isinstance(size, int) for size in (*sizes, *fuser.types[node.results[0]].shape[2:]))
     dense = fuser.stored[x].view.strides[-1] == 1 and kind.shape[1] != 1
     return known and dense and strides[-1] <= PLANE_STRIDE_MAX and _becomes_output(fuser, node.results[0])
@@ -115,7 +115,7 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     kernel = shape[2:]
     strides = stored.view.strides
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
-    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *kernel, shape[1], own)))
+    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *kernel, shape[1], own)), fuser.device_of[w])
     fuser.stored[value] = Stored(stored.buffer, view)
     return value, fuser.relaid(value, range(len(kernel) + 3))
 
@@ -134,8 +134,9 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     a = a_leaf[0]
     if fuser.is_constant(b) and fuser.types[b].rank == 2:
         rows = dim_product(fuser.types[a].shape[:-1])
-        width = panel_width(rows, result.shape[-1], fuser.target, dtype)
-        packed, stored = fuser.constant(packing.pack_matrix(packing.cast_to(fuser.expression(b), dtype), width))
+        device = fuser.device_of[node.results[0]]
+        width = panel_width(rows, result.shape[-1], fuser.targets[device], dtype)
+        packed, stored = fuser.constant(packing.pack_matrix(packing.cast_to(fuser.expression(b), dtype), width), device)
         fuser.defer_anchor(index, _with(node, (a, packed), packed=True), "matmul", [a_leaf, (packed, stored)])
         return
     b = _converted(fuser, index, b, dtype)
@@ -206,13 +207,12 @@ def scatter(kind: str) -> AnchorRule:
 def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
     """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
     w = node.operands[1]
-    groups = node.attribute("groups")
-    assert isinstance(groups, int)
+    groups = node.integer("groups")
     stored = fuser.where(w)
     shape, strides = fuser.types[w].shape, stored.view.strides
     own = dim_floordiv(shape[0], groups)
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
-    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *shape[2:], own, shape[1])))
+    value = fuser.new_value(TensorType(fuser.types[w].dtype, (groups, *shape[2:], own, shape[1])), fuser.device_of[w])
     fuser.stored[value] = Stored(stored.buffer, view)
     packed = value, fuser.relaid(value, range(len(shape) + 1))
     others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
@@ -234,10 +234,11 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
             leaves.append((operand, fuser.contiguous(operand)))
     y = fuser.types[node.results[0]]
     directions, batch, hidden = y.shape[1:]
-    gates = CELLS[str(node.attribute("cell"))][0]
-    extra = [fuser.new_value(TensorType(y.dtype, (directions, batch, gates * hidden)))]
+    gates = CELLS[node.text("cell")][0]
+    device = fuser.device_of[node.results[0]]
+    extra = [fuser.new_value(TensorType(y.dtype, (directions, batch, gates * hidden)), device)]
     if "candidate" in names:
-        extra.append(fuser.new_value(TensorType(y.dtype, (directions, batch, hidden))))
+        extra.append(fuser.new_value(TensorType(y.dtype, (directions, batch, hidden)), device))
     fuser.emit_at_once("recurrent", replace(node, operands=tuple(leaf for leaf, _ in leaves)), leaves, extra)
 
 
@@ -245,20 +246,15 @@ def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     """[D, H, columns] in panels of the tile that all products of this layer use."""
     y = fuser.types[node.results[0]]
     first = fuser.types[node.operands[1]].shape
-    width = panel_width(y.shape[2], first[2], fuser.target, y.dtype)
-    return fuser.constant(packing.pack_panels(fuser.expression(weights), width))
+    device = fuser.device_of[node.results[0]]
+    width = panel_width(y.shape[2], first[2], fuser.targets[device], y.dtype)
+    return fuser.constant(packing.pack_panels(fuser.expression(weights), width), device)
 
 
 def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     """The kernel reads what it writes: it has no followers."""
     del index
     fuser.emit_at_once("suppress_overlaps", node, [fuser.leaf(operand) for operand in node.operands], [])
-
-
-def _dims(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
 
 
 ANCHORS: dict[str, AnchorRule] = {

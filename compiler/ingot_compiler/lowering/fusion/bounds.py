@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, format_dim
-from ingot_compiler.ir.graph import Node, attribute_ints
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.ranges import at_most
 from ingot_compiler.lowering.fusion.fuser import Fuser
-from ingot_compiler.lowering.negative_sizes import possibly_negative
 
 Bound = Callable[[Fuser, Node], None]
 Shape = tuple[Dim, ...]
@@ -26,12 +26,8 @@ def require_bounds(fuser: Fuser, node: Node) -> None:
         BOUNDS[node.op](fuser, node)
 
 
-def _is_at_least(dim: Dim, least: Dim) -> bool:
-    return not possibly_negative([dim - least])
-
-
 def _at_most(fuser: Fuser, size: Dim, limit: Dim, what: str, node: Node) -> None:
-    if not _is_at_least(limit, size):
+    if not at_most(size, limit):
         why = f"{what}: expected at most {format_dim(limit)}, got {format_dim(size)}"
         fuser.require_equal(dim_max(size - limit, 0), 0, why, node)
 
@@ -43,7 +39,7 @@ def _same(fuser: Fuser, left: Sequence[Dim], right: Sequence[Dim], what: str, no
 
 def _elements_along(fuser: Fuser, extent: Dim, picked: Dim, node: Node) -> None:
     """An axis that ``picked`` elements are taken from is not empty, unless none is taken."""
-    if not _is_at_least(extent, 1) and picked != 0:
+    if not at_most(1, extent) and picked != 0:
         none_there, some_wanted = 1 - dim_min(extent, 1), dim_min(picked, 1)
         fuser.require_equal(dim_mul(none_there, some_wanted), 0, "elements are taken from an empty axis", node)
 
@@ -52,29 +48,15 @@ def _shapes(fuser: Fuser, node: Node) -> list[Shape]:
     return [fuser.types[operand].shape for operand in node.operands]
 
 
-def _dims(node: Node, name: str) -> Shape:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
-
-
-def _axis(node: Node) -> int:
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
-    return axis
-
-
 # ---- picking --------------------------------------------------------------------------------------------------------
 
 
 def _slice(fuser: Fuser, node: Node) -> None:
-    entries = zip(
-        *_shapes(fuser, node), _dims(node, "starts"), _dims(node, "sizes"), attribute_ints(node, "steps"), strict=True
-    )
+    entries = zip(*_shapes(fuser, node), node.dims("starts"), node.dims("sizes"), node.ints("steps"), strict=True)
     for length, start, size, step in entries:
         last = start + dim_mul(size - 1, step)
         low, high = (start, last) if step > 0 else (last, start)
-        if _is_at_least(low, 0) and _is_at_least(length - 1, high):
+        if at_most(0, low) and at_most(high, length - 1):
             continue
         # A slice without elements may start anywhere.
         beyond = dim_max(high + 1 - length, 0) - dim_min(low, 0)
@@ -83,16 +65,18 @@ def _slice(fuser: Fuser, node: Node) -> None:
 
 
 def _gather(fuser: Fuser, node: Node) -> None:
-    _elements_along(fuser, _shapes(fuser, node)[0][_axis(node)], fuser.types[node.results[0]].element_count, node)
+    _elements_along(
+        fuser, _shapes(fuser, node)[0][node.integer("axis")], fuser.types[node.results[0]].element_count, node
+    )
 
 
 def _beside_axis(fuser: Fuser, node: Node) -> None:
     """Indices are not larger than x beside the axis that they are for."""
     x, indices = _shapes(fuser, node)[:2]
     for axis, (size, index_size) in enumerate(zip(x, indices, strict=True)):
-        if axis != _axis(node):
+        if axis != node.integer("axis"):
             _at_most(fuser, index_size, size, f"size of the indices at axis {axis}", node)
-    _elements_along(fuser, x[_axis(node)], fuser.types[node.operands[1]].element_count, node)
+    _elements_along(fuser, x[node.integer("axis")], fuser.types[node.operands[1]].element_count, node)
 
 
 def _scatter_elements(fuser: Fuser, node: Node) -> None:
@@ -103,8 +87,7 @@ def _scatter_elements(fuser: Fuser, node: Node) -> None:
 
 def _gather_nd(fuser: Fuser, node: Node) -> None:
     x, indices = _shapes(fuser, node)
-    batch, depth = node.attribute("batch_dims"), indices[-1]
-    assert isinstance(batch, int)
+    batch, depth = node.integer("batch_dims"), indices[-1]
     assert isinstance(depth, int)
     _same(fuser, x[:batch], indices[:batch], "batch sizes", node)
     for extent in x[batch : batch + depth]:
@@ -122,15 +105,15 @@ def _scatter_nd(fuser: Fuser, node: Node) -> None:
 
 def _resize(fuser: Fuser, node: Node) -> None:
     (x, *_), count = _shapes(fuser, node), fuser.types[node.results[0]].element_count
-    for axis in attribute_ints(node, "axes"):
+    for axis in node.ints("axes"):
         _elements_along(fuser, x[axis], count, node)
 
 
 def _pad(fuser: Fuser, node: Node) -> None:
-    if node.attribute("mode") == "constant":
+    if node.text("mode") == "constant":
         return
     x, count = _shapes(fuser, node)[0], fuser.types[node.results[0]].element_count
-    for axis, pads in enumerate(zip(_dims(node, "before"), _dims(node, "after"), strict=True)):
+    for axis, pads in enumerate(zip(node.dims("before"), node.dims("after"), strict=True)):
         if pads != (0, 0):
             _elements_along(fuser, x[axis], count, node)
 
@@ -139,7 +122,7 @@ def _pad(fuser: Fuser, node: Node) -> None:
 
 
 def _concat(fuser: Fuser, node: Node) -> None:
-    result, axis = fuser.types[node.results[0]].shape, _axis(node)
+    result, axis = fuser.types[node.results[0]].shape, node.integer("axis")
     for shape in _shapes(fuser, node):
         pairs = [pair for at, pair in enumerate(zip(shape, result, strict=True)) if at != axis]
         _same(fuser, [own for own, _ in pairs], [wanted for _, wanted in pairs], "sizes beside the axis", node)
@@ -158,8 +141,7 @@ def _group_norm(fuser: Fuser, node: Node) -> None:
 
 
 def _divided(fuser: Fuser, channels: Dim, node: Node) -> None:
-    groups = node.attribute("groups")
-    assert isinstance(groups, int)
+    groups = node.integer("groups")
     what = f"{groups} groups do not divide {format_dim(channels)} channels"
     fuser.require_equal(dim_mod(channels, groups), 0, what, node)
 
@@ -168,13 +150,12 @@ def _tail(fuser: Fuser, node: Node) -> None:
     """X and parameters of shape x[axis:]."""
     x, *parameters = _shapes(fuser, node)
     for shape in parameters:
-        _same(fuser, x[_axis(node) :], shape, "sizes of x[axis:] and its parameters", node)
+        _same(fuser, x[node.integer("axis") :], shape, "sizes of x[axis:] and its parameters", node)
 
 
 def _conv(fuser: Fuser, node: Node) -> None:
     x, w, *bias = _shapes(fuser, node)
-    groups = node.attribute("groups")
-    assert isinstance(groups, int)
+    groups = node.integer("groups")
     _same(fuser, x[1:2], [dim_mul(w[1], groups)], "numbers of input channels", node)
     _divided(fuser, w[0], node)
     for shape in bias:

@@ -73,8 +73,7 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
     (region,) = regions
     _store_captured(fuser, regions)
     known = counted_before(dict(node.attributes))
-    iterations = node.attribute("iterations")
-    assert not isinstance(iterations, (str, float, tuple))
+    iterations = node.dim("iterations")
     counter, names = fuser.new_symbol(), _names(node)
     count: Dim = iterations if known else symbol(_read(fuser, node.operands[0]))
     goes_on = known or _is_true(fuser, region.outputs[0])

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
-from ingot_compiler.lowering.fused import BufferSpec, Group, Operand, Requirement, Step, View
-from ingot_compiler.lowering.negative_sizes import possibly_negative
+from ingot_compiler.lowering.fused import BufferSpec, Copy, Group, Operand, Requirement, Step, View
+from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
@@ -67,10 +68,14 @@ class Scope:
 class Fuser:
     """Walks the graph once; a private context, not an API."""
 
-    def __init__(self, graph: Graph, target: Target, region_outputs: Sequence[int] = ()) -> None:
+    def __init__(
+        self, graph: Graph, device_of: Sequence[int], targets: Sequence[Target], region_outputs: Sequence[int] = ()
+    ) -> None:
+        """``device_of[value]`` indexes ``targets``; values beyond it, those of regions, live on the host."""
         self.graph = graph
         self.region_outputs = region_outputs
-        self.target = target
+        self.device_of = [*device_of, *[0] * (len(graph.types) - len(device_of))]
+        self.targets = targets
         self.nodes = list(graph.nodes)  # anchors are replaced by their lowered form
         self.types = list(graph.types)
         self.constant_ids = constant_values(graph)
@@ -86,7 +91,7 @@ class Fuser:
         self.checked_sizes: set[Dim] = set()
         self.checked_counts = {graph.types[value].element_count for value in graph.inputs}
         self.constants: list[Graph] = []
-        self.constant_buffers: dict[Graph, int] = {}
+        self.constant_buffers: dict[tuple[Graph, int], int] = {}
         self.counters: dict[int, Dim] = {}  # a loop's iteration -> the symbol that counts
         self.late_symbols: set[str] = set()  # those that are bound while main runs
         self.grown: set[int] = set()  # buffers whose room a step makes
@@ -137,9 +142,10 @@ class Fuser:
 
     # ---- buffers ----------------------------------------------------------------------------------------------------
 
-    def new_value(self, kind: TensorType) -> int:
+    def new_value(self, kind: TensorType, device: int) -> int:
         """A value id for something the graph does not name (a packed weight)."""
         self.types.append(kind)
+        self.device_of.append(device)
         return len(self.types) - 1
 
     def new_buffer(self, spec: BufferSpec) -> int:
@@ -147,21 +153,22 @@ class Fuser:
         self.buffers.append(spec)
         return len(self.buffers) - 1
 
-    def workspace(self, kind: TensorType, order: Sequence[int], halo: Halo | None = None) -> Stored:
-        """A new workspace buffer for a tensor stored in ``order``."""
+    def workspace(self, kind: TensorType, order: Sequence[int], device: int, halo: Halo | None = None) -> Stored:
+        """A new workspace buffer on a device for a tensor stored in ``order``."""
         none = (0,) * kind.rank
         before, after = halo or (none, none)
         view, count = haloed_view(kind.shape, order, before, after)
-        return Stored(self.new_buffer(BufferSpec("workspace", kind.dtype, count)), view)
+        return Stored(self.new_buffer(BufferSpec("workspace", kind.dtype, count, device=device)), view)
 
-    def constant(self, expression: Graph) -> tuple[int, Stored]:
-        """(new value id, where) of a folded expression, stored dense; equal expressions share a buffer."""
+    def constant(self, expression: Graph, device: int) -> tuple[int, Stored]:
+        """(new value id, where) of a folded expression, stored dense; equal expressions on one device share a buffer."""
         kind = expression.types[expression.outputs[0]]
-        if expression not in self.constant_buffers:
-            spec = BufferSpec("constant", kind.dtype, kind.element_count, len(self.constants))
+        key = expression, device
+        if key not in self.constant_buffers:
+            spec = BufferSpec("constant", kind.dtype, kind.element_count, len(self.constants), device)
             self.constants.append(expression)
-            self.constant_buffers[expression] = self.new_buffer(spec)
-        return self.new_value(kind), Stored(self.constant_buffers[expression], dense_view(kind.shape))
+            self.constant_buffers[key] = self.new_buffer(spec)
+        return self.new_value(kind, device), Stored(self.constant_buffers[key], dense_view(kind.shape))
 
     def is_constant(self, value: int) -> bool:
         """Whether the build folds the value."""
@@ -177,7 +184,7 @@ class Fuser:
         """Where the value lies; a deferred value is computed now."""
         if value not in self.stored:
             if self.is_constant(value):
-                self.stored[value] = self.constant(self.expression(value))[1]
+                self.stored[value] = self.constant(self.expression(value), self.device_of[value])[1]
             else:
                 self.materialise(value)
         return self.stored[value]
@@ -190,7 +197,7 @@ class Fuser:
         """A kernel's operand in a layout of its own; a copy gets its own id, for the epilogue may read the value itself."""
         if self.stored.get(value) == stored:
             return value, stored
-        copied = self.new_value(self.types[value])
+        copied = self.new_value(self.types[value], self.device_of[value])
         self.stored[copied] = stored
         return copied, stored
 
@@ -206,7 +213,7 @@ class Fuser:
         kind = self.types[value]
         halo = self.halos.get(value)
         order = self._natural_order(value, deferred)
-        place = self.workspace(kind, order, halo)
+        place = self.workspace(kind, order, self.device_of[value], halo)
         if halo is not None:
             self.fill_halo(value, place, halo)
         return place
@@ -238,7 +245,8 @@ class Fuser:
         kind = self.types[value]
         result = Operand(value, kind, place.buffer, place.view)
         source = self.made_by.get(value, ())
-        self.steps.append(Group("fill_halo", (node,), (), (result,), ((value, kind),), 0, source))
+        device = self.device_of[value]
+        self.steps.append(Group("fill_halo", (node,), (), (result,), ((value, kind),), 0, source, device))
         self.images[value] = place, halo
 
     def _emit(self, value: int, deferred: Deferred, place: Stored) -> None:
@@ -256,7 +264,8 @@ class Fuser:
         anchor = deferred.nodes.index(deferred.anchor) if deferred.anchored else -1
         types = tuple((item, self.types[item]) for item in sorted(named))
         ends = self.ends.get(value, "") if nodes else ""
-        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source, ends=ends)
+        device = self.device_of[value]
+        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source, device, ends)
         self.steps.append(group)
 
     def emit_at_once(self, kind: str, node: Node, leaves: Sequence[tuple[int, Stored]], extra: Sequence[int]) -> None:
@@ -266,12 +275,13 @@ class Fuser:
         )
         results: list[Operand] = []
         for value in (*node.results, *extra):
-            place = self.workspace(self.types[value], range(self.types[value].rank))
+            place = self.workspace(self.types[value], range(self.types[value].rank), self.device_of[value])
             self.stored[value] = place
             results.append(Operand(value, self.types[value], place.buffer, place.view))
         named = {*(operand.value for operand in operands), *(result.value for result in results)}
         types = tuple((item, self.types[item]) for item in sorted(named))
-        self.steps.append(Group(kind, (node,), operands, tuple(results), types, 0, node.source))
+        device = self.device_of[node.results[0]]
+        self.steps.append(Group(kind, (node,), operands, tuple(results), types, 0, node.source, device))
 
     def copy(self, value: int, place: Stored) -> None:
         """Emit a kernel that copies a stored value to another place."""
@@ -280,11 +290,24 @@ class Fuser:
 
     def relaid(self, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:
         """A copy of a value in another layout."""
-        place = self.workspace(self.types[value], order, halo)
+        place = self.workspace(self.types[value], order, self.device_of[value], halo)
         self.copy(value, place)
         if halo is not None:
             self.fill_halo(value, place, halo)
         return place
+
+    def transfer(self, value: int, result: int, source: tuple[int, ...]) -> None:
+        """Copy a stored value to the device of ``result``: its whole buffer, in the layout that it has.
+
+        A value that is only a part of its buffer is cut out first.
+        """
+        stored, kind = self.where(value), self.types[value]
+        if typical(self.buffers[stored.buffer].element_count) > typical(kind.element_count):
+            stored = self.relaid(value, storage_order(stored.view, kind.shape))
+        spec = replace(self.buffers[stored.buffer], kind="workspace", index=-1, device=self.device_of[result])
+        buffer = self.new_buffer(spec)
+        self.steps.append(Copy(stored.buffer, buffer, source))
+        self.stored[result] = Stored(buffer, stored.view)
 
     def contiguous(self, value: int) -> Stored:
         """The value with stride 1 along its last axis (a copy if it does not lie so)."""
@@ -335,8 +358,9 @@ class Fuser:
     def require_sizes(self, node: Node) -> None:
         """Check at run time that every size of the results is at least 0, unless it is known to be."""
         dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
-        for dim in possibly_negative(dims):
-            self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+        for dim in dict.fromkeys(dims):
+            if not is_nonnegative(dim):
+                self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
         self.checked_sizes.update(dims)
 
     def require_countable(self, node: Node) -> None:
@@ -426,16 +450,10 @@ def _image_consumers(graph: Graph) -> tuple[dict[int, Halo], frozenset[int]]:
         images.add(value)
         if node.op != "conv":
             continue
-        before, after = ((0, 0, *_pads(node, name)) for name in ("pads_before", "pads_after"))
+        before, after = ((0, 0, *node.dims(name)) for name in ("pads_before", "pads_after"))
         if value in halos:
             before = tuple(map(dim_max, before, halos[value][0]))
             after = tuple(map(dim_max, after, halos[value][1]))
         halos[value] = before, after
     needed = {value: halo for value, halo in halos.items() if any(halo[0]) or any(halo[1])}
     return needed, frozenset(images)
-
-
-def _pads(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))

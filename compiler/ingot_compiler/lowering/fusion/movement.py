@@ -8,18 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.graph import Node, attribute_ints
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
 from ingot_compiler.lowering.fusion.fuser import Fuser, Stored, channels_last
 from ingot_compiler.lowering.views import broadcast_view, reshape_view, slice_view, transpose_view
 
 MovementRule = Callable[[Fuser, Node], None]
-
-
-def _dims(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
 
 
 def reshape(fuser: Fuser, node: Node) -> None:
@@ -40,14 +34,14 @@ def reshape(fuser: Fuser, node: Node) -> None:
 def transpose(fuser: Fuser, node: Node) -> None:
     """Permuted strides."""
     stored = fuser.where(node.operands[0])
-    view = transpose_view(stored.view, attribute_ints(node, "permutation"))
+    view = transpose_view(stored.view, node.ints("permutation"))
     fuser.stored[node.results[0]] = Stored(stored.buffer, view)
 
 
 def slice_(fuser: Fuser, node: Node) -> None:
     """Shifted offset, scaled strides."""
     stored = fuser.where(node.operands[0])
-    view = slice_view(stored.view, _dims(node, "starts"), attribute_ints(node, "steps"))
+    view = slice_view(stored.view, node.dims("starts"), node.ints("steps"))
     fuser.stored[node.results[0]] = Stored(stored.buffer, view)
 
 
@@ -63,12 +57,11 @@ def concat(fuser: Fuser, node: Node) -> None:
     """One buffer; every operand is computed, or copied, into its part."""
     result = node.results[0]
     kind = fuser.types[result]
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
+    axis = node.integer("axis")
     image = result in fuser.image_inputs or _lies_channels_last(fuser, node)
     order = channels_last(kind.rank) if image else tuple(range(kind.rank))
     halo = fuser.halos.get(result)
-    place = fuser.workspace(kind, order, halo)
+    place = fuser.workspace(kind, order, fuser.device_of[result], halo)
     start: Dim = 0
     for operand in node.operands:
         starts = tuple(start if position == axis else 0 for position in range(kind.rank))
@@ -101,9 +94,7 @@ def _lies_channels_last(fuser: Fuser, node: Node) -> bool:
 def read_dim(fuser: Fuser, node: Node) -> None:
     """Bind a symbol to an element of an integer tensor."""
     operand = node.operands[0]
-    name, index = node.attribute("symbol"), node.attribute("index")
-    assert isinstance(name, str)
-    assert isinstance(index, int)
+    name, index = node.text("symbol"), node.integer("index")
     fuser.late_symbols.add(name)
     if operand in fuser.counters:
         fuser.steps.append(SymbolSet((name,), (fuser.counters[operand],)))
@@ -116,15 +107,18 @@ def read_dim(fuser: Fuser, node: Node) -> None:
 
 def require_dim(fuser: Fuser, node: Node) -> None:
     """A check of sizes."""
-    difference, what = node.attribute("difference"), node.attribute("what")
-    assert not isinstance(difference, (str, float, tuple))
-    assert isinstance(what, str)
-    fuser.require_equal(difference, 0, what, node)
+    fuser.require_equal(node.dim("difference"), 0, node.text("what"), node)
+
+
+def copy(fuser: Fuser, node: Node) -> None:
+    """The same layout on another device."""
+    fuser.transfer(node.operands[0], node.results[0], node.source)
 
 
 MOVEMENT: dict[str, MovementRule] = {
     "broadcast_to": broadcast_to,
     "concat": concat,
+    "copy": copy,
     "read_dim": read_dim,
     "require_dim": require_dim,
     "reshape": reshape,

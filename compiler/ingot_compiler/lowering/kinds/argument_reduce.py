@@ -19,8 +19,7 @@ def lower_argument_reduce(group: Group, target: Target) -> LoopProgram:
     del target
     anchor = group.nodes[group.anchor]
     x, result = group.operands[0], group.results[0]
-    axis, select_last = anchor.attribute("axis"), anchor.attribute("select_last")
-    assert isinstance(axis, int)
+    axis, select_last = anchor.integer("axis"), anchor.flag("select_last")
     shape, dtype = x.type.shape, x.type.dtype
     kept = tuple(other for other in range(len(shape)) if other != axis)
     buffers = GroupBuffers(group)

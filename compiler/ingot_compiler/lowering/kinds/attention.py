@@ -3,8 +3,8 @@
 In: a group anchored by ``attention``. Out: its loop program. Not done here: finding the pattern (``passes``).
 """
 
-from ingot_compiler.codegen.kernels.attention_layout import attention_query_block, attention_scratch_bytes
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
+from ingot_compiler.lowering.attention_layout import attention_query_block, attention_scratch_bytes
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.program import finish_program
@@ -33,8 +33,7 @@ def lower_attention(group: Group, target: Target) -> LoopProgram:
     buffers = GroupBuffers(group)
     shape = types[anchor.results[0]].shape
     space = Space(shape, (Run((0, 1), head), Run((2,), symbol("query")), Run((3,), symbol("value"))))
-    scale, causal, nan_to_zero = (anchor.attribute(name) for name in ("scale", "causal", "nan_to_zero"))
-    assert isinstance(scale, float)
+    scale, causal, nan_to_zero = anchor.real("scale"), anchor.flag("causal"), anchor.flag("nan_to_zero")
     statement = Attention(
         "query", queries, start, block, "key", keys, "depth", depth, "value", width, head,
         buffers.number(q), _index(q, head, shape, "query", "depth"),

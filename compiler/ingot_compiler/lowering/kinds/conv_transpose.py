@@ -7,7 +7,6 @@ In: a group anchored by ``conv_transpose`` whose weights lie as [G, kernel.., C/
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, dim_product, symbol
-from ingot_compiler.ir.graph import attribute_ints
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -24,8 +23,7 @@ def lower_conv_transpose(group: Group, target: Target) -> LoopProgram:
     operands = {operand.value: operand for operand in group.operands}
     x, w = operands[anchor.operands[0]], operands[anchor.operands[1]]
     kind = dict(group.types)[anchor.results[0]]
-    groups = anchor.attribute("groups")
-    assert isinstance(groups, int)
+    groups = anchor.integer("groups")
     spatial = tuple(range(2, kind.rank))
     own = dim_floordiv(kind.shape[1], groups)
     channels = dim_floordiv(x.type.shape[1], groups)
@@ -37,10 +35,8 @@ def lower_conv_transpose(group: Group, target: Target) -> LoopProgram:
     where: list[Dim] = []
     taps = [symbol(f"t{axis}") for axis in range(len(spatial))]
     for i, axis in enumerate(spatial):
-        stride, dilation = attribute_ints(anchor, "strides")[i], attribute_ints(anchor, "dilations")[i]
-        pads = anchor.attribute("pads_before")
-        assert isinstance(pads, tuple)
-        pad = pads[i]
+        stride, dilation = anchor.ints("strides")[i], anchor.ints("dilations")[i]
+        pad = anchor.dims("pads_before")[i]
         assert not isinstance(pad, (str, float, tuple))
         reach = space.index(axis) + pad - dim_mul(taps[i], dilation)
         index = dim_floordiv(reach, stride)

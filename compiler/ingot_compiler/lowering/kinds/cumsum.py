@@ -17,9 +17,8 @@ def lower_cumsum(group: Group, target: Target) -> LoopProgram:
     del target
     anchor = group.nodes[group.anchor]
     x, result = group.operands[0], group.results[0]
-    axis = anchor.attribute("axis")
-    exclusive, reverse = anchor.attribute("exclusive"), anchor.attribute("reverse")
-    assert isinstance(axis, int)
+    axis = anchor.integer("axis")
+    exclusive, reverse = anchor.flag("exclusive"), anchor.flag("reverse")
     shape, dtype = x.type.shape, x.type.dtype
     kept = tuple(other for other in range(len(shape)) if other != axis)
     buffers = GroupBuffers(group)

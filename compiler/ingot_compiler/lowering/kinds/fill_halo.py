@@ -17,7 +17,7 @@ def lower_fill_halo(group: Group, target: Target) -> LoopProgram:
     """Units are the stored rows: a row outside the interior is filled whole, others at both ends."""
     del target
     result = group.results[0]
-    before, after = (_dims(group, name) for name in ("before", "after"))
+    before, after = (group.nodes[0].dims(name) for name in ("before", "after"))
     shape = result.type.shape
     padded = tuple(size + before[axis] + after[axis] for axis, size in enumerate(shape))
     outer_axes = (0, *range(2, len(shape) - 1))
@@ -49,9 +49,3 @@ def lower_fill_halo(group: Group, target: Target) -> LoopProgram:
     )
     assert pitch == channels
     return finish_program(buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8))
-
-
-def _dims(group: Group, name: str) -> tuple[Dim, ...]:
-    value = group.nodes[0].attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))

@@ -85,8 +85,7 @@ def lower_group_norm(group: Group, target: Target) -> LoopProgram:
     anchor = group.nodes[group.anchor]
     operands = {operand.value: operand for operand in group.operands}
     x, scale, bias = (operands[value] for value in anchor.operands)
-    groups = anchor.attribute("groups")
-    assert isinstance(groups, int)
+    groups = anchor.integer("groups")
     shape = x.type.shape
     channels, positions = dim_floordiv(shape[1], groups), dim_product(shape[2:])
     dtype = dict(group.types)[anchor.results[0]].dtype
@@ -97,8 +96,7 @@ def lower_group_norm(group: Group, target: Target) -> LoopProgram:
 
 def _statistics(norm: _GroupNorm) -> tuple[Statement, ...]:
     """``mean`` and ``inverse``, the reciprocal of the deviation."""
-    epsilon = norm.group.nodes[norm.group.anchor].attribute("epsilon")
-    assert isinstance(epsilon, float)
+    epsilon = norm.group.nodes[norm.group.anchor].real("epsilon")
     size = FromIndex(dim_mul(norm.channels, norm.positions), norm.dtype)
     deviation = norm.apply("sub", norm.load("squares_c", "squares_s"), Local("mean", norm.dtype))
     variance = norm.apply("div", Local("squares", norm.dtype), size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul, dim_product, symbol
-from ingot_compiler.ir.graph import Node, attribute_ints
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
@@ -31,19 +31,13 @@ class _Window:
 
 
 def _window(node: Node, axis: int, position: Dim, size: Dim) -> _Window:
-    kernel, stride = attribute_ints(node, "kernel")[axis], attribute_ints(node, "strides")[axis]
-    dilation, pad = attribute_ints(node, "dilations")[axis], _pads(node, "pads_before")[axis]
+    kernel, stride = node.ints("kernel")[axis], node.ints("strides")[axis]
+    dilation, pad = node.ints("dilations")[axis], node.dims("pads_before")[axis]
     start = dim_mul(position, stride) - pad
     # Taps t with 0 <= start + t*dilation < size.
     first = dim_max(0, dim_floordiv(dilation - 1 - start, dilation)) if pad != 0 else 0
     last = dim_min(kernel, dim_max(0, dim_floordiv(size - start + dilation - 1, dilation)))
     return _Window(first, dim_max(last - first, 0), start, dilation)
-
-
-def _pads(node: Node, name: str) -> tuple[Dim, ...]:
-    value = node.attribute(name)
-    assert isinstance(value, tuple)
-    return tuple(dim for dim in value if not isinstance(dim, (str, float, tuple)))
 
 
 def lower_pool(group: Group, target: Target) -> LoopProgram:
@@ -78,20 +72,18 @@ def lower_pool(group: Group, target: Target) -> LoopProgram:
     body: tuple[Statement, ...] = (reduce, *elements.take(), store)
     columns = For("x", shape[-1], "serial", (For("c", shape[1], "vector", body),))
     units = dim_product(tuple(shape[axis] for axis in outer_axes))
-    work = dim_mul(
-        dim_mul(shape[-1], shape[1]), dim_product(tuple(typical(k) for k in attribute_ints(anchor, "kernel")))
-    )
+    work = dim_mul(dim_mul(shape[-1], shape[1]), dim_product(tuple(typical(k) for k in anchor.ints("kernel"))))
     return finish_program(buffers, (columns,), units, grain_for(work))
 
 
 def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim:
     """Elements that an average counts: those inside, or also the pads that ``count_include_pad`` names."""
-    if not node.attribute("count_include_pad"):
+    if not node.flag("count_include_pad"):
         return dim_product(tuple(window.count for window in windows))
     count: Dim = 1
     for axis, window in enumerate(windows):
-        kernel = attribute_ints(node, "kernel")[axis]
-        limit = source[2 + axis] + _pads(node, "pads_counted_after")[axis]
+        kernel = node.ints("kernel")[axis]
+        limit = source[2 + axis] + node.dims("pads_counted_after")[axis]
         taps = dim_floordiv(limit - window.start + window.dilation - 1, window.dilation)
         count = dim_mul(count, dim_min(kernel, taps))
     return count

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
-from ingot_compiler.ir.graph import attribute_ints
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
@@ -68,7 +67,7 @@ def lower_reduce(group: Group, target: Target) -> LoopProgram:
     types = dict(group.types)
     source = types[anchor.operands[0]]
     result_type = types[anchor.results[0]]
-    reduced = tuple(sorted(attribute_ints(anchor, "axes")))
+    reduced = tuple(sorted(anchor.ints("axes")))
     kept = tuple(axis for axis in range(source.rank) if axis not in reduced and source.shape[axis] != 1)
     order = _operand_order(group)
     lane_axis = _lane_axis(group, kept)
@@ -79,8 +78,7 @@ def lower_reduce(group: Group, target: Target) -> LoopProgram:
         runs.append(Run((lane_axis,), symbol("j")))
     buffers = GroupBuffers(group)
     elements = Elements(group, buffers)
-    function = anchor.attribute("function")
-    assert isinstance(function, str)
+    function = anchor.text("function")
     dtype = result_type.dtype
     value = elements.value(anchor.operands[0], Space(source.shape, tuple(runs)))
     loops = _while_inner_runs([(variables[axis], source.shape[axis]) for axis in order if axis in reduced])
@@ -130,7 +128,7 @@ def _result_space(group: Group, outer: tuple[int, ...], lane_axis: int | None) -
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
     rank = types[anchor.operands[0]].rank
-    reduced = set(attribute_ints(anchor, "axes"))
+    reduced = set(anchor.ints("axes"))
     result = types[anchor.results[0]]
     if result.rank == rank:
         place = {axis: axis for axis in range(rank)}

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mul, dim_product, symbol
-from ingot_compiler.ir.graph import Attribute, Node, attribute_ints
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops.resize import tap_count
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -65,7 +66,7 @@ class _Resize:
         self.x, *self.vectors = (operands[value] for value in self.node.operands)
         self.buffers = GroupBuffers(group)
         self.elements = Elements(group, self.buffers)
-        self.axes = attribute_ints(self.node, "axes")
+        self.axes = self.node.ints("axes")
         self.dtype: DType = self.x.type.dtype
         self.outside: list[Value] = []
 
@@ -99,7 +100,7 @@ class _Resize:
 
     def shrink(self, position: int) -> Value | None:
         """The factor that widens an antialias filter; None for a filter of its own width."""
-        return _f("min", self.scale(position), _c(1)) if self.node.attribute("antialias") else None
+        return _f("min", self.scale(position), _c(1)) if self.node.flag("antialias") else None
 
     def region(self, position: int) -> tuple[Value, Value]:
         """Start and end of an axis's region of interest, as fractions."""
@@ -118,7 +119,7 @@ class _Resize:
         last = _f("sub", size, _c(1))
         step = _f("max", _f("sub", length, _c(1)), _c(1e-300))
         single = _f("equal", length, _c(1))
-        mode = self.node.attribute("coordinates")
+        mode = self.node.text("coordinates")
         if mode == "asymmetric":
             return _f("div", where, scale)
         if mode == "align_corners":
@@ -141,10 +142,10 @@ class _Resize:
         elements = self.elements
         size = self.x.type.shape[self.axes[position]]
         where = elements.let(self.coordinate(position, index), "f64")
-        if self.node.attribute("coordinates") == "tf_crop_and_resize":
+        if self.node.text("coordinates") == "tf_crop_and_resize":
             last = _f("sub", FromIndex(size, "f64"), _c(1))
             self.outside += [_f("less", where, _c(0)), _f("less", last, where)]
-        mode = self.node.attribute("mode")
+        mode = self.node.text("mode")
         if mode == "nearest":
             nearest = Apply("cast", (self._nearest(where),), "i64")
             return _Axis(elements.let_index(nearest), where, size, 1, ())
@@ -188,14 +189,13 @@ class _Resize:
     @property
     def is_normalised(self) -> bool:
         """Whether the weights are divided by their sum."""
-        return bool(self.node.attribute("antialias")) or bool(self.node.attribute("exclude_outside"))
+        return self.node.flag("antialias") or self.node.flag("exclude_outside")
 
     @property
     def is_summed(self) -> bool:
         """Whether taps are looped over."""
-        mode = self.node.attribute("mode")
-        assert isinstance(mode, str)
-        antialias = bool(self.node.attribute("antialias"))
+        mode = self.node.text("mode")
+        antialias = self.node.flag("antialias")
         if antialias and self.vectors:
             return True
         counts = [tap_count(mode, self._number("scales", i), antialias)[1] for i in range(len(self.axes))]
@@ -205,9 +205,9 @@ class _Resize:
         return total > _WRITTEN_OUT_MAX
 
     def _nearest(self, where: Value) -> Value:
-        mode = self.node.attribute("nearest_mode")
+        mode = self.node.text("nearest_mode")
         if mode in ("ceil", "floor"):
-            return _f(str(mode), where)
+            return _f(mode, where)
         up = mode == "round_prefer_ceil"
         return _f("floor" if up else "ceil", _f("add" if up else "sub", where, _c(0.5)))
 
@@ -216,18 +216,17 @@ class _Resize:
         shrink = self.shrink(position)
         offset = _f("sub", FromIndex(index, "f64"), axis.coordinate)
         distance = _f("abs", offset if shrink is None else _f("mul", offset, shrink))
-        if self.node.attribute("mode") == "linear":
+        if self.node.text("mode") == "linear":
             weight = _f("max", _f("sub", _c(1), distance), _c(0))
         else:
             weight = self._cubic(self.elements.let(distance, "f64") if not self.is_summed else distance)
-        if not self.node.attribute("exclude_outside"):
+        if not self.node.flag("exclude_outside"):
             return weight
         inside = Apply("logical_and", (Compare("less_equal", 0, index), Compare("less", index, axis.size)), "bool")
         return _f("select", inside, weight, _c(0))
 
     def _cubic(self, d: Value) -> Value:
-        a = self.node.attribute("cubic_coefficient")
-        assert isinstance(a, float)
+        a = self.node.real("cubic_coefficient")
         square = _f("mul", d, d)
         near = _f("add", _f("mul", _f("sub", _f("mul", _c(a + 2), d), _c(a + 3)), square), _c(1))
         steep = _f("sub", _f("mul", _c(a), d), _c(5 * a))
@@ -236,7 +235,7 @@ class _Resize:
 
     def value(self, axes: dict[int, _Axis], where: tuple[Dim, ...]) -> Value:
         """The weighted sum at a point of the result; ``axes`` by axis of x."""
-        if self.node.attribute("mode") == "nearest":
+        if self.node.text("mode") == "nearest":
             return self._load(where, {axis: entry.base for axis, entry in axes.items()}, axes)
         order = sorted(axes)
         return self._summed(axes, where, order, {}) if self.is_summed else self._written_out(axes, where, order, {})
@@ -294,8 +293,7 @@ class _Resize:
         outside = self.outside[0]
         for test in self.outside[1:]:
             outside = Apply("logical_or", (outside, test), "bool")
-        number = self.node.attribute("extrapolation_value")
-        assert isinstance(number, float)
+        number = self.node.real("extrapolation_value")
         fill = Constant(
             number if self.dtype in FLOATS else int(number), self.compute if self.dtype in FLOATS else self.dtype
         )

@@ -137,8 +137,7 @@ def _norm(
     row: _Row, *, centred: bool
 ) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
     count = FromIndex(row.extent, row.dtype)
-    epsilon = row.anchor.attribute("epsilon")
-    assert isinstance(epsilon, float)
+    epsilon = row.anchor.real("epsilon")
     mean = row.local("mean")
 
     def centre(x: Value) -> Value:
@@ -175,8 +174,7 @@ ROW_BODIES: dict[str, RowBody] = {
 
 def row_axes(node: Node, rank: int) -> tuple[int, ...]:
     """Axes that a row op works along: one for softmax, all from ``axis`` on for the norms."""
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
+    axis = node.integer("axis")
     return tuple(range(axis, rank)) if node.op in ("layer_norm", "rms_norm") else (axis,)
 
 

@@ -19,8 +19,7 @@ from ingot_compiler.targets.target import Target
 
 
 def _combined(node: Node, buffer: int, index: Dim, update: Value, dtype: DType) -> Value:
-    reduction = node.attribute("reduction")
-    assert isinstance(reduction, str)
+    reduction = node.text("reduction")
     return update if reduction == "none" else Apply(reduction, (Load(buffer, index), update), dtype)
 
 
@@ -34,8 +33,7 @@ def lower_scatter_elements(group: Group, target: Target) -> LoopProgram:
     """Units are positions of the indices outside ``axis``: updates of different units never meet."""
     del target
     anchor, indices, updates, result = _parts(group)
-    axis = anchor.attribute("axis")
-    assert isinstance(axis, int)
+    axis = anchor.integer("axis")
     shape = indices.type.shape
     kept = tuple(other for other in range(len(shape)) if other != axis)
     space = Space(shape, (Run(kept, symbol("p")), Run((axis,), symbol("i"))))

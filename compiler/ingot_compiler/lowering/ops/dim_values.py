@@ -5,28 +5,20 @@ In: a node. Out: its element. Not done here: sizes that are only known after oth
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ingot_compiler.ir.dims import Dim, Sum
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """``values[index]`` as a chain of selects."""
     del elements
-    values = node.attribute("values")
-    assert isinstance(values, tuple)
-    if len(values) == 1 and isinstance(values[0], (int, Sum)):
+    values = node.dims("values")
+    if len(values) == 1:
         return FromIndex(values[0], "i64")  # also of rank 0: the iteration of a loop
     index = space.index(0)
     chosen: Value = Constant(0, "i64")
     for position, value in enumerate(values):
-        assert not isinstance(value, (str, float, tuple))
-        here: Dim = value
-        chosen = Apply("select", (Compare("equal", index, position), FromIndex(here, "i64"), chosen), "i64")
+        chosen = Apply("select", (Compare("equal", index, position), FromIndex(value, "i64"), chosen), "i64")
     return chosen

@@ -5,15 +5,11 @@ In: a node. Out: its element. Not done here: the zero halo of convolutions (a la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, Load, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space, point
-
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
 
 def _inside(index: Dim, extent: Dim) -> Value:
@@ -35,18 +31,13 @@ def _source_index(mode: str, index: Dim, extent: Dim) -> Dim:
     return dim_max(dim_min(index, extent - 1), 0)
 
 
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """X at the index moved by ``before``; outside, the pad value or the index that ``mode`` gives."""
     data = elements.operand(node, 0)
-    mode = node.attribute("mode")
-    before, after = node.attribute("before"), node.attribute("after")
-    assert isinstance(mode, str)
-    assert isinstance(before, tuple)
-    assert isinstance(after, tuple)
+    mode = node.text("mode")
     inside: Value = Constant(True, "bool")
     where: list[Dim] = []
-    for axis, (pad, pad_after) in enumerate(zip(before, after, strict=True)):
-        assert not isinstance(pad, (str, float, tuple))
+    for axis, (pad, pad_after) in enumerate(zip(node.dims("before"), node.dims("after"), strict=True)):
         index = space.index(axis) - pad
         if pad == 0 and pad_after == 0:
             where.append(index)

@@ -138,7 +138,7 @@ def _max_zero(state: Rewriter, node: Node) -> int | None:
 def _cast(state: Rewriter, node: Node) -> int | None:
     """A cast to the same type, and the second of two casts when the first loses nothing."""
     (operand,) = node.operands
-    target = node.attribute("dtype")
+    target = node.text("dtype")
     if state.type_of(operand).dtype == target:
         return operand
     inner = state.made_by(operand, "cast")

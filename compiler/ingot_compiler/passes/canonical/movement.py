@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, dim_product
-from ingot_compiler.ir.graph import Node, attribute_ints
+from ingot_compiler.ir.dims import dim_add, dim_mul, dim_product
+from ingot_compiler.ir.graph import Node
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
@@ -27,18 +27,16 @@ def nothing_moves(state: Rewriter, node: Node) -> int | None:
 def _keeps_order(state: Rewriter, node: Node) -> bool:
     """Whether the elements stay in order, given that the shape stays."""
     if node.op == "transpose":
-        return _moves_no_axis(state, node, attribute_ints(node, "permutation"))
+        return _moves_no_axis(state, node, node.ints("permutation"))
     if node.op == "slice":
-        return _is_zero(node, "starts") and all(step == 1 for step in attribute_ints(node, "steps"))
+        return _is_zero(node, "starts") and all(step == 1 for step in node.ints("steps"))
     if node.op == "pad":
         return _is_zero(node, "before") and _is_zero(node, "after")
     return node.op != "concat" or len(node.operands) == 1
 
 
 def _is_zero(node: Node, name: str) -> bool:
-    values = node.attribute(name)
-    assert isinstance(values, tuple)
-    return all(value == 0 for value in values)
+    return all(value == 0 for value in node.dims(name))
 
 
 def _moves_no_axis(state: Rewriter, node: Node, permutation: tuple[int, ...]) -> bool:
@@ -46,12 +44,6 @@ def _moves_no_axis(state: Rewriter, node: Node, permutation: tuple[int, ...]) ->
     shape = state.shape_of(node.operands[0])
     moved = [axis for axis in permutation if shape[axis] != 1]
     return moved == sorted(moved)
-
-
-def _dims(node: Node, name: str) -> tuple[Dim, ...]:
-    values = node.attribute(name)
-    assert isinstance(values, tuple)
-    return tuple(value for value in values if isinstance(value, (int, Sum)))
 
 
 def reshape_of_reshape(state: Rewriter, node: Node) -> int | None:
@@ -64,7 +56,7 @@ def reshape_around_transpose(state: Rewriter, node: Node) -> int | None:
     """``reshape(transpose(reshape(x)))`` that only joins the leading axes for the time of a swap of the last two."""
     swap = state.made_by(node.operands[0], "transpose")
     joined = state.made_by(swap.operands[0], "reshape") if swap else None
-    if swap is None or joined is None or attribute_ints(swap, "permutation") != (0, 2, 1):
+    if swap is None or joined is None or swap.ints("permutation") != (0, 2, 1):
         return None
     shape = state.shape_of(joined.operands[0])
     *lead, rows, columns = shape if len(shape) > 2 else (0, 0, 0)
@@ -82,14 +74,14 @@ def transpose_of_transpose(state: Rewriter, node: Node) -> int | None:
     inner = state.made_by(node.operands[0], "transpose")
     if inner is None:
         return None
-    first = attribute_ints(inner, "permutation")
-    composed = tuple(first[axis] for axis in attribute_ints(node, "permutation"))
+    first = inner.ints("permutation")
+    composed = tuple(first[axis] for axis in node.ints("permutation"))
     return state.emit("transpose", inner.operands, {"permutation": composed}, node.source)
 
 
 def transpose_as_reshape(state: Rewriter, node: Node) -> int | None:
     """A transpose that only moves axes of length 1 moves no data."""
-    if not _moves_no_axis(state, node, attribute_ints(node, "permutation")):
+    if not _moves_no_axis(state, node, node.ints("permutation")):
         return None
     return state.emit("reshape", node.operands, {"shape": state.shape_of(node.results[0])}, node.source)
 
@@ -99,13 +91,13 @@ def slice_of_slice(state: Rewriter, node: Node) -> int | None:
     inner = state.made_by(node.operands[0], "slice")
     if inner is None:
         return None
-    inner_steps, steps = attribute_ints(inner, "steps"), attribute_ints(node, "steps")
+    inner_steps, steps = inner.ints("steps"), node.ints("steps")
     starts = tuple(
         dim_add(first, dim_mul(second, step))
-        for first, second, step in zip(_dims(inner, "starts"), _dims(node, "starts"), inner_steps, strict=True)
+        for first, second, step in zip(inner.dims("starts"), node.dims("starts"), inner_steps, strict=True)
     )
     composed = tuple(one * two for one, two in zip(inner_steps, steps, strict=True))
-    attributes = {"starts": starts, "sizes": _dims(node, "sizes"), "steps": composed}
+    attributes = {"starts": starts, "sizes": node.dims("sizes"), "steps": composed}
     return state.emit("slice", inner.operands, attributes, node.source)
 
 
@@ -120,14 +112,13 @@ def concat_flattened(state: Rewriter, node: Node) -> int | None:
 
     What stands twice among the operands is not taken apart, nor is anything into a long list: that would grow without end.
     """
-    axis = node.attribute("axis")
-    assert isinstance(axis, int)
+    axis = node.integer("axis")
     operands: list[int] = []
     counts = Counter(node.operands)
     room = FLATTENED_OPERANDS_MAX - len(node.operands)
     for operand in node.operands:
         inner = state.made_by(operand, "concat") if counts[operand] == 1 else None
-        if inner is None or inner.attribute("axis") != axis or len(inner.operands) - 1 > room:
+        if inner is None or inner.integer("axis") != axis or len(inner.operands) - 1 > room:
             operands.append(operand)
         else:
             operands += inner.operands
@@ -141,8 +132,7 @@ def concat_flattened(state: Rewriter, node: Node) -> int | None:
 def gather_one(state: Rewriter, node: Node) -> int | None:
     """``gather`` of one literal index out of a fixed length is a slice and a reshape."""
     operand, index = node.operands
-    axis, number = node.attribute("axis"), scalar(state, index)
-    assert isinstance(axis, int)
+    axis, number = node.integer("axis"), scalar(state, index)
     shape = state.shape_of(operand)
     length = shape[axis]
     single = all(dim == 1 for dim in state.shape_of(index))
@@ -157,7 +147,7 @@ def gather_one(state: Rewriter, node: Node) -> int | None:
 
 def fixed_dim_values(state: Rewriter, node: Node) -> int | None:
     """``dim_values`` without symbols is a literal."""
-    values = _dims(node, "values")
+    values = node.dims("values")
     if not all(isinstance(value, int) for value in values):
         return None
     return state.emit("literal", (), {"dtype": "i64", "shape": (len(values),), "value": values}, node.source)

@@ -1,0 +1,151 @@
+"""What each launch of a run stored, as tensors: the machine's side of a self-check.
+
+In: the steps of a fused graph, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
+Not done here: what they should be (``self_check``).
+
+Copies and haloes compute nothing that the graph names; they are judged here, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ingot_compiler.ir.dims import Dim, dim_mul, evaluate
+from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    Group,
+    IfStep,
+    LoopStep,
+    Operand,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    View,
+    all_steps,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What launch number ``launch``, of ``kernel``, stored as ``value``; ``expected`` is known at once for copies and haloes."""
+
+    launch: int
+    kernel: str
+    value: int
+    content: Array
+    expected: Array | None = None
+
+
+class LaunchRecorder:
+    """Give ``observe`` to a session; it keeps a copy of each tensor that a launch stores."""
+
+    def __init__(
+        self,
+        buffers: Sequence[BufferSpec],
+        steps: Sequence[Step],
+        inputs: Sequence[Array],
+        symbols: Mapping[str, int],
+    ) -> None:
+        """``steps``: those that run; ``symbols``: those that the shapes of the inputs bind, the others are read as `main` does."""
+        self.recorded: list[Recorded] = []
+        self.launches = 0
+        self._symbols = dict(symbols)
+        self._groups = self._walk(steps)
+        self._watched: dict[int, Array] = {
+            buffer: np.ascontiguousarray(inputs[spec.index]).reshape(-1)
+            for buffer, spec in enumerate(buffers)
+            if spec.kind == "input"
+        }
+        self._read_later = {step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)}
+
+    def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
+        """Note what a launch has stored."""
+        del seconds
+        group = self._next_group()
+        operands = (*group.operands, *group.results)
+        views = dict(zip(dict.fromkeys(operand.buffer for operand in operands), buffers, strict=True))
+        self.launches += 1
+        for result in group.results:
+            if result.buffer in self._read_later:
+                dtype = STORAGE_DTYPES[result.type.dtype]
+                self._watched[result.buffer] = np.frombuffer(bytes(views[result.buffer]), dtype)
+            content, expected = self._stored(group, result, views)
+            self.recorded.append(Recorded(launch, kernel, result.value, content, expected))
+
+    def _next_group(self) -> Group:
+        group = next(self._groups, None)
+        if group is None:
+            raise InternalError("more launches than groups", do="report the model")
+        return group
+
+    def _walk(self, steps: Sequence[Step]) -> Iterator[Group]:
+        """The groups in the order in which `main` launches them: branches and loops as the values decide."""
+        for step in steps:
+            if isinstance(step, Group):
+                yield step
+            elif isinstance(step, SymbolRead):
+                self._symbols[step.symbol] = int(self._watched[step.buffer][evaluate(step.index, self._symbols)])
+            elif isinstance(step, SymbolSet):
+                values = [evaluate(value, self._symbols) for value in step.values]
+                self._symbols.update(zip(step.symbols, values, strict=True))
+            elif isinstance(step, IfStep):
+                yield from self._walk(step.then if self._symbols[step.condition] else step.otherwise)
+            elif isinstance(step, LoopStep):
+                yield from self._iterations(step)
+
+    def _iterations(self, step: LoopStep) -> Iterator[Group]:
+        self._symbols[step.counter] = 0
+        while self._symbols[step.counter] < evaluate(step.count, self._symbols):
+            if step.condition and not self._symbols[step.condition]:
+                break
+            yield from self._walk(step.body)
+            self._symbols[step.counter] += 1
+
+    def _stored(self, group: Group, result: Operand, views: Mapping[int, memoryview]) -> tuple[Array, Array | None]:
+        if group.kind == "fill_halo":
+            return self._halo(group, result, views[result.buffer])
+        content = self._tensor(views[result.buffer], result)
+        if group.nodes:
+            return content, None
+        (source,) = group.operands
+        return content, self._tensor(views[source.buffer], source)
+
+    def _halo(self, group: Group, result: Operand, content: memoryview) -> tuple[Array, Array]:
+        """The tensor with its border, the interior left out; all zeros are expected."""
+        before, after = (group.nodes[0].dims(name) for name in ("before", "after"))
+        shape = tuple(map(_sum, before, result.type.shape, after))
+        offset = result.view.offset
+        for size, stride in zip(before, result.view.strides, strict=True):
+            offset = offset - dim_mul(size, stride)
+        view, kind = View(result.view.strides, offset), TensorType(result.type.dtype, shape)
+        found = self._tensor(content, replace(result, type=kind, view=view))
+        starts = [evaluate(size, self._symbols) for size in before]
+        sizes = [evaluate(size, self._symbols) for size in result.type.shape]
+        found[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))] = 0
+        return found, np.zeros_like(found)
+
+    def _tensor(self, content: memoryview, operand: Operand) -> Array:
+        """A copy of a tensor that lies in a buffer by its view."""
+        flat = np.frombuffer(content, STORAGE_DTYPES[operand.type.dtype])
+        shape = [evaluate(dim, self._symbols) for dim in operand.type.shape]
+        strides = [evaluate(dim, self._symbols) for dim in operand.view.strides]
+        offset = evaluate(operand.view.offset, self._symbols)
+        if 0 in shape:
+            return np.zeros(shape, flat.dtype)
+        spans = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
+        first, last = offset + sum(min(0, span) for span in spans), offset + sum(max(0, span) for span in spans)
+        if not 0 <= first <= last < flat.size:
+            raise InternalError("a view leaves its buffer", why=f"elements {first} to {last} of {flat.size}")
+        return np.array(as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides]))
+
+
+def _sum(before: Dim, size: Dim, after: Dim) -> Dim:
+    return before + size + after

@@ -1,0 +1,67 @@
+"""What the user says of a virtual device: ``KIND[:ID][,target=T][,scope=S]``.
+
+In: a name, such a text, the host's targets. Out: ``DeviceOption``. Not done here: which nodes run there (``placement``), which device of
+the machine it is (the loader).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingot_build_rules.compilation.suggest import suggest
+from ingot_build_rules.rules.compile_options import HOST, DeviceOption
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.targets.target import Target, parse_target
+from ingot_runtime.format.plan import DEVICE_KINDS
+
+KINDS = tuple(kind for kind in DEVICE_KINDS if kind != HOST)
+KINDS_WITH_CODE = ("null",)
+_KEYS = ("target", "scope")
+_ID_MAX = (1 << 31) - 1
+
+
+def read_device(name: str, text: str, host_targets: Sequence[Target]) -> DeviceOption:
+    """Read one device; without a target it runs the code of the host target that most machines run.
+
+    Raises:
+        UserError: a name that is taken, an unknown kind or key, no id. UnsupportedError: a kind without code.
+    """
+    where = f"--device {name}={text}"
+    if name == HOST:
+        raise UserError("device name taken", where=where, why=f"{HOST!r} is always there", do="choose another name")
+    head, *rest = text.split(",")
+    kind, _, number = head.partition(":")
+    _check_kind(kind, where)
+    values = dict(_pair(part, where) for part in rest)
+    if len(values) != len(rest):
+        raise UserError("a key is given twice", where=where, why=f"got {', '.join(rest)}", do="give each key once")
+    target = parse_target(values["target"]) if "target" in values else min(host_targets, key=lambda each: each.rank)
+    return DeviceOption(name, kind, _id(number, where) if ":" in head else 0, target, values.get("scope", ""))
+
+
+def _check_kind(kind: str, where: str) -> None:
+    if kind not in KINDS:
+        why = f"expected one of {', '.join(KINDS)}"
+        raise UserError(f"unknown device kind {kind!r}", where=where, why=why, do=suggest(kind, KINDS))
+    if kind not in KINDS_WITH_CODE:
+        raise UnsupportedError(
+            f"no code generation for {kind!r} devices yet",
+            where=where,
+            why=f"this version makes code for the host and for {', '.join(KINDS_WITH_CODE)}",
+            do="leave the nodes on the host",
+        )
+
+
+def _pair(part: str, where: str) -> tuple[str, str]:
+    key, _, value = part.partition("=")
+    if key not in _KEYS or not value:
+        why = f"expected target=TARGET or scope=NAME, got {part!r}"
+        raise UserError("a device is not understood", where=where, why=why, do="write KIND[:ID][,target=T][,scope=S]")
+    return key, value
+
+
+def _id(text: str, where: str) -> int:
+    if not (text.isdecimal() and text.isascii() and int(text) <= _ID_MAX):
+        why = f"expected a number from 0 to {_ID_MAX}, got {text!r}"
+        raise UserError("a device has no such id", where=where, why=why, do="write KIND:0, KIND:1, ...")
+    return int(text)

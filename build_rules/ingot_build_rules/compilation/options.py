@@ -1,0 +1,84 @@
+"""What the user asks of one compilation, checked and in canonical form.
+
+In: texts of the command line, or arguments of ``ingot.compile``. Out: ``CompileOptions``. Not done here: the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.suggest import suggest
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.lowering.memory import PLANNERS
+from ingot_compiler.targets.target import Target, native_target, parse_target
+
+ALL_PLANNERS = ("best", *PLANNERS)
+
+
+def make_options(
+    targets: Sequence[str] = (),
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    devices: Mapping[str, str] | None = None,
+    place: Sequence[tuple[str, str]] = (),
+    planner: str = "best",
+) -> CompileOptions:
+    """Check and order the options; no target means ``native``.
+
+    Raises:
+        UserError: an unknown target, feature, device kind, device or planner, or a negative size.
+        UnsupportedError: a device kind that is known and not built yet.
+    """
+    if planner not in ALL_PLANNERS:
+        raise UserError(
+            f"unknown memory planner {planner!r}",
+            where="option planner",
+            why=f"expected one of {', '.join(ALL_PLANNERS)}",
+            do=suggest(planner, ALL_PLANNERS),
+        )
+    chosen = _distinct_targets(targets or ("native",))
+    for glob, device in place:
+        if device != HOST and device not in (devices or {}):
+            raise UserError(
+                f"unknown device {device!r}",
+                where=f"--place {glob}={device}",
+                why=f"declared devices are {', '.join([HOST, *sorted(devices or {})])}",
+                do=f"declare it with --device {device}=KIND",
+            )
+    return CompileOptions(
+        targets=chosen,
+        shapes=tuple(sorted((name, tuple(sizes)) for name, sizes in (shapes or {}).items())),
+        devices=tuple(read_device(name, text, chosen) for name, text in sorted((devices or {}).items())),
+        place=tuple(place),
+        planner=planner,
+    )
+
+
+def read_sizes(text: str) -> tuple[int, ...]:
+    """Read ``1x3x224x224``; ``scalar`` is rank 0.
+
+    Raises:
+        ValueError: anything else; the message says what was expected.
+    """
+    parts = [] if text == "scalar" else text.replace(",", "x").split("x")
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        raise ValueError(f"expected sizes such as 1x3x224x224, got {text!r}")
+    return tuple(map(int, parts))
+
+
+def resolve_target(text: str) -> Target:
+    """Read one target; ``native`` becomes the explicit features of this machine, found by the loader's own probe."""
+    if text != "native":
+        return parse_target(text)
+    from ingot_runtime.loader.cpu import (
+        machine_architecture,
+        machine_features,
+    )
+
+    return native_target(sorted(machine_features()), machine_architecture())
+
+
+def _distinct_targets(texts: Sequence[str]) -> tuple[Target, ...]:
+    by_name = {str(target): target for target in map(resolve_target, texts)}
+    return tuple(by_name[name] for name in sorted(by_name))

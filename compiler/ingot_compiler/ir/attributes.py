@@ -1,0 +1,124 @@
+"""Attributes of core ops: the values that they hold, and typed readers of a table of them.
+
+In: a table by name. Out: values of the type that was asked for, or ``OpTypeError``. Not done here: which attributes an op has
+(its type rule demands them).
+
+Every attribute is always written out; defaults live in the frontend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from ingot_compiler.ir.dims import Dim, Sum, format_dim
+from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_compiler.ir.types import DTYPES, DType
+
+# Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
+Scalar = bool | float | str | Dim
+Attribute = Scalar | tuple["Attribute", ...]
+Attributes = Mapping[str, Attribute]
+
+
+def require_attributes(attributes: Attributes, *names: str) -> None:
+    """Demand exactly these attributes; every one is always written out, defaults live in the frontend."""
+    require(
+        set(attributes) == set(names),
+        f"attributes {{{', '.join(sorted(names))}}}",
+        f"{{{', '.join(sorted(attributes))}}}",
+    )
+
+
+def attribute_of(attributes: Attributes, name: str) -> Attribute:
+    """Attribute ``name``, of any type."""
+    require(name in attributes, f"attribute {name}", "none")
+    return attributes[name]
+
+
+def is_dim(value: Attribute) -> bool:
+    """Whether an attribute value is an integer or a symbolic expression (bool is neither)."""
+    return isinstance(value, (int, Sum)) and not isinstance(value, bool)
+
+
+def attribute_dim(attributes: Attributes, name: str) -> Dim:
+    """Attribute ``name`` as a dimension."""
+    value = attribute_of(attributes, name)
+    if isinstance(value, (int, Sum)) and not isinstance(value, bool):
+        return value
+    raise OpTypeError(f"{name} to be an integer expression", repr(value))
+
+
+def attribute_dims(attributes: Attributes, name: str) -> tuple[Dim, ...]:
+    """Attribute ``name`` as a tuple of dimensions."""
+    value = attribute_of(attributes, name)
+    if isinstance(value, tuple):
+        dims = tuple(item for item in value if isinstance(item, (int, Sum)) and not isinstance(item, bool))
+        if len(dims) == len(value):
+            return dims
+    raise OpTypeError(f"{name} to be a tuple of integer expressions", repr(value))
+
+
+def attribute_int(attributes: Attributes, name: str) -> int:
+    """Attribute ``name`` as an integer."""
+    value = attribute_of(attributes, name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise OpTypeError(f"{name} to be an integer", repr(value))
+
+
+def attribute_ints(attributes: Attributes, name: str) -> tuple[int, ...]:
+    """Attribute ``name`` as a tuple of integers."""
+    dims = attribute_dims(attributes, name)
+    ints = tuple(item for item in dims if isinstance(item, int))
+    require(len(ints) == len(dims), f"{name} to be a tuple of integers", f"[{', '.join(map(format_dim, dims))}]")
+    return ints
+
+
+def attribute_float(attributes: Attributes, name: str) -> float:
+    """Attribute ``name`` as a float."""
+    value = attribute_of(attributes, name)
+    if isinstance(value, float):
+        return value
+    raise OpTypeError(f"{name} to be a float", repr(value))
+
+
+def attribute_bool(attributes: Attributes, name: str) -> bool:
+    """Attribute ``name`` as a bool."""
+    value = attribute_of(attributes, name)
+    if isinstance(value, bool):
+        return value
+    raise OpTypeError(f"{name} to be true or false", repr(value))
+
+
+def attribute_str(attributes: Attributes, name: str, allowed: Sequence[str] = ()) -> str:
+    """Attribute ``name`` as a string, one of ``allowed`` when given."""
+    value = attribute_of(attributes, name)
+    if isinstance(value, str):
+        require(not allowed or value in allowed, f"{name} to be one of {' '.join(allowed)}", value)
+        return value
+    raise OpTypeError(f"{name} to be a string", repr(value))
+
+
+def attribute_dtype(attributes: Attributes) -> DType:
+    """Attribute ``dtype`` as an element type."""
+    name = attribute_str(attributes, "dtype")
+    for dtype in DTYPES:
+        if dtype == name:
+            return dtype
+    raise OpTypeError(f"dtype to be one of {' '.join(DTYPES)}", name)
+
+
+def attribute_axis(attributes: Attributes, rank: int) -> int:
+    """Attribute ``axis``, counted from the front: 0 <= axis < rank."""
+    axis = attribute_int(attributes, "axis")
+    require(0 <= axis < rank, f"axis in [0, {rank})", axis)
+    return axis
+
+
+def attribute_axes(attributes: Attributes, rank: int) -> tuple[int, ...]:
+    """Attribute ``axes``: ascending, without repetition, each in [0, rank)."""
+    axes = attribute_ints(attributes, "axes")
+    ascending = all(a < b for a, b in pairwise(axes))
+    require(ascending and all(0 <= axis < rank for axis in axes), f"ascending axes in [0, {rank})", axes)
+    return axes

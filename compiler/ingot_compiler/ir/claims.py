@@ -1,0 +1,94 @@
+"""What an op's type rule takes for granted of the sizes of its operands, as data.
+
+In: sizes. Out: ``Claim``s, and what each asks of a call (``requirements``). Not done here: making claims (``claim_rules``, which
+refuses those that numbers contradict), unification of sizes (the frontend), the check in ``main`` (lowering).
+
+The frontend gives sizes that must be equal one spelling, behind a ``reshape`` or ``broadcast_to`` that checks it. What the types
+still leave open is checked when ``main`` begins, so that no kernel leaves its buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, format_dim
+from ingot_compiler.ir.types import TensorType
+
+Shape = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of one axis of an operand, which the frontend may rewrite to an equal one."""
+
+    dim: Dim
+    operand: int
+    axis: int
+
+
+def sizes_of(types: tuple[TensorType, ...] | list[TensorType], operand: int) -> tuple[Size, ...]:
+    """The sizes of an operand with their places."""
+    return tuple(Size(dim, operand, axis) for axis, dim in enumerate(types[operand].shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """All of ``sizes`` are equal. ``what`` they are, in the plural: "batch sizes"."""
+
+    sizes: tuple[Size | Dim, ...]
+    what: str
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The sizes without their places."""
+        return tuple(size.dim if isinstance(size, Size) else size for size in self.sizes)
+
+    @property
+    def common(self) -> Dim:
+        """The one size that all have: a number if there is one, else the first."""
+        return next((dim for dim in self.dims if isinstance(dim, int)), self.dims[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """Each of ``shapes`` broadcasts to ``target``: aligned at the last axis, every size is 1 or the target's.
+
+    ``operands``: whose leading axes the shapes are, if ``target`` is what they broadcast to together.
+    """
+
+    shapes: tuple[Shape, ...]
+    target: Shape
+    operands: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """``excess`` is 0 in every valid call; ``what`` is said when it is not."""
+
+    excess: Dim
+    what: str
+
+
+Claim = Equal | Broadcast | Bound
+
+
+def requirements(claim: Claim) -> Iterator[tuple[Dim, str]]:
+    """(an expression that must be 0 at run time, what is said when it is not) of what the types leave open."""
+    for excess, what in _excesses(claim):
+        if excess != 0:
+            yield excess, what
+
+
+def _excesses(claim: Claim) -> Iterator[tuple[Dim, str]]:
+    if isinstance(claim, Bound):
+        yield claim.excess, claim.what
+    elif isinstance(claim, Equal):
+        first, *others = claim.dims
+        for other in others:
+            yield first - other, f"{claim.what} differ: {format_dim(first)} and {format_dim(other)}"
+    else:
+        for shape in claim.shapes:
+            for size, target in zip(shape, claim.target[len(claim.target) - len(shape) :], strict=True):
+                if size not in (1, target):
+                    yield (size - 1) * (size - target), f"{format_dim(size)} does not broadcast to {format_dim(target)}"

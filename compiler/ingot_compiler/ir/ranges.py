@@ -1,0 +1,90 @@
+"""What can be seen of the values of a size expression: a number that it never goes below, the order of two of them.
+
+In: size expressions. Out: bounds and answers, None or false where nothing can be seen. Not done here: the canonical form
+(``dims``), checks at run time of what cannot be seen here.
+
+A symbol stands for an integer >= 0, unless ``signed`` says that it may be negative (an index that code generation binds).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ingot_compiler.ir.dims import Atom, Call, Dim, dim_add, dim_max, dim_min, dim_mul, terms_of
+
+Signed = Callable[[str], bool]
+"""Whether the symbol of a name may be negative."""
+
+
+def _sizes_only(_: str) -> bool:
+    return False
+
+
+def lower_bound(dim: Dim, signed: Signed = _sizes_only) -> int | None:
+    """A number that ``dim`` never goes below; None when none can be seen."""
+    bound = 0
+    for monomial, factor in terms_of(dim):
+        if not monomial:
+            bound += factor
+        elif factor < 0 or not all(_is_nonnegative_atom(atom, signed) for atom in monomial):
+            return None
+    return bound
+
+
+def is_nonnegative(dim: Dim, signed: Signed = _sizes_only) -> bool:
+    """Whether ``dim >= 0`` can be seen."""
+    bound = lower_bound(dim, signed)
+    return bound is not None and bound >= 0
+
+
+def _is_nonnegative_atom(atom: Atom, signed: Signed) -> bool:
+    if not isinstance(atom, Call):
+        return not signed(atom.name)
+    right = is_nonnegative(atom.right, signed)
+    if atom.function == "mod":
+        return right  # the sign of the divisor, 0 for a divisor of 0
+    left = is_nonnegative(atom.left, signed)
+    return left or right if atom.function == "max" else left and right
+
+
+def at_most(dim: Dim, most: Dim) -> bool:
+    """Whether ``dim <= most`` can be seen."""
+    return is_nonnegative(_difference(most, dim))
+
+
+def less(left: Dim, right: Dim) -> bool | None:
+    """Whether ``left < right``; None when it cannot be seen."""
+    return True if at_most(dim_add(left, 1), right) else False if at_most(right, left) else None
+
+
+def equal(left: Dim, right: Dim) -> bool | None:
+    """Whether two sizes are equal; None when it cannot be seen."""
+    if left == right:
+        return True
+    return False if less(left, right) or less(right, left) else None
+
+
+def sign(dim: Dim) -> int:
+    """1 when ``dim >= 0`` can be seen, -1 when ``dim < 0`` can, else 0."""
+    return 1 if at_most(0, dim) else -1 if at_most(dim, -1) else 0
+
+
+def at_least(dim: Dim, least: int) -> Dim:
+    """max(dim, least), without the max where ``dim >= least`` can be seen."""
+    return dim if at_most(least, dim) else dim_max(dim, least)
+
+
+def maximum(left: Dim, right: Dim) -> Dim:
+    """max(left, right), one of them where their order can be seen."""
+    order = less(left, right)
+    return dim_max(left, right) if order is None else right if order else left
+
+
+def minimum(left: Dim, right: Dim) -> Dim:
+    """min(left, right), one of them where their order can be seen."""
+    order = less(left, right)
+    return dim_min(left, right) if order is None else left if order else right
+
+
+def _difference(left: Dim, right: Dim) -> Dim:
+    return dim_add(left, dim_mul(right, -1))

@@ -1,0 +1,60 @@
+"""``--device NAME=KIND[:ID][,target=T][,scope=S]``: what is read, and how a mistake is told."""
+
+import pytest
+
+from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.options import make_options
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_compiler.targets.target import parse_target
+
+V2, V3 = parse_target("x86-64-v2"), parse_target("x86-64-v3")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("null", "null:0,target=x86-64-v2"),
+        ("null:3", "null:3,target=x86-64-v2"),
+        ("null:1,scope=fast", "null:1,target=x86-64-v2,scope=fast"),
+        ("null,target=x86-64-v3", "null:0,target=x86-64-v3"),
+        ("null:1,scope=fast,target=x86-64-v3", "null:1,target=x86-64-v3,scope=fast"),
+    ],
+)
+def test_texts(text: str, expected: str) -> None:
+    """The canonical text says all, and is read back as it is; without a target it is the one that most machines run."""
+    device = read_device("acc", text, (V3, V2))
+    assert str(device) == expected
+    assert read_device("acc", expected, (V3,)) == device
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("opncl", UserError, "did you mean 'opencl'?"),
+        ("cuda", UnsupportedError, "no code generation for 'cuda' devices yet"),
+        ("host", UserError, "unknown device kind 'host'"),
+        ("null:", UserError, "a device has no such id"),
+        ("null:x", UserError, "a device has no such id"),
+        ("null:-1", UserError, "a device has no such id"),
+        ("null:99999999999", UserError, "a device has no such id"),
+        ("null,speed=7", UserError, "a device is not understood"),
+        ("null,target=", UserError, "a device is not understood"),
+        ("null,scope=a,scope=b", UserError, "a key is given twice"),
+        ("null,target=x86-64-v9", UserError, "x86-64-v9"),
+    ],
+)
+def test_mistakes(text: str, error: type[Exception], message: str) -> None:
+    """One error per mistake, with the option in it."""
+    with pytest.raises(error, match=message.replace("?", r"\?")):
+        read_device("acc", text, (V2,))
+
+
+def test_names() -> None:
+    """``host`` is taken; a placement names a device that was declared."""
+    with pytest.raises(UserError, match="device name taken"):
+        make_options(("x86-64-v2",), devices={"host": "null"})
+    with pytest.raises(UserError, match="unknown device 'ac'"):
+        make_options(("x86-64-v2",), devices={"acc": "null"}, place=[("*", "ac")])
+    options = make_options(("x86-64-v2",), devices={"b": "null:1", "a": "null"}, place=[("*", "a")])
+    assert [device.name for device in options.devices] == ["a", "b"]
+    assert options.plain()["devices"] == {"a": "null:0,target=x86-64-v2", "b": "null:1,target=x86-64-v2"}
