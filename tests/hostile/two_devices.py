@@ -30,8 +30,8 @@ SCRATCH_BYTES = 64
 TARGET = "x86-64-v2"
 
 
-def two_device_program(rows: int | str, count: int = 1) -> Program:
-    """Return the instruction list; `count`: of devices beside the host, 1 or 2."""
+def two_device_program(rows: int | str, count: int = 1, *, grows: bool = False) -> Program:
+    """Return the instruction list; `count`: of devices beside the host, 1 or 2; `grows`: the results of ``acc`` lie in a block that only `main` asks for."""
     first = op("input_dim", 0, 0, 0) if isinstance(rows, str) else op("const", 0, rows)
     lines: list[Instruction] = [
         first, op("const", 1, WIDTH), op("mul", 2, 0, 1), op("const", 3, 4), op("mul", 4, 2, 3), op("const", 5, 0),
@@ -41,7 +41,7 @@ def two_device_program(rows: int | str, count: int = 1) -> Program:
         op("output_dim", 0, 0, 0), op("output_dim", 0, 1, 1), op("begin"),
         op("buffer_input", 0, 0), op("buffer_output", 1, 0), op("buffer_weights", 2, WEIGHTS_AT, 4 * WIDTH),
         op("buffer_workspace", 3, 0, 5, 4),
-        op("buffer_workspace", 4, 1, 5, 6), op("buffer_workspace", 5, 1, 6, 4), op("buffer_workspace", 6, 1, 7, 4),
+        op("buffer_workspace", 4, 1, 5, 6), op("buffer_workspace", 5, 1, 6, 4), op("buffer_grow", 6, 1, 4) if grows else op("buffer_workspace", 6, 1, 7, 4),
         op("buffer_device_weights", 7, 1, DEVICE_WEIGHTS_AT, 4 * WIDTH),
         op("copy", 0, 1, 5, 0, 4),
         op("launch", 1, 0, 0, (6, 5, 7, 4), (1,), 2, 1),
@@ -68,8 +68,8 @@ def library(kernels: tuple[str, ...] = (KERNEL_IR,), symbols: tuple[str, ...] = 
 
 
 @cache
-def _variant(rows: int | str, count: int) -> VariantImage:
-    target, program, shape = parse_target(TARGET), two_device_program(rows, count), (rows, WIDTH)
+def _variant(rows: int | str, count: int, grows: bool) -> VariantImage:
+    target, program, shape = parse_target(TARGET), two_device_program(rows, count, grows=grows), (rows, WIDTH)
     signature = ((DTYPE_CODES["f32"], dims_of(shape, symbols_of((shape,)))),)
     null, made = DEVICE_KINDS.index("null"), library()
     main = main_module(
@@ -90,7 +90,7 @@ def _variant(rows: int | str, count: int) -> VariantImage:
     )  # fmt: skip
 
 
-def two_device_contents(rows: int | str = 4, count: int = 1) -> BundleContents:
+def two_device_contents(rows: int | str = 4, count: int = 1, *, grows: bool = False) -> BundleContents:
     """Return a bundle with one input and one output, f32[`rows`, WIDTH], on the host and `count` devices of kind null."""
     devices = (DeviceSpec("acc", "null", 0, library=0), DeviceSpec("aux", "null", 1, library=0))
     first = -(-WEIGHTS_BYTES // (1 << 20)) << 20
@@ -98,7 +98,7 @@ def two_device_contents(rows: int | str = 4, count: int = 1) -> BundleContents:
         tiny_contents(rows),
         devices=(DeviceSpec("host"), *devices[:count]),
         libraries=(library(),),
-        variants=(_variant(rows, count),),
+        variants=(_variant(rows, count, grows),),
         weights=(
             (WEIGHTS_AT, memoryview(tiny_weights().tobytes())),
             (first + DEVICE_WEIGHTS_AT, memoryview(device_weights().tobytes())),
