@@ -6,21 +6,17 @@ In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done
 from ..errors import IncompatibleError, InputError
 from ..format.plan import DEVICE_KINDS, DevicePlan, Plan
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 _ID_DIGITS_MAX = 9
 
 
-def bind_devices(plan: Plan, devices: "Any", name: str) -> tuple[tuple[str, int], ...]:
+def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> tuple[tuple[str, int], ...]:
     """Return kind and id of every device, as `devices` (virtual name -> ``kind`` or ``kind:id``) maps it.
 
     Raises:
         InputError: `devices` is no such mapping, or names a device or a kind that is not known. IncompatibleError: the
             bundle has no code for the kind.
     """
-    if not isinstance(devices, dict):
+    if not isinstance(devices, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # who calls may not look at types
         why = f"expected a dict of texts by device name, got {type(devices).__name__}"
         raise InputError("devices are not a dict", "devices", why, 'load(..., devices={"acc": "null:0"})')
     names = [device.name for device in plan.devices]
@@ -30,7 +26,7 @@ def bind_devices(plan: Plan, devices: "Any", name: str) -> tuple[tuple[str, int]
     return tuple(_bound(device, devices, name) for device in plan.devices)
 
 
-def _bound(device: DevicePlan, devices: "dict[str, Any]", name: str) -> tuple[str, int]:
+def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[str, int]:
     if device.name in devices:
         kind, id_ = _parse(device.name, devices[device.name])
     else:
