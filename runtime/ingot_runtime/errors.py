@@ -103,3 +103,7 @@ class RunError(BundleError):
     """`main` failed; ``__cause__`` is the exception of a callback where there was one."""
 
     exit_code = 2
+
+
+class DeviceError(RunError):
+    """A device beside the host failed, was lost, or refused what it was asked: an address that is not its own, a kernel that it lacks."""

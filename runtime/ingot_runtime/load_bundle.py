@@ -3,18 +3,19 @@
 In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one file per step).
 """
 
-from .errors import IncompatibleError, InputError, no_memory
+from .devices.bind import bind_devices
+from .errors import InputError, no_memory
+from .executor.loaded import Loaded
 from .executor.session import Session
 from .format import header as head
 from .format.checks import require
 from .format.interface import interface_digest
-from .format.limits import TREE_ENTRY_SIZE_BYTES
+from .format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from .format.plan import DEVICE_KINDS, Plan
 from .format.sha256 import sha256
-from .format.source import Source, checked_digest, open_file, read_plan
+from .format.source import Source, changed, checked_digest, open_file, read_plan
 from .loader import choose, cpu, system
 from .loader.image import Image
-from .loader.loaded import Loaded
 from .loader.pool import Pool, usable_threads
 from .loader.watch import Watch
 from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
@@ -22,6 +23,8 @@ from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+
+    from .devices.attached import Attached
 
 EXECUTORS = ("aot", "vm")
 
@@ -44,7 +47,9 @@ def load_bundle(
     if max_bytes is not None:
         _check_number("limit of memory", "max_bytes", max_bytes)
     try:
-        return _load(bundle, threads, devices or {}, verify, variant, executor, features, digest, max_bytes)
+        return _load(
+            bundle, threads, {} if devices is None else devices, verify, variant, executor, features, digest, max_bytes
+        )
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
 
@@ -62,16 +67,26 @@ def _load(
 ) -> Session:
     source = _open(bundle, digest)
     plan = read_plan(source)
-    bind_devices(plan, devices, source.name)
-    index = _choose(plan, source.name, variant, features)
+    bound = bind_devices(plan, devices, source.name)
+    usable = _usable_features(features)
+    architecture = cpu.machine_architecture()
+    index = choose.choose_variant(plan, usable, architecture, variant, source.name, system.request_amx)
     program = source.section(head.PROGRAM, index) if executor == "vm" else b""
     image = _image(source, plan, index, program)
     pool = Pool(image, usable_threads(threads))
     watch = Watch(image)
     weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
-    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
-    while not loaded.is_unchanged():
-        pass
+    attached = None
+    if plan.libraries:
+        from .devices.attached import Attached
+
+        attached = Attached(source, plan, bound, usable, watch.address)
+    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program, attached)
+    while True:
+        if attached is not None:
+            _load_device_weights(attached, source, plan, image, pool, watch, verify)
+        if loaded.is_unchanged():
+            break
     return Session(loaded, executor, max_bytes)
 
 
@@ -81,32 +96,25 @@ def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", dig
     return open_file(bundle, digest)
 
 
-def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> None:
-    """Check that every virtual device is there, as `devices` (name -> ``kind`` or ``kind:id``) maps it.
-
-    Raises:
-        InputError: `devices` names a device that the bundle does not have. IncompatibleError: a device is missing here.
-    """
-    names = [device.name for device in plan.devices]
-    for given in devices:
-        if given not in names:
-            raise InputError(f"no device {given!r}", "devices", f"the bundle has {', '.join(names)}")
-    for device in plan.devices:
-        wanted = devices.get(device.name, f"{device.kind}:{device.id}")
-        if wanted not in ("host", "host:0"):
-            why = f"device {device.name!r} wants {wanted}; this loader has host:0"
-            do = f"map it: --device {device.name}=host, if the bundle has code for the host"
-            raise IncompatibleError(f"no device {wanted} here", name, why, do)
-        if device.kind != "host":
-            why = f"device {device.name!r} has code for {device.kind} only"
-            raise IncompatibleError(f"device {device.name!r} cannot be the host", name, why)
-
-
-def _choose(plan: Plan, name: str, wished: "str | None", features: "frozenset[str] | None") -> int:
+def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
     found = cpu.machine_features()
-    if features is not None:
-        found &= frozenset(features)  # a mask takes features away; it cannot add one
-    return choose.choose_variant(plan, found, cpu.machine_architecture(), wished, name, system.request_amx)
+    return found if features is None else found & frozenset(features)  # a mask takes features away; it cannot add one
+
+
+def _load_device_weights(
+    attached: "Attached", source: Source, plan: Plan, image: Image, pool: Pool, watch: Watch, verify: str
+) -> None:
+    """Verify the weights of each device and copy them there; the mapping is dropped."""
+    for index in range(1, len(plan.devices)):
+        weights = map_weights(source, image, index)
+        if weights is not None:
+            tree = source.section(head.TREE, index)
+            Verifier(
+                image, pool, watch, tree, [(0, weights.size_bytes // MIB)], source.name, index
+            ).verify(weights, verify)  # fmt: skip
+            attached.load_weights(index, weights)
+            if not weights.is_whole:
+                raise changed(source.name, "some of its pages could not be read")
 
 
 def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:

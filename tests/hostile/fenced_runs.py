@@ -101,7 +101,7 @@ def same(got: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
 def poison(one: session.Session) -> None:
     """Poison what a call may not read before it has written it: workspace, scratch."""
     memory = one._memory  # pyright: ignore[reportPrivateUsage]
-    for each in (memory.workspace, memory.scratch):
+    for each in (*memory.workspaces, memory.scratch):
         pattern = _Place.poison * (each.size_bytes // len(_Place.poison))
         ctypes.memmove(each.address, pattern, len(pattern))
 
@@ -136,7 +136,7 @@ def attempt(path: str, threads: int, executor: str, feeds: list[Feed], answers: 
         if not is_bound_right(one, feed, expected):
             return False
     lent, held = one._memory, one.loaded.weights  # pyright: ignore[reportPrivateUsage]
-    assert isinstance(lent.workspace, FencedBlock)
+    assert isinstance(lent.workspaces[0], FencedBlock)
     assert held is None or isinstance(held._area, FencedArea)  # pyright: ignore[reportPrivateUsage]
     assert len(_kept) > _KEPT_MIN
     one.close()

@@ -75,4 +75,4 @@ def test_import_time() -> None:
 def test_sources_are_small() -> None:
     """The loader's wheel (deflated sources) stays below 100 kB."""
     files = sorted(Path(str(ingot_runtime.__file__)).parent.rglob("*.py"))
-    assert sum(len(zlib.compress(file.read_bytes())) for file in files) < 90_000
+    assert sum(len(zlib.compress(file.read_bytes())) for file in files) < 98_000

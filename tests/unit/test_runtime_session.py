@@ -14,6 +14,7 @@ from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
+from ingot_runtime.loader.block import Block
 
 Rows = npt.NDArray[np.float32]
 
@@ -58,7 +59,10 @@ def test_memory_goes_with_the_last_reference(folder: Path, executor: str) -> Non
     try:
         session = ingot_runtime.load(folder / "dynamic.ingot", executor=executor)
         session.run({"x": rows(5000)})
-        workspace = weakref.ref(session._memory.workspace.memory)  # pyright: ignore[reportPrivateUsage]
+        block = session._memory.workspaces[0]  # pyright: ignore[reportPrivateUsage]
+        assert isinstance(block, Block)
+        workspace = weakref.ref(block.memory)
+        del block
         assert workspace() is not None
         del session
         assert workspace() is None

@@ -14,11 +14,13 @@ from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.limits import SIZE_BYTES_MAX
 from ..format.plan import TensorPlan
 from ..loader.block import Block
-from ..loader.loaded import Loaded
+from .loaded import Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ..devices.attached import Pool
 
 Shape = tuple[int, ...]
 
@@ -30,12 +32,12 @@ _U32 = struct.Struct("<I")
 
 
 class Memory:
-    """What a session lends to its frames: a workspace, and ``stride_bytes`` of scratch for each thread. Made anew, never changed."""
+    """What a session lends to its frames: a workspace per device, and ``stride_bytes`` of scratch for each thread. Made anew, never changed."""
 
-    __slots__ = ("scratch", "stride_bytes", "workspace")
+    __slots__ = ("scratch", "stride_bytes", "workspaces")
 
-    def __init__(self, workspace: Block, scratch: Block, stride_bytes: int) -> None:
-        self.workspace = workspace
+    def __init__(self, workspaces: "tuple[Block | Pool, ...]", scratch: Block, stride_bytes: int) -> None:
+        self.workspaces = workspaces
         self.scratch = scratch
         self.stride_bytes = stride_bytes
 
@@ -114,8 +116,13 @@ class Frame:
                 _store(self._data, row + abi.TENSOR.offsets[name], dict(abi.TENSOR.fields)[name], value)
             struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
             shape_at += 8 * len(shape)
-        for index, device in enumerate(plan.devices):
-            struct.pack_into("<II", self._data, at["devices"] + index * abi.DEVICE.size_bytes, 0, device.id)
+        for index in range(self.n_devices):
+            row = at["devices"] + index * abi.DEVICE.size_bytes
+            fields = loaded.attached.row(index) if loaded.attached is not None else {}
+            if not index and weights:
+                fields["weights"] = weights.address
+            for name, value in fields.items():
+                _store(self._data, row + abi.DEVICE.offsets[name], dict(abi.DEVICE.fields)[name], value)
 
     def _set(self, name: str, value: int) -> None:
         _store(self._data, abi.CALL.offsets[name], dict(abi.CALL.fields)[name], value)
@@ -238,8 +245,9 @@ class Frame:
         """Lend the session's workspace, scratch and workers."""
         # Noted last: an exception on the way leaves a frame that gets its memory again before the next call.
         self.lent = None
-        _U64.pack_into(self._data, self._at["workspaces"], memory.workspace.address)
-        _U64.pack_into(self._data, self._at["workspace_bytes"], memory.workspace.size_bytes)
+        for index, workspace in enumerate(memory.workspaces):
+            _U64.pack_into(self._data, self._at["workspaces"] + 8 * index, workspace.address)
+            _U64.pack_into(self._data, self._at["workspace_bytes"] + 8 * index, workspace.size_bytes)
         self._set("scratch", memory.scratch.address)
         self._set("scratch_stride", memory.stride_bytes)
         self._set("pool", pool_page)

@@ -15,9 +15,10 @@ from ..errors import BundleError, BusyError, InputError, LimitError, ResourceErr
 from ..format import abi
 from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
 from ..format.plan import TensorPlan
-from ..loader.block import Block, Grow
-from ..loader.loaded import Loaded
+from ..loader.block import Block
 from .frame import ALIGNMENT_BYTES, Frame, Memory, Shape
+from .grow import Grow
+from .loaded import Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from ..devices.attached import DeviceCounts, Pool
     from .arrays import Views
     from .bound import Bound
     from .vm import Observer, Vm
@@ -53,7 +55,7 @@ class Session:
     """Runs one bundle; one call at a time. ``inputs`` and ``outputs`` are ``TensorSpec`` tuples."""
 
     __slots__ = (
-        "__weakref__", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
+        "__weakref__", "_attached", "_closed", "_fd", "_frames", "_grow", "_idle", "_loaded", "_main", "_max_bytes", "_memory", "_ndarray",
         "_pid", "_shaped", "_views", "_vm", "_watch", "_whole", "inputs", "outputs",
     )  # fmt: skip
 
@@ -67,14 +69,15 @@ class Session:
         self._loaded = loaded
         self.inputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.inputs)
         self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
-        self._grow = Grow()
+        self._attached = loaded.attached
+        self._grow = Grow(loaded.attached)
         # Empty while a call runs. A dict and not a lock: deleting and storing an item are single instructions of the
         # interpreter, between which and `try` no Ctrl-C can come and leave the session busy for ever.
         self._idle = {True: None}
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
-        self._memory = Memory(Block(0), Block(0), 0)
+        self._memory = _no_workspace(loaded)
         self._max_bytes = max_bytes
         self._closed = False
         # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
@@ -182,6 +185,19 @@ class Session:
         except MemoryError as error:
             raise self._no_memory() from error
 
+    def device_counts(self) -> "DeviceCounts":
+        """Return the launches of each device beside the host, and the copies and bytes of each edge, since the load.
+
+        Both are by the names of virtual devices; the weights that the load brought are not in it.
+
+        Raises:
+            InputError: the bundle runs on the host alone.
+        """
+        if self._attached is None:
+            why = "the bundle runs on the host alone: nothing is copied"
+            raise InputError("no device counts", "session.device_counts", why, "compile with --device and --place")
+        return self._attached.counts()
+
     def trace(self) -> "list[tuple[int, str, float]]":
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
 
@@ -230,7 +246,7 @@ class Session:
         self._frames.clear()
         self._shaped.clear()
         self._views = None
-        self._memory = Memory(Block(0), Block(0), 0)
+        self._memory = Memory((), Block(0), 0)
         self._loaded.close()
 
     @property
@@ -285,7 +301,7 @@ class Session:
             if self._max_bytes is not None:
                 grow.room_bytes = self._max_bytes - self._needed_bytes(frame)
             rc = self._main(frame.call)
-            if rc:
+            if rc or self._attached is not None:
                 rc = self._recover(rc, frame)
             try:
                 found = os.fstat(self._fd)
@@ -302,20 +318,24 @@ class Session:
 
     def _recover(self, rc: int, frame: Frame) -> int:
         """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size; or it was not meant."""
+        rc = self._settled(rc)
         if rc == abi.RC_THREADS_LOST:
             self._loaded.pool.start()
             old = self._memory
-            self._memory = Memory(old.workspace, old.scratch, old.stride_bytes)  # frames learn of the new pool
+            self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)  # frames learn of the new pool
             frame.lend(self._memory, self._loaded.pool.page)
-            rc = self._main(frame.call)
+            rc = self._settled(self._main(frame.call))
         if rc == abi.RC_LIMIT and self._vm is None and not frame.get("grow"):
             if not self._grow.address:
                 self._grow.make()
             frame.set_grow(self._grow.address)
-            rc = self._main(frame.call)
+            rc = self._settled(self._main(frame.call))
         while rc == abi.RC_CANCELLED and self._watch.goes_on():
-            rc = self._main(frame.call)
+            rc = self._settled(self._main(frame.call))
         return rc
+
+    def _settled(self, rc: int) -> int:
+        return rc if self._attached is None else self._attached.settle(rc)
 
     def _failure(self, rc: int, frame: Frame) -> Exception:
         """Return the error for what `main` returned; what a callback or a signal handler raised is raised as it is."""
@@ -378,15 +398,25 @@ class Session:
 
     def _make_room(self, frame: Frame) -> None:
         old = self._memory
-        grows = frame.workspace_bytes[0] > old.workspace.size_bytes
+        wanted = list(zip(frame.workspace_bytes, old.workspaces, strict=True))
+        grows = any(needed > given.size_bytes for needed, given in wanted)
         widens = frame.scratch_bytes > old.stride_bytes
         self._require_room(frame)
         if not grows and not widens:
             return
-        workspace = Block(frame.workspace_bytes[0]) if grows else old.workspace
+        workspaces = tuple(
+            self._workspace(index, needed) if needed > given.size_bytes else given
+            for index, (needed, given) in enumerate(wanted)
+        )
         stride_bytes = frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES if widens else old.stride_bytes
         scratch = Block(stride_bytes * self._loaded.pool.n_threads) if widens else old.scratch
-        self._memory = Memory(workspace, scratch, stride_bytes)
+        self._memory = Memory(workspaces, scratch, stride_bytes)
+
+    def _workspace(self, index: int, size_bytes: int) -> "Block | Pool":
+        """Return a pool of device `index`."""
+        if self._attached is None or self._attached[index] is None:
+            return Block(size_bytes)
+        return self._attached.allocate(index, size_bytes)
 
     def _needed_bytes(self, frame: Frame) -> int:
         """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left out."""
@@ -403,6 +433,19 @@ class Session:
             )
             why = f"workspace, scratch and outputs need {needed} bytes, max_bytes is {self._max_bytes}"
             raise LimitError("a call needs too much memory", shapes or self._loaded.source.name, why, "raise max_bytes")
+
+
+def _no_workspace(loaded: Loaded) -> Memory:
+    """Return memory of no bytes: every device still has an address."""
+    attached = loaded.attached
+    return Memory(
+        tuple(
+            Block(0) if attached is None or attached[index] is None else attached.allocate(index, 0)
+            for index in range(len(loaded.plan.devices))
+        ),
+        Block(0),
+        0,
+    )
 
 
 def _new_vm(loaded: Loaded, grow: Grow) -> "Vm":

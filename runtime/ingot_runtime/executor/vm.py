@@ -15,9 +15,9 @@ from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.program import OPCODES, Instruction
 from ..format.program_decode import decode_program
 from ..format.source import weights_sizes_bytes
-from ..loader.block import Grow
-from ..loader.loaded import Loaded
-from ..loader.weights import LAUNCH
+from ..loader.launch import LAUNCH
+from .grow import Grow
+from .loaded import Loaded
 from .vm_values import NUMBERS, element, wrap
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ class Vm:
         self._grow = grow
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
-        self._times: list[tuple[int, int, float]] = []
+        self._times: list[tuple[int, int, int, float]] = []  # ordinal, device, kernel, seconds
         self._constants = _single_constants(self._program.instructions, self._program.register_count)
         # By opcode; None: arithmetic. Functions, not bound methods: those would hold this object in a cycle.
         self._steps: tuple[Callable[..., int | None] | None, ...] = tuple(
@@ -71,12 +71,15 @@ class Vm:
 
     def trace(self) -> list[tuple[int, str, float]]:
         """Return (launch ordinal, kernel symbol, seconds) of the last run."""
-        names = self._kernel_names()
-        return [(ordinal, names[kernel], seconds) for ordinal, kernel, seconds in self._times]
+        names = [self._kernel_names(device) for device in range(len(self._loaded.plan.devices))]
+        return [(ordinal, names[device][kernel], seconds) for ordinal, device, kernel, seconds in self._times]
 
-    def _kernel_names(self) -> list[str]:
-        from ..format.debug import kernel_names
+    def _kernel_names(self, device: int) -> list[str]:
+        from ..format.debug import kernel_names, library_kernel_names
 
+        plan, library = self._loaded.plan, self._loaded.plan.devices[device].library
+        if library >= 0:
+            return library_kernel_names(self._loaded.source, library, plan.libraries[library].kernel_count)
         return kernel_names(self._loaded.source, self._loaded.variant.target, len(self._loaded.image.kernels))
 
     def main(self, call: int) -> int:
@@ -227,47 +230,63 @@ class Vm:
         grain: int,
         messages: tuple[int, ...] = (),
     ) -> None:
-        del device  # all devices are the host: `bind_devices` refused others
         extent = self._registers[extent_register]
-        addresses = (ctypes.c_uint64 * max(len(buffers), 1))(*(self._buffers[buffer][0] for buffer in buffers))
-        values = (ctypes.c_int64 * max(len(scalars), 1))(*(self._registers[scalar] for scalar in scalars))
-        address = self._loaded.image.kernels[kernel]
-        scratch, stride = self._field("scratch"), self._field("scratch_stride")
+        addresses = [self._buffers[buffer][0] for buffer in buffers]
+        values = [self._registers[scalar] for scalar in scalars]
+        attached = self._loaded.attached
         start = perf_counter()
-        code: int = self._launch_native(
-            self._loaded.pool.page,
-            address,
-            addresses,
-            values,
-            extent,
-            grain,
-            scratch,
-            stride,
-            self._loaded.watch.address,
-        )
+        if attached is None or attached[device] is None:
+            code = self._launch_here(kernel, addresses, values, extent, grain)
+        else:
+            self._look()
+            code = attached.launch(device, kernel, addresses, values, extent, grain)
         seconds = perf_counter() - start
-        self._times.append((ordinal, kernel, seconds))
+        self._times.append((ordinal, device, kernel, seconds))
         if 0 <= code - abi.RC_REQUIREMENT < len(messages):
             text: str = self._program.messages[messages[code - abi.RC_REQUIREMENT]]
             raise Stop(abi.RC_BAD_INPUT, text)
         if code:
             raise Stop(code)
         if self.observer:
-            views = [self._view(buffer) for buffer in buffers]
-            self.observer(ordinal, self._kernel_names()[kernel], seconds, views)
+            views = [self._view(buffer, device) for buffer in buffers]
+            self.observer(ordinal, self._kernel_names(device)[kernel], seconds, views)
 
     _launch_checked = _launch
 
-    def _view(self, buffer: int) -> memoryview:
+    def _launch_here(self, kernel: int, addresses: list[int], values: list[int], extent: int, grain: int) -> int:
+        code: int = self._launch_native(
+            self._loaded.pool.page,
+            self._loaded.image.kernels[kernel],
+            (ctypes.c_uint64 * max(len(addresses), 1))(*addresses),
+            (ctypes.c_int64 * max(len(values), 1))(*values),
+            extent,
+            grain,
+            self._field("scratch"),
+            self._field("scratch_stride"),
+            self._loaded.watch.address,
+        )
+        return code
+
+    def _view(self, buffer: int, device: int) -> memoryview:
+        """Return the bytes of a buffer of `device`: themselves, or a copy where the host may not look."""
         address, size_bytes = self._buffers[buffer]
+        attached = self._loaded.attached
+        place = attached[device] if attached is not None else None
+        if place is not None:
+            copied = (ctypes.c_ubyte * size_bytes)()
+            place.read(ctypes.addressof(copied), address, size_bytes)
+            return memoryview(copied).cast("B").toreadonly()
         return memoryview((ctypes.c_ubyte * size_bytes).from_address(address)).cast("B").toreadonly()
 
     def _copy(self, source_device: int, target_device: int, target: int, source: int, size_register: int) -> None:
-        del source_device, target_device  # the host, as above
         size_bytes = self._registers[size_register]
         for buffer in (target, source):
             self._require_inside(0, size_bytes, self._buffers[buffer][1], "copy")
-        ctypes.memmove(self._buffers[target][0], self._buffers[source][0], size_bytes)
+        to, from_ = self._buffers[target][0], self._buffers[source][0]
+        if self._loaded.attached is not None:
+            self._loaded.attached.copy(target_device, source_device, to, from_, size_bytes)
+        else:
+            ctypes.memmove(to, from_, size_bytes)
 
     def _read(self, register: int, buffer: int, index_register: int, dtype: int) -> None:
         size_bytes = DTYPE_SIZES_BYTES[dtype]

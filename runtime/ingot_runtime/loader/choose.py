@@ -5,7 +5,7 @@ In: the plan, the machine's features, the user's wish. Out: a variant's index. N
 
 from ..errors import IncompatibleError, InputError
 from ..format.features import LEVELS
-from ..format.plan import Plan, VariantPlan
+from ..format.plan import LibraryPlan, Plan, VariantPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,19 +38,20 @@ def choose_variant(
     refusals: list[str] = []
     for index in candidates:
         variant = plan.variants[index]
-        missing = _missing(variant, features, architecture)
+        missing = missing_features(variant, features, architecture)
         if not missing and any(feature.startswith(_AMX) for feature in variant.features) and not request_amx():
             features = frozenset(feature for feature in features if not feature.startswith(_AMX))
-            missing = _missing(variant, features, architecture)
+            missing = missing_features(variant, features, architecture)
         if not missing:
             return index
         refusals.append(f"{variant.target} lacks {', '.join(missing)}")
     raise _refusal(refusals, features, architecture, name)
 
 
-def _missing(variant: VariantPlan, features: frozenset[str], architecture: str) -> list[str]:
-    missing = [feature for feature in variant.features if feature not in features]
-    if not variant.target.startswith(architecture):
+def missing_features(code: "VariantPlan | LibraryPlan", features: frozenset[str], architecture: str) -> list[str]:
+    """Return what host code needs and this machine lacks."""
+    missing = [feature for feature in code.features if feature not in features]
+    if not code.target.startswith(architecture):
         missing.append(f"this processor ({architecture})")
     return missing
 

@@ -47,25 +47,26 @@ class Image:
         "area", "exports", "frame_size_bytes", "interface_digest", "kernels", "page", "program_digest",
     )  # fmt: skip
 
-    def __init__(self, data: bytes, kernel_count: int, where: str) -> None:
-        """Check the export table in `data`, then map.
+    def __init__(self, data: bytes, kernel_count: int, where: str, is_library: bool = False) -> None:
+        """Check the export table in `data`, then map; of a library's exports, those that are missing are 0.
 
         Raises:
             FormatError: the table breaks a rule of FORMAT.md, "Image". ResourceError: mapping is refused.
         """
-        text_size_bytes, offsets = read_exports(data, kernel_count, where)
+        text_size_bytes, offsets = read_exports(data, kernel_count, where, is_library=is_library)
         at: dict[str, int] = dict(zip(abi.EXPORTS, offsets, strict=False))
-        values = {name: data[at[name] : at[name] + size] for name, size in abi.DATA_SIZES_BYTES.items()}
-        self.program_digest = values["program_digest"]
-        self.interface_digest = values["interface_digest"]
-        self.frame_size_bytes = int.from_bytes(values["frame_bytes"], "little")
+        sizes = {} if is_library else abi.DATA_SIZES_BYTES
+        values = {name: data[at[name] : at[name] + size] for name, size in sizes.items()}
+        self.program_digest = values.get("program_digest", b"")
+        self.interface_digest = values.get("interface_digest", b"")
+        self.frame_size_bytes = int.from_bytes(values.get("frame_bytes", b""), "little")
         require(
             self.frame_size_bytes <= FRAME_SIZE_BYTES_MAX, "frame too large", where, f"{self.frame_size_bytes} bytes"
         )
         self.area = map_code(data, system.PAGE_SIZE_BYTES)
         base = self.area.address
         self.page = base + system.round_up(len(data))
-        self.exports = {name: base + offset for name, offset in at.items()}
+        self.exports = {name: base + offset if offset else 0 for name, offset in at.items()}
         self.kernels = tuple(base + offset for offset in offsets[len(abi.EXPORTS) :])
         if text_size_bytes < len(data):
             system.protect(base + text_size_bytes, len(data) - text_size_bytes, system.PROT_READ)

@@ -16,16 +16,13 @@ from . import sigbus, system
 from .area import Area
 from .block import Block
 from .image import Image
+from .launch import LAUNCH
 from .pool import Pool
 from .watch import Watch
 
 VERIFY_MODES = ("full", "fast", "code")
 _EXPORTS = {"full": "blake3_verify", "fast": "checksum_verify"}
 _GRAIN_MIBS = 4
-LAUNCH = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-    ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint64,
-)  # fmt: skip
 _LEAST_BAD = (1 << 64) - 1
 
 
@@ -87,11 +84,12 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
 class Verifier:
     """Checks weights with an image's code, on the threads of a pool. ``mibs`` are the [first, last) that the variant uses."""
 
-    __slots__ = ("_image", "_mibs", "_name", "_pool", "_tree", "_watch")
+    __slots__ = ("_id", "_image", "_mibs", "_name", "_pool", "_tree", "_watch")
 
     def __init__(
-        self, image: Image, pool: Pool, watch: Watch, tree: bytes, mibs: list[tuple[int, int]], name: str
+        self, image: Image, pool: Pool, watch: Watch, tree: bytes, mibs: list[tuple[int, int]], name: str, id: int = 0
     ) -> None:
+        self._id = id
         self._image = image
         self._pool = pool
         self._watch = watch
@@ -135,10 +133,10 @@ class Verifier:
             raise self._watch.ended(self._name)
         if not weights.is_whole:
             raise changed(self._name, "some of its pages cannot be read")
-        where = f"{self._name}, section weights 0"
+        where = f"{self._name}, section weights {self._id}"
         if bad != _LEAST_BAD:
             digest = "BLAKE3 digest" if mode == "full" else "checksum"
-            why = f"the {digest} is not that of section tree 0"
+            why = f"the {digest} is not that of section tree {self._id}"
             raise DigestError(f"weights are damaged in MiB {bad}", where, why, DAMAGED)
         total = sum(last - first for first, last in self._mibs)
         if rc or good != total:

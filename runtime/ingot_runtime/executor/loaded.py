@@ -10,19 +10,26 @@ from ..errors import InputError
 from ..format.file import settled
 from ..format.plan import Plan, VariantPlan
 from ..format.source import Source, changed
-from .image import Image
-from .pool import Pool
-from .watch import Watch
-from .weights import Verifier, Weights
+from ..loader.image import Image
+from ..loader.pool import Pool
+from ..loader.watch import Watch
+from ..loader.weights import Verifier, Weights
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..devices.attached import Attached
 
 _CHANGES_MAX = 8
 
 
 class Loaded:
-    """Everything that lives as long as a session. ``program`` holds the encoded program for the vm, else b""."""
+    """Everything that lives as long as a session.
+
+    ``program`` holds the encoded program for the vm, else b""; ``attached`` the devices beside the host, None where there are none.
+    """
 
     __slots__ = (
-        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
+        "_changes", "_image", "_pool", "_verifier", "attached", "plan", "program", "source", "stamp", "variant", "variant_index",
         "watch", "weights",
     )  # fmt: skip
 
@@ -37,7 +44,9 @@ class Loaded:
         watch: Watch,
         verifier: "Verifier | None",
         program: bytes,
+        attached: "Attached | None" = None,
     ) -> None:
+        self.attached = attached
         self.source = source
         self.plan = plan
         self.variant_index = variant_index
@@ -98,6 +107,8 @@ class Loaded:
         """Join the workers and unmap; nothing may be running. May be called again."""
         if self._pool is not None:
             self._pool.stop()
+        if self.attached is not None:
+            self.attached.close()
         self._verifier = None
         self._pool = None
         self._image = None

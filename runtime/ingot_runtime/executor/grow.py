@@ -1,0 +1,94 @@
+"""The `grow` callback of the call struct: blocks of a size that only `main` knows.
+
+In: the devices. Out: ``Grow``. Not done here: planned memory (``session``).
+"""
+
+import ctypes
+
+from ..errors import LimitError, ResourceError
+from ..loader.block import Block
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..devices.attached import Attached, Pool
+
+
+class Grow:
+    """The `grow` callback of the call struct: blocks whose size only `main` knows. They live until `forget`.
+
+    ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable, so only the programs
+    that ask for one get one.
+    """
+
+    __slots__ = ("_attached", "_native", "_room", "address", "blocks", "failure")
+
+    def __init__(self, attached: "Attached | None" = None) -> None:
+        """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the same ``failure``."""
+        self._room = [1 << 64]  # as much as there is
+        self._attached = attached
+        self.blocks: list[Block | Pool] = []
+        self.failure: list[BaseException] = [] if attached is None else attached.failure
+        self.address = 0
+        self._native: object = None
+
+    def make(self) -> None:
+        """Make the native function; it lives as long as this object.
+
+        Raises:
+            ResourceError: this process may not make callbacks.
+        """
+        # A bound method would be a cycle of object, callback and object.
+        attached, blocks, failure, room = self._attached, self.blocks, self.failure, self._room
+
+        def grow(device: int, size_bytes: int) -> int:
+            return _allocate(attached, blocks, failure, room, device, size_bytes)
+
+        try:
+            native = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(grow)
+        except (MemoryError, OSError) as error:
+            why = f"{error}: a security policy forbids pages that are writable and executable"
+            raise ResourceError("this process may not make callbacks", "ctypes", why) from error
+        self._native = native
+        self.address = ctypes.cast(native, ctypes.c_void_p).value or 0
+
+    def allocate(self, device: int, size_bytes: int) -> int:
+        """Return the address of a new block, or 0 after keeping the failure (the vm calls this)."""
+        return _allocate(self._attached, self.blocks, self.failure, self._room, device, size_bytes)
+
+    @property
+    def room_bytes(self) -> int:
+        """Bytes that all blocks of a call may have together."""
+        return self._room[0]
+
+    @room_bytes.setter
+    def room_bytes(self, value: int) -> None:
+        self._room[0] = value
+
+    def forget(self) -> None:
+        """Drop the blocks and the failure of the last call."""
+        self.blocks.clear()
+        self.failure.clear()
+
+
+def _allocate(
+    attached: "Attached | None",
+    blocks: "list[Block | Pool]",
+    failure: list[BaseException],
+    room: list[int],
+    device: int,
+    size_bytes: int,
+) -> int:
+    try:
+        used = sum(block.size_bytes for block in blocks)
+        if used + size_bytes > room[0]:
+            why = f"{used} bytes are in use, {room[0]} are allowed"
+            raise LimitError(
+                "a result whose size the data decide is too large", f"{size_bytes} bytes", why, "raise max_bytes"
+            )
+        is_host = attached is None or attached[device] is None
+        block = Block(size_bytes) if attached is None or is_host else attached.allocate(device, size_bytes)
+    except BaseException as error:  # an exception must not cross native code; it is raised later
+        failure.append(error)
+        return 0
+    blocks.append(block)
+    return block.address
