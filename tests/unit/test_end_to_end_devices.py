@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx import ModelProto
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
 
@@ -16,7 +17,7 @@ BLOCKS = ("stem", "body", "join", "mean", "dense", "end")
 X = np.random.default_rng(5).standard_normal((2, 8, 10, 10)).astype(np.float32)
 
 
-def network() -> object:
+def network() -> ModelProto:
     """Six blocks: two convolutions, a residual sum, a mean, a dense layer, softmax."""
     nodes = [
         node("Conv", "x w0", "a", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
