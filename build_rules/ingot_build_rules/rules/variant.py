@@ -33,11 +33,6 @@ class Variant:
     main: MainObject
     image: Artifact[memoryview]
 
-    def encoded_programs(self) -> dict[str, bytes]:
-        """Return what each kernel was made from, by symbol, as ``loop_record`` reads it."""
-        first = dict(zip(reversed(self.launched), reversed(self.programs), strict=True))
-        return {symbol: first[symbol].encoded() for symbol in dict.fromkeys(self.launched)}
-
 
 @dataclass(frozen=True, slots=True)
 class Library:
