@@ -48,7 +48,12 @@ def add_arguments(parser: usage.Parser) -> None:
         help="fix an input's shape",
     )
     parser.add_argument(
-        "--device", action="append", default=[], type=usage.pair, metavar="NAME=KIND", help="declare a virtual device"
+        "--device",
+        action="append",
+        default=[],
+        type=usage.device,
+        metavar="NAME=KIND[:ID][,target=T][,scope=S]",
+        help="declare a virtual device",
     )
     parser.add_argument(
         "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
