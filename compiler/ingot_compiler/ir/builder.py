@@ -45,7 +45,7 @@ class GraphBuilder:
         table = dict(attributes or {})
         if OPS_BY_NAME[op].elementwise:
             operands = self._harmonised(operands, source, mark)
-        types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table)
+        types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
         self.nodes.append(Node(op, tuple(operands), results, make_attributes(table), (), source, mark))

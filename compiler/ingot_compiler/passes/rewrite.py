@@ -103,7 +103,7 @@ class Rewriter:
         dtype = next((self.types[item].dtype for item in operands if isinstance(item, int)), "f32")
         values = [self.literal(item, dtype, source) if isinstance(item, float) else item for item in operands]
         table = dict(attributes or {})
-        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table)
+        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table).results
         return self._append(Node(op, tuple(values), (), make_attributes(table), (), tuple(source), self.mark), types)[0]
 
     def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_dtype, attribute_ints, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, ints
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
@@ -31,7 +31,7 @@ def _fits(value: Attribute, dtype: DType) -> bool:
     return int(limits.min) <= value <= int(limits.max)
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype", "shape", "value")
     require_operands(types, 0)
     dtype, shape, value = attribute_dtype(attributes), attribute_ints(attributes, "shape"), attributes["value"]
@@ -42,7 +42,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     require(isinstance(value, tuple) and len(value) == count, f"a tuple of {count} values", repr(value))
     assert isinstance(value, tuple)
     require(all(_fits(item, dtype) for item in value), f"values of type {dtype}", repr(value))
-    return (TensorType(dtype, shape),)
+    return Inferred((TensorType(dtype, shape),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

@@ -48,9 +48,8 @@ def without_broadcasts(state: Rewriter, node: Node) -> int | None:
         if beneath is None:
             continue
         operands = (*node.operands[:index], beneath, *node.operands[index + 1 :])
-        if op.infer([state.type_of(value) for value in operands], dict(node.attributes)) == (
-            state.type_of(node.results[0]),
-        ):
+        inferred = op.infer([state.type_of(value) for value in operands], node.table)
+        if inferred.results == (state.type_of(node.results[0]),):
             return state.emit(node.op, operands, dict(node.attributes), node.source)
     return None
 
