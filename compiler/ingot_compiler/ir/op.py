@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
 
@@ -39,14 +40,13 @@ class CoreOp:
     ``infer(operand types, attributes)`` returns the result types and what they take for granted of sizes, or raises
     ``OpTypeError`` (expected, got).
     ``reference(operands, attributes)`` is the oracle: numpy in, numpy out; symbolic attributes arrive as integers.
-    ``elementwise``: result[i] depends on operand[i] alone, operands broadcast as in numpy.
     ``infer_regions(operand types, attributes, regions)`` is the rule of an op of control flow, which ``interpret`` runs.
     """
 
     name: str
     infer: TypeRule
     reference: Reference
-    elementwise: bool = False
+    traits: Trait = Trait.NONE
     infer_regions: RegionRule | None = None
 
 

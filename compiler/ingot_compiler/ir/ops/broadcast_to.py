@@ -13,6 +13,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_att
 from ingot_compiler.ir.claim_rules import broadcasts_to
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
@@ -29,4 +30,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.broadcast_to(operands[0], ints(attributes["shape"])),)
 
 
-OP = CoreOp("broadcast_to", _infer, _reference)
+OP = CoreOp("broadcast_to", _infer, _reference, traits=Trait.MOVEMENT)

@@ -15,6 +15,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_dtype, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
@@ -31,4 +32,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (float_to_integer(x, dtype) if x.dtype.kind == "f" and dtype.kind in "iu" else x.astype(dtype),)
 
 
-OP = CoreOp("cast", _infer, _reference, elementwise=True)
+OP = CoreOp("cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -16,6 +16,7 @@ from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_rank, require_same_dtype
 
@@ -39,4 +40,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.concatenate(list(operands), integer(attributes["axis"])),)
 
 
-OP = CoreOp("concat", _infer, _reference)
+OP = CoreOp("concat", _infer, _reference, traits=Trait.MOVEMENT)

@@ -11,6 +11,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_d
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
@@ -28,4 +29,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
     raise InternalError("a constant has no value without its reader", f"weight {attributes['weight']}")
 
 
-OP = CoreOp("constant", _infer, _reference)
+OP = CoreOp("constant", _infer, _reference, traits=Trait.SOURCE)

@@ -13,6 +13,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import integer, narrow, widen
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands
 
@@ -37,4 +38,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (narrow(np.moveaxis(sums, -1, integer(attributes["axis"])), operands[0]),)
 
 
-OP = CoreOp("cumsum", _infer, _reference)
+OP = CoreOp("cumsum", _infer, _reference, traits=Trait.EXACT)

@@ -12,6 +12,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
@@ -26,4 +27,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
     return (np.array(ints(attributes["values"]), np.int64),)
 
 
-OP = CoreOp("dim_values", _infer, _reference)
+OP = CoreOp("dim_values", _infer, _reference, traits=Trait.SOURCE)

@@ -14,6 +14,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_att
 from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
@@ -33,4 +34,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.asarray(np.take(x, indices.astype(np.int64), integer(attributes["axis"]))),)
 
 
-OP = CoreOp("gather", _infer, _reference)
+OP = CoreOp("gather", _infer, _reference, traits=Trait.INDEXED)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import element_index, integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import infer_scattered_elements, require_operands
 
@@ -26,4 +27,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (x[element_index(indices, integer(attributes["axis"]))],)
 
 
-OP = CoreOp("gather_elements", _infer, _reference)
+OP = CoreOp("gather_elements", _infer, _reference, traits=Trait.INDEXED)

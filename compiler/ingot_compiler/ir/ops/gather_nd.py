@@ -15,6 +15,7 @@ from ingot_compiler.ir.claim_rules import elements_along, equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import integer, open_grid
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
@@ -46,4 +47,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (x[(*grids, *picked)],)
 
 
-OP = CoreOp("gather_nd", _infer, _reference)
+OP = CoreOp("gather_nd", _infer, _reference, traits=Trait.INDEXED)

@@ -13,6 +13,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_str
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import erf, in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import unary
 
@@ -37,4 +38,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return in_f64(_exact if attributes["approximate"] == "none" else _by_tanh)(operands, attributes)
 
 
-OP = CoreOp("gelu", _infer, _reference, elementwise=True)
+OP = CoreOp("gelu", _infer, _reference, traits=Trait.ELEMENTWISE)

@@ -14,6 +14,7 @@ from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_dtype,
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
@@ -52,4 +53,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
         return (np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(ints(attributes["shape"])),)
 
 
-OP = CoreOp("literal", _infer, _reference)
+OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE)

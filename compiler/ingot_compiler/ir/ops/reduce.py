@@ -17,6 +17,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_axes, attribute_b
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import greatest, ints, least, mean, narrow, widen
 from ingot_compiler.ir.shapes import reduced_shape
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import ANY, NUMBERS, require_dtype, require_operands
 
@@ -56,4 +57,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(combine(axis=axes, dtype=wide.dtype, keepdims=keepdims), x),)
 
 
-OP = CoreOp("reduce", _infer, _reference)
+OP = CoreOp("reduce", _infer, _reference, traits=Trait.EXACT_ON_INTEGERS)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtype, require_operands
 
@@ -34,4 +35,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (x,)
 
 
-OP = CoreOp("require", _infer, _reference, elementwise=True)
+OP = CoreOp("require", _infer, _reference, traits=Trait.ELEMENTWISE)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import element_index, integer, scatter
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     SCATTER_REDUCTIONS,
@@ -34,4 +35,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (scatter(x, index, updates, str(attributes["reduction"])),)
 
 
-OP = CoreOp("scatter_elements", _infer, _reference)
+OP = CoreOp("scatter_elements", _infer, _reference, traits=Trait.INDEXED)

@@ -15,6 +15,7 @@ from ingot_compiler.ir.claim_rules import elements_along, equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import open_grid, scatter
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     INTEGERS,
@@ -55,4 +56,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (scatter(x, index, updates, str(attributes["reduction"])),)
 
 
-OP = CoreOp("scatter_nd", _infer, _reference)
+OP = CoreOp("scatter_nd", _infer, _reference, traits=Trait.INDEXED)

@@ -12,6 +12,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.op import CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtype, require_operands, require_same_dtype
 
@@ -24,4 +25,4 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     return broadcast_result(types[1].dtype, types)
 
 
-OP = CoreOp("select", _infer, directly(np.where), elementwise=True)
+OP = CoreOp("select", _infer, directly(np.where), traits=Trait.ELEMENTWISE | Trait.EXACT)

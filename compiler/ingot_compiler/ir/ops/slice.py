@@ -14,6 +14,7 @@ from ingot_compiler.ir.claim_rules import inside_axis
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
@@ -42,4 +43,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (operands[0][tuple(_python_slice(*entry) for entry in entries)],)
 
 
-OP = CoreOp("slice", _infer, _reference)
+OP = CoreOp("slice", _infer, _reference, traits=Trait.MOVEMENT)

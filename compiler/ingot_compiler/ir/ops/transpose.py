@@ -11,6 +11,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_att
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
@@ -27,4 +28,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (operands[0].transpose(ints(attributes["permutation"])),)
 
 
-OP = CoreOp("transpose", _infer, _reference)
+OP = CoreOp("transpose", _infer, _reference, traits=Trait.MOVEMENT)
