@@ -4,7 +4,7 @@ In: nothing. Out: ``ArtifactError`` and its kinds, each with the command's exit 
 bundle that is read (``ingot_runtime.errors``).
 """
 
-from ingot_runtime.format.text import error_text
+from ingot_runtime.printable import error_text
 
 
 class ArtifactError(Exception):

@@ -7,9 +7,9 @@ On the device there is ``ingot_runtime`` alone.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ingot_build_rules.api import compile  # noqa: A004  # the name that users call
-    from ingot_build_rules.project.api import Project
-    from ingot_build_rules.rules.compiled_bundle import Bundle
+    from ingot_build_rules.api.compile import compile  # noqa: A004  # the name that users call
+    from ingot_build_rules.api.compiled_bundle import Bundle
+    from ingot_build_rules.api.project import Project
     from ingot_compiler.ir.errors import (
         BuildError,
         IncompatibleTargetError,
@@ -37,9 +37,9 @@ __all__ = [
     "compile",
 ]
 _MODULES = {
-    "Bundle": "ingot_build_rules.rules.compiled_bundle",
-    "Project": "ingot_build_rules.project.api",
-    "compile": "ingot_build_rules.api",
+    "Bundle": "ingot_build_rules.api.compiled_bundle",
+    "Project": "ingot_build_rules.api.project",
+    "compile": "ingot_build_rules.api.compile",
 }
 
 

@@ -78,6 +78,6 @@ def load(
     Raises:
         BundleError: one of its subclasses, in four parts: what, where, why, what to do.
     """
-    from .loader.load import load as load_bundle
+    from .load_bundle import load_bundle
 
     return load_bundle(bundle, threads, devices, verify, variant, executor, features, digest, max_bytes)

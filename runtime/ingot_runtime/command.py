@@ -9,7 +9,7 @@ import json
 import sys
 
 from .errors import BundleError, InputError, ResourceError
-from .format.text import printable
+from .printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

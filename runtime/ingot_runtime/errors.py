@@ -3,7 +3,7 @@
 In: nothing. Out: ``BundleError`` and its subclasses, each with the command's exit code. Not done here: printing.
 """
 
-from .format.text import error_text
+from .printable import error_text
 
 
 class BundleError(Exception):

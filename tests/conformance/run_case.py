@@ -24,8 +24,8 @@ from onnx import ModelProto
 from tests.conformance.cases import Case
 
 import ingot_runtime
-from ingot_build_rules.rules.compile_model import CompiledModel, compile_model
-from ingot_build_rules.rules.options import make_options
+from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model
+from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.codegen import object as code_objects
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import host

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from tests.tidy.source import ROOT
 
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.folder_layer import open_layer
 from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.action_cache import ActionCache
 from ingot_build_rules.engine.artifact import Artifact
@@ -192,12 +193,11 @@ def open_scheduler(
 ) -> Generator[Scheduler]:
     """Open a build as the command does; its processes end with the block, at once if it fails."""
     with ExitStack() as stack:
-        cache = Cache(str(folder), lower)
+        cache = Cache(str(folder), [open_layer(path) for path in lower])
         stack.callback(cache.close)
         stack.enter_context(cache.building())
         values = Values(cache.blobs, Codec(BOOK.types))
-        folders = [cache.folder, *cache.lower]
-        pool = PoolExecutor(BOOK, folders)
+        pool = PoolExecutor(BOOK, [layer.address for layer in cache.layers], cache.temporary)
         pool.grow(jobs if jobs > 1 else 0)
         executor = InlineExecutor(BOOK, values) if jobs == 1 else pool
         try:

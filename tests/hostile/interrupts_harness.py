@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import ingot_runtime
-from ingot_runtime.loader import load as load_module
+from ingot_runtime import load_bundle as load_module
 
 X = np.arange(32, dtype=np.float32).reshape(4, 8)
 _HANDLER_MAPPINGS = 2

@@ -14,21 +14,21 @@ from typing import Any
 
 import pytest
 from tests.unit.build_harness import Workbench, chain, ran
-from tests.unit.store_harness import digest_of, key_of, sql
+from tests.unit.store_harness import blobs_of, digest_of, key_of, sql
 
 import ingot
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.blob_file import blob_path
-from ingot_artifacts.store.blobs import BlobStore
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.folder_layer import open_layer
 from ingot_artifacts.store.ownership import CacheAuthorityError
 from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import ANYONE, Trust
-from ingot_build_rules.cli import user_key as keys
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.no_op import is_no_op
 from ingot_build_rules.engine import unchanged
 from ingot_build_rules.engine.message_pack import pack, unpack
+from ingot_build_rules.workspace import user_key as keys
 from ingot_compiler.ir.errors import UserError
 
 FOLDERS = ("v1", "v1/cas", "v1/cas/sha256", "v1/tmp", "v1/quarantine", "v1/index", "v1/roots")
@@ -154,9 +154,9 @@ def test_folder_that_others_can_write_is_refused(tmp_path: Path, name: str, mode
     cache = tmp_path / "cache"
     Cache(str(cache)).close()
     (cache / name).chmod(mode)
-    for folder, lower in ((str(cache), ()), (str(tmp_path / "up"), (str(cache),))):
+    for open_it in (lambda: Cache(str(cache), read_only=read_only), lambda: open_layer(str(cache))):
         with pytest.raises(CacheAuthorityError) as caught:
-            Cache(folder, lower, read_only)
+            open_it()
         assert caught.value.where == str(cache / name)
         assert f"got mode {mode:04o}" in caught.value.why
         assert "chmod go-w" in caught.value.do
@@ -225,15 +225,15 @@ def test_tag_is_never_written_through_a_link(tmp_path: Path) -> None:
 
 def test_linked_shard_is_set_aside(tmp_path: Path) -> None:
     """A folder of blobs that is a link is no folder of the cache, even if what is behind it is right: written and read anew."""
-    store = BlobStore(str(tmp_path / "cache"))
+    store = blobs_of(tmp_path / "cache")
     path = Path(blob_path(str(tmp_path / "cache"), store.put(b"content")))
     path.parent.rename(tmp_path / "elsewhere")
     path.parent.symlink_to(tmp_path / "elsewhere")
-    other = BlobStore(str(tmp_path / "cache"))
+    other = blobs_of(tmp_path / "cache")
     assert other.put(b"content") == digest_of(b"content")
     assert not path.parent.is_symlink()
     assert bytes(other.get(digest_of(b"content"))) == b"content"
-    lower = BlobStore(str(tmp_path / "up"), (str(tmp_path / "cache"),))
+    lower = blobs_of(tmp_path / "up", tmp_path / "cache")
     assert bytes(lower.get(digest_of(b"content"))) == b"content"
 
 
@@ -245,7 +245,7 @@ def test_linked_index_of_a_lower_layer_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "below/v1/index/cache.db"
     path.rename(tmp_path / "cache.db")
     path.symlink_to(tmp_path / "cache.db")
-    assert Cache(str(tmp_path / "up"), (str(tmp_path / "below"),)).index.get(key_of("key")) is None
+    assert Cache(str(tmp_path / "up"), [open_layer(str(tmp_path / "below"))]).index.get(key_of("key")) is None
 
 
 VERBS = {

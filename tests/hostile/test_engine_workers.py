@@ -22,10 +22,12 @@ from tests.hostile.engine_harness import (
     value_of,
     wait_for,
 )
+from tests.unit.executor_harness import spec_of
 
 from ingot_build_rules.engine.action import Task
 from ingot_build_rules.engine.build import Build
 from ingot_build_rules.engine.errors import ActionError, BuildStoppedError
+from ingot_build_rules.engine.executor import Handle
 from ingot_build_rules.engine.naive import NaiveBuild
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
@@ -140,18 +142,18 @@ def test_children_of_a_rule_end_with_its_worker(tmp_path: Path) -> None:
 
     assert children() == []
     with suppress(KeyboardInterrupt), open_scheduler(tmp_path / "first", 2) as build:
-        build.executor.submit(0, "work", Work(1, log=str(log), do="child"))
+        build.executor.submit(spec_of(WORK, Work(1, log=str(log), do="child"), build.values))
         wait_for(children)
         raise KeyboardInterrupt
     wait_for(lambda: not children())
     with open_scheduler(tmp_path / "second", 2) as build:
-        build.executor.submit(0, "work", Work(1, log=str(log), do="child"))
+        handle = build.executor.submit(spec_of(WORK, Work(1, log=str(log), do="child"), build.values))
         kill_worker()
-        ended: list[tuple[int, Outcome]] = []
+        ended: list[tuple[Handle, Outcome]] = []
         while not ended:
             ended = build.executor.wait(10)
-        ((number, outcome),) = ended
-        assert number == 0
+        ((found, outcome),) = ended
+        assert found is handle
         assert "signal 9" in str(outcome.error)
         wait_for(lambda: not children())
 

@@ -73,7 +73,7 @@ def test_the_interpreters_own_error_is_named(what: str, bundle: Path, monkeypatc
         "bind": lambda: session.bind(feed),
     }
     with monkeypatch.context() as patch:
-        patch.setattr("ingot_runtime.loader.load.read_plan", fail)
+        patch.setattr("ingot_runtime.load_bundle.read_plan", fail)
         patch.setattr("ingot_runtime.executor.session.Frame", fail)
         with pytest.raises(ingot_runtime.ResourceError, match="not enough memory"):
             calls[what]()

@@ -23,8 +23,9 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime import command
 from ingot_runtime.format import header as head
 from ingot_runtime.format.plan import Plan
-from ingot_runtime.format.text import FORBIDDEN_RANGES, error_text, forbidden_character, printable
+from ingot_runtime.format.text import FORBIDDEN_RANGES, forbidden_character
 from ingot_runtime.npz import read_npz, write_npz
+from ingot_runtime.printable import error_text, printable
 
 Output = pytest.CaptureFixture[str]
 EVIL = "\x1b[2K\rverified all\n\x9b1m\u202e\u2028\x7f"

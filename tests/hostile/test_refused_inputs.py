@@ -3,6 +3,7 @@ the user's names, natively and stepped, and nothing outside of a tensor is read;
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ import ingot
 import ingot_runtime
 from ingot_compiler.ir.errors import ModelError
 
-FENCED = Path(__file__).with_name("fenced.py")
+ROOT = Path(__file__).parents[2]
 INT64, BOOL = TensorProto.INT64, TensorProto.BOOL
 
 
@@ -366,8 +367,9 @@ def test_nothing_is_read_outside_of_the_inputs(name: str, tmp_path: Path) -> Non
     """Random sizes and indices, most of them impossible, with inputs that end where no memory is: an answer or a refusal."""
     case, path = CASES[name], tmp_path / "m.ingot"
     ingot.compile(model_of(case)).save(path)
-    command = [sys.executable, str(FENCED), str(path), "1", "400"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.hostile.fenced", str(path), "1", "400"]
+    paths = {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **paths}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     answered, refused = map(int, done.stdout.split())
     assert answered > 0

@@ -15,10 +15,10 @@ from pathlib import Path
 import diskcache
 import pytest
 from tests.tidy.source import ROOT
-from tests.unit.store_harness import Action, actions, build, digest_of, key_of, python, start_python
+from tests.unit.store_harness import Action, actions, blobs_of, build, digest_of, key_of, python, start_python
 
 from ingot_artifacts.errors import OutputError
-from ingot_artifacts.store.blobs import BlobMissing, BlobStore
+from ingot_artifacts.store.blobs import BlobMissing
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.collect import gc
 from ingot_artifacts.store.scrub import verify
@@ -228,7 +228,7 @@ def test_a_full_disk_at_any_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     calls: list[tuple[str, Callable[..., object]]] = [
         ("open", no_new_file), ("write", no_space), ("write", half), ("rename", no_space),
     ]  # fmt: skip
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     store.put(b"before")
     for name, call in calls:
         with monkeypatch.context() as patch:
@@ -267,7 +267,7 @@ def test_a_full_disk_under_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_ctrl_c_leaves_no_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt in the middle of a write, or between making the file and knowing it."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     store.put(b"before")
     make = os.open
 

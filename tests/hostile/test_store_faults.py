@@ -14,6 +14,7 @@ from tests.unit.store_harness import Action, actions, build, digest_of
 
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.folder_layer import open_layer
 from ingot_artifacts.store.scrub import verify
 
 ROUNDS = 20
@@ -255,8 +256,8 @@ def test_a_read_only_cache_with_faults_is_never_wrong(tmp_path: Path, wanted: li
     reader = Cache(str(tmp_path / "lower"), read_only=True)
     before = verify(reader).findings
     assert {(finding.kind, finding.name) for finding in before} >= set(due)
-    upper = Cache(str(tmp_path / "upper"), (str(tmp_path / "lower"),))
+    upper = Cache(str(tmp_path / "upper"), [open_layer(str(tmp_path / "lower"))])
     assert 0 < build(upper, wanted) < len(wanted)
     assert build(upper, wanted) == 0
-    assert build(Cache(str(tmp_path / "upper"), (str(tmp_path / "lower"),)), wanted) == 0
+    assert build(Cache(str(tmp_path / "upper"), [open_layer(str(tmp_path / "lower"))]), wanted) == 0
     assert verify(reader).findings == before

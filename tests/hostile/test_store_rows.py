@@ -14,10 +14,9 @@ from typing import Any
 
 import diskcache
 import pytest
-from tests.unit.store_harness import Action, actions, build, digest_of, key_of, sql
+from tests.unit.store_harness import Action, actions, build, digest_of, index_of, key_of, sql
 
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.index import ActionIndex
 from ingot_artifacts.store.index_disk import IndexDisk, IndexRowError
 from ingot_artifacts.store.records import RecordError, read_facts
 from ingot_artifacts.store.scrub import verify
@@ -93,8 +92,8 @@ def test_a_poisoned_row_is_a_miss_and_is_deleted(cache: Cache, tmp_path: Path, k
 def test_a_poisoned_row_can_be_overwritten_deleted_and_read_from_above(cache: Cache, tmp_path: Path, kind: str) -> None:
     """None of the ways around reading does what the row says either."""
     poison(cache, POISON[kind](tmp_path))
-    assert ActionIndex(cache.folder, read_only=True).get(KEY) is None
-    assert ActionIndex(str(tmp_path / "cache/v1"), (cache.folder,)).get(KEY) is None
+    assert index_of(cache.folder, read_only=True).get(KEY) is None
+    assert index_of(cache.folder, cache.folder).get(KEY) is None
     poison(cache, POISON[kind](tmp_path))
     cache.index.put(KEY, b"again")
     assert cache.index.get(KEY) == b"again"
@@ -165,7 +164,7 @@ def test_poisoned_settings_are_put_right(cache: Cache, tmp_path: Path, name: obj
         database.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE name = 'Settings'")
         database.execute("PRAGMA writable_schema = 0")
     sql(cache, ("DELETE FROM Settings WHERE key = ?", (name,)), ("INSERT INTO Settings VALUES (?, ?)", (name, value)))
-    again = ActionIndex(cache.folder)
+    again = index_of(cache.folder)
     assert again.get(KEY) == b"value"
     again.put_many([(key_of(number), bytes(100)) for number in range(100)])
     assert len(list(again.items())) == 102
@@ -245,9 +244,9 @@ def test_a_foreign_database_goes_to_quarantine(cache: Cache, tmp_path: Path, kin
         shutil.rmtree(path.parent)
         path.parent.mkdir()
     spoil(path)
-    assert ActionIndex(cache.folder, read_only=True).get(key_of("none")) is None
-    assert list(ActionIndex(cache.folder, read_only=True).items()) in ([], sorted([(KEY, b"value"), (OTHER, b"other")]))
-    again = ActionIndex(cache.folder)
+    assert index_of(cache.folder, read_only=True).get(key_of("none")) is None
+    assert list(index_of(cache.folder, read_only=True).items()) in ([], sorted([(KEY, b"value"), (OTHER, b"other")]))
+    again = index_of(cache.folder)
     again.put(KEY, b"again")
     assert list(again.items()) == [(KEY, b"again")]
     assert [found.name.split(".")[0] for found in (tmp_path / "cache/v1/quarantine").iterdir()] == ["index"]
@@ -263,7 +262,7 @@ def test_an_empty_or_missing_database_is_a_new_one(cache: Cache, tmp_path: Path,
     if content is not None:
         path.parent.mkdir()
         path.write_bytes(content)
-    again = ActionIndex(cache.folder)
+    again = index_of(cache.folder)
     assert list(again.items()) == []
     again.put(KEY, b"again")
     assert again.get(KEY) == b"again"
@@ -288,7 +287,7 @@ def test_a_damaged_database_never_gives_a_wrong_value(tmp_path: Path) -> None:
     """60 random damages: each value read is right or missing, writing works, and a check leaves a sound index."""
     generator = random.Random(5)
     pairs = {key_of(number): str(number).encode() * 20 for number in range(200)}
-    first = ActionIndex(str(tmp_path / "good"))
+    first = index_of(tmp_path / "good")
     first.put_many(list(pairs.items()))
     first.close()
     good = (tmp_path / "good/index/cache.db").read_bytes()

@@ -29,8 +29,8 @@ import numpy.typing as npt
 from tests.hostile.tiny import WIDTH, tiny_reference
 
 import ingot_runtime
+from ingot_runtime import load_bundle as load_module
 from ingot_runtime.executor.session import Session
-from ingot_runtime.loader import load as load_module
 from ingot_runtime.loader import pool
 
 Rows = npt.NDArray[np.float32]

@@ -70,13 +70,8 @@ REGISTRIES = (
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (
-            "arrays", "artifact_types", "assembly", "blame", "bundle_contents", "bundle_difference", "bundle_file",
-            "bundle_record", "changed_code", "check_inputs", "check_report", "compilation", "compile_model",
-            "compile_options", "compiled_bundle", "deviation", "find_blame", "find_model", "fusion_report", "interface",
-            "kernel_object", "launch_recorder", "lock_file", "loop_record", "main_object", "memory_limit", "model_source", "open_build", "options", "options_record",
-            "output_file", "packed_constant", "plain_values", "recorded_options", "reproduce", "self_check", "stage_difference",
-            "stage_origins", "stage_text", "stages", "toolchain", "variant", "variant_report", "verify_bundle",
-            "weight_layout",
+            "artifact_types", "compile_options", "interface", "kernel_object", "main_object", "model_file", "packed_constant",
+            "variant",
         ),
     ),
 )  # fmt: skip

@@ -11,8 +11,8 @@ from tests.tidy.source import modules
 ALLOWED = {
     "ingot": ("ingot", "ingot_build_rules", "ingot_compiler"),
     "ingot_build_rules": ("ingot_build_rules", "ingot_compiler", "ingot_artifacts", "ingot_runtime"),
-    "ingot_compiler": ("ingot_compiler", "ingot_runtime.format"),
-    "ingot_artifacts": ("ingot_artifacts", "ingot_runtime.format", "ingot_runtime.errors"),
+    "ingot_compiler": ("ingot_compiler", "ingot_runtime.format", "ingot_runtime.printable"),
+    "ingot_artifacts": ("ingot_artifacts", "ingot_runtime.format", "ingot_runtime.errors", "ingot_runtime.printable"),
     "ingot_runtime": ("ingot_runtime",),
 }
 # library -> the only places that may import it
@@ -33,8 +33,8 @@ ONLY_IN = {
 }
 # module -> what it reads of the environment, and why no result depends on it
 READS_ENVIRONMENT = {
-    "ingot_build_rules.cli.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is",
-    "ingot_build_rules.cli.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
+    "ingot_build_rules.workspace.cache_folder": "INGOT_CACHE, XDG_CACHE_HOME: where the cache is",
+    "ingot_build_rules.workspace.user_key": "XDG_STATE_HOME: where the key is that says what is believed, not what is made",
     "ingot_build_rules.cli.entry": "OPENBLAS_NUM_THREADS: set to one thread where the user has not set it",
     "ingot_build_rules.cli.jobserver_flags": "MAKEFLAGS: how many jobs the `make` above lends",
 }
@@ -45,6 +45,7 @@ PURE = (
     "ingot_compiler.placement",
     "ingot_compiler.lowering",
     "ingot_compiler.targets",
+    "ingot_build_rules.project",
     "ingot_build_rules.engine.rule",
     "ingot_build_rules.engine.content",
     "ingot_build_rules.engine.leaves",
@@ -59,6 +60,10 @@ PURE_ALL_THE_SAME = {
         "ingot_compiler.lowering.memory.hill_climb",
         "random",
     ): "its own generator with a stated seed, the same everywhere",
+    (
+        "ingot_build_rules.project.values",
+        "os",
+    ): "the text of a path object, which a project declared in Python may have",
 }
 # `_sha2` is in the standard library from 3.12 on, `_sha256` before: `hashlib` costs OpenSSL at import.
 LOADER_LIBRARIES = ("numpy", "_sha2", "_sha256")

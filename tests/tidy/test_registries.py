@@ -9,13 +9,13 @@ from tests.tidy.registries import REGISTRIES, Registry, path_of_op
 from tests.tidy.source import ROOT, modules
 
 from ingot_build_rules.cli.verbs import VERBS
-from ingot_build_rules.rules.stage_text import STAGE_TEXTS
-from ingot_build_rules.rules.stages import STAGES
+from ingot_build_rules.text.stage_text import STAGE_TEXTS
+from ingot_build_rules.text.stages import STAGES
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 
 CLI_HELPERS = {
-    "build_progress", "build_tally", "cache_folder", "console", "entry", "in_four_parts", "jobserver_flags",
-    "live_progress", "main", "no_op", "usage", "user_key", "verbs",
+    "arrays", "build_progress", "build_tally", "cache_options", "console", "entry", "in_four_parts", "jobserver_flags",
+    "live_progress", "main", "no_op", "usage", "verbs",
 }  # fmt: skip
 
 

@@ -19,8 +19,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from ingot_build_rules.cli.cache_folder import cache_trust
 from ingot_build_rules.engine.pool import PoolExecutor
+from ingot_build_rules.workspace.cache_folder import cache_trust
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build
 
@@ -162,8 +162,8 @@ def age(*paths: Path) -> None:
 def all_in_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let builds with several jobs run every action in a worker, however little there is to do."""
 
-    def grown(_: object, pool: PoolExecutor, jobs: int, __: object) -> PoolExecutor:
+    def grown(_: object, pool: PoolExecutor, jobs: int, *__: object) -> PoolExecutor:
         pool.grow(jobs)
         return pool
 
-    monkeypatch.setattr("ingot_build_rules.rules.open_build.LocalExecutor", grown)
+    monkeypatch.setattr("ingot_build_rules.compilation.open_build.LocalExecutor", grown)

@@ -18,13 +18,13 @@ from tests.unit.lowering_harness import assert_close
 
 import ingot
 import ingot_runtime
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.compile_model import CompiledModel
+from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.naive import NaiveBuild
-from ingot_build_rules.rules.compilation import Compilation
-from ingot_build_rules.rules.compile_model import CompiledModel
 from ingot_build_rules.rules.import_model import Imported
-from ingot_build_rules.rules.model_source import ModelSource
-from ingot_build_rules.rules.options import make_options
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names

@@ -15,10 +15,16 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ingot_artifacts.store.blobs import BlobStore
 from ingot_artifacts.store.cache import Cache
+from ingot_artifacts.store.folder_blobs import FolderBlobs
+from ingot_artifacts.store.folder_layer import FolderLayer
 from ingot_runtime.format.msgpack_canonical import pack
+
+if TYPE_CHECKING:
+    from ingot_artifacts.store.index import ActionIndex
 
 
 def key_of(name: object) -> bytes:
@@ -97,6 +103,20 @@ def sql(cache: Cache, *statements: tuple[str, Sequence[Any]]) -> None:
         for statement, values in statements:
             database.execute(statement, values)
         database.commit()
+
+
+def blobs_of(folder: str | Path, *lower: Path, read_only: bool = False) -> BlobStore:
+    """Return the blobs of a cache's inner folder, over those of others."""
+    below = [FolderBlobs(str(path), read_only=True) for path in lower]
+    return BlobStore([FolderBlobs(str(folder), read_only=read_only), *below])
+
+
+def index_of(folder: str | Path, *lower: str | Path, read_only: bool = False) -> ActionIndex:
+    """Return the index of a cache's inner folder, over those of others."""
+    from ingot_artifacts.store.index import ActionIndex
+
+    below = [FolderLayer(str(path), read_only=True) for path in lower]
+    return ActionIndex([layer.index for layer in (FolderLayer(str(folder), read_only=read_only), *below)])
 
 
 def python(code: str, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_build_rules.rules.blame import Blame, option_blames, tool_blames, weight_blames
-from ingot_build_rules.rules.bundle_record import BundleRecord, Kernel, Stage
-from ingot_build_rules.rules.changed_code import ChangedCode
+from ingot_build_rules.compilation.lock_file import CodeRecord
+from ingot_build_rules.reproduce.blame import Blame, option_blames, tool_blames, weight_blames
+from ingot_build_rules.reproduce.bundle_record import BundleRecord, Kernel, Stage
+from ingot_build_rules.reproduce.changed_code import ChangedCode
+from ingot_build_rules.reproduce.stage_origins import find_origins, unexplained
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.lock_file import CodeRecord
-from ingot_build_rules.rules.stage_origins import find_origins, unexplained
 
 ORDER = ("infer_types", "optimize", "place", "fuse", "lower", "codegen", "plan_memory", "codegen_main", "link")
 

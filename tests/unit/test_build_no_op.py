@@ -214,5 +214,6 @@ def test_imports_of_a_no_op(tmp_path: Path) -> None:
     assert not {name for name in imported if name.partition(".")[0] in HEAVY}
     assert [name for name in sorted(imported) if name.startswith("ingot")] == [
         "ingot", "ingot_build_rules", "ingot_build_rules.cli", "ingot_build_rules.cli.entry", "ingot_build_rules.cli.no_op",
-        "ingot_build_rules.cli.user_key", "ingot_build_rules.engine", "ingot_build_rules.engine.unchanged",
+        "ingot_build_rules.engine", "ingot_build_rules.engine.unchanged", "ingot_build_rules.workspace",
+        "ingot_build_rules.workspace.user_key",
     ]  # fmt: skip

@@ -10,9 +10,9 @@ import onnx
 import pytest
 from tests.unit.build_harness import TARGET, TEST, Workbench, all_in_workers, chain, new_weight, ran, with_external
 
+from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.engine.file_digests import stamp_of
-from ingot_build_rules.rules.compile_model import compile_model
-from ingot_build_rules.rules.options import make_options
 from ingot_compiler.ir.errors import VerificationError
 
 

@@ -237,7 +237,7 @@ def test_a_bug_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An unexpected exception becomes a message that asks for a report; ``--debug`` shows where it was."""
-    from ingot_build_rules.rules import open_build
+    from ingot_build_rules.compilation import open_build
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by nothing")

@@ -7,11 +7,11 @@ import pytest
 from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, aligned, empty, normal
 
 from ingot_compiler.codegen.kernel import kernel_module
-from ingot_compiler.codegen.kernels.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, Buffer, Contraction, Load, Local, LoopProgram, Store, Tile, Value
+from ingot_compiler.lowering.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.targets.target import Target, parse_target
 
 P, M, N, K = symbol("p"), symbol("m"), symbol("n"), symbol("k")

@@ -84,7 +84,7 @@ def _resolve(files: FileDigests, inputs: Place, name: str) -> str:
 DOUBLE = Rule("double", 1, ("value",), _double)
 ADD = Rule("add", 1, ("left", "right"), _add)
 FOLLOW = Rule("follow", 1, ("name",), _follow, _resolve)
-BOOK = Rulebook("", (DOUBLE, ADD, FOLLOW), {"Number": __name__, "Pair": __name__}, (WrongError,))
+BOOK = Rulebook("", (DOUBLE, ADD, FOLLOW), {"Number": __name__, "Pair": __name__, "Place": __name__}, (WrongError,))
 
 
 @contextmanager

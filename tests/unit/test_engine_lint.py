@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 from tests.unit.build_harness import TARGET, chain, with_external
+from tests.unit.executor_harness import spec_of
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.trust import ANYONE
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
+from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.errors import UndeclaredReadError
 from ingot_build_rules.engine.lint import LintExecutor
@@ -24,8 +27,6 @@ from ingot_build_rules.engine.perform import Outcome, RunningAction
 from ingot_build_rules.engine.rule import Context, FileDigests, Rule, Rulebook
 from ingot_build_rules.engine.values import Values
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.open_build import BuildSettings, open_build, start_compilation
-from ingot_build_rules.rules.options import resolve_target
 from ingot_build_rules.rules.registry import RULEBOOK
 
 OUTSIDE = "/etc/hostname"
@@ -48,8 +49,9 @@ def lint(folder: Path, compute: Callable[[Context, Inputs], object], inputs: Inp
     rule: Rule[Inputs, Any] = Rule("reader", 1, ("paths",), compute, _resolve)
     book = Rulebook("", (rule,), {"Inputs": __name__}, ())
     cache = Cache(str(folder / "cache"))
-    executor = LintExecutor(book, Values(cache.blobs, Codec(book.types)), [cache.folder])
-    executor.submit(1, "reader", inputs or Inputs())
+    values = Values(cache.blobs, Codec(book.types))
+    executor = LintExecutor(book, values, [cache.folder])
+    executor.submit(spec_of(rule, inputs or Inputs(), values))
     ((_, outcome),) = executor.wait(None)
     cache.close()
     return outcome

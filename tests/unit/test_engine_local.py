@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.hostile.engine_harness import BOOK, each, open_scheduler, read_log
 
-from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.folder_layer import FolderLayer
+from ingot_artifacts.store.layout import versioned
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.executor import InlineExecutor
 from ingot_build_rules.engine.local import LocalExecutor
@@ -22,9 +23,9 @@ from ingot_build_rules.engine.scheduler import Scheduler
 def local(folder: Path, jobs: int, warn: Callable[[str], None] = lambda _: None) -> Generator[Scheduler]:
     """A build whose executor begins in this process."""
     with open_scheduler(folder) as build:
-        blobs = build.values.blobs
-        assert isinstance(blobs, BlobStore)
-        executor = LocalExecutor(InlineExecutor(BOOK, build.values), PoolExecutor(BOOK, [blobs.folder]), jobs, warn)
+        address = FolderLayer(versioned(str(folder))).address
+        pool = PoolExecutor(BOOK, [address], str(folder / "v1" / "tmp"))
+        executor = LocalExecutor(InlineExecutor(BOOK, build.values), pool, jobs, build.backlog, warn)
         build.executor = executor
         try:
             yield build

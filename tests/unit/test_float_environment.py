@@ -43,7 +43,7 @@ def test_results_do_not_depend_on_the_caller(
     setting: str, threads: int, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Same bits, subnormal numbers among them; afterwards the caller's own setting is there again."""
-    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", int)
+    monkeypatch.setattr("ingot_runtime.load_bundle.usable_threads", int)
     nodes = [node("MatMul", "x w", "m"), node("Mul", "m tiny", "s"), node("Div", "s three", "y")]
     constants = {"w": normal(0, 64, 64), "tiny": np.full(1, 1e-39, np.float32), "three": np.full(1, 3, np.float32)}
     model = make_model(nodes, [tensor("x", ["n", 64])], [tensor("y", ["n", 64])], constants)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingot_build_rules.rules.lock_file import (
+from ingot_build_rules.compilation.lock_file import (
     CodeRecord,
     LockFile,
     lock_path,
@@ -20,10 +20,9 @@ from ingot_build_rules.rules.lock_file import (
     relative_sources,
     write_lock,
 )
-from ingot_build_rules.rules.open_build import code_digests
-from ingot_build_rules.rules.options import make_options
-from ingot_build_rules.rules.options_record import options_record
-from ingot_build_rules.rules.recorded_options import recorded_options
+from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.registry import RULES
 from ingot_compiler.ir.errors import UserError
 
@@ -31,7 +30,7 @@ OPTIONS = make_options(["aarch64", "x86-64-v4+amx-tile"], {"x": (2, 3), "s": ()}
 LOCK = LockFile(
     "b" * 64,
     (("models/ü.onnx", "1" * 64), ("models/data.bin", "2" * 64)),
-    options_record(OPTIONS),
+    OPTIONS.plain(),
     (("ingot", "0.1.0"), ("linker", "3" * 64)),
     CodeRecord((("link", "4" * 64),), (("ingot_compiler/ir/op.py", "5" * 64),), (("numpy 2.1", "6" * 64),)),
 )
@@ -131,4 +130,4 @@ def test_keys_of_the_future_and_no_code(tmp_path: Path) -> None:
 def test_options_that_are_none(change: dict[str, object]) -> None:
     """A record of another shape is refused, whoever wrote it."""
     with pytest.raises((TypeError, ValueError)):
-        recorded_options({**options_record(OPTIONS), **change})
+        recorded_options({**OPTIONS.plain(), **change})

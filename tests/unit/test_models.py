@@ -18,8 +18,8 @@ from tests.unit.end_to_end_harness import run_all_ways
 from tests.unit.lowering_harness import assert_close
 
 import ingot
-from ingot_build_rules.rules.compile_model import compile_model
-from ingot_build_rules.rules.options import make_options
+from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.options import make_options
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "tests" / "models"

@@ -17,8 +17,8 @@ from tests.unit.end_to_end_harness import Feed, make_model, node, reference, run
 
 import ingot
 import ingot_runtime
-from ingot_build_rules.rules.compile_model import compile_model
-from ingot_build_rules.rules.options import make_options
+from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
 from ingot_compiler.ir.types import DTYPES, FLOATS, DType

@@ -128,7 +128,7 @@ def test_import_ingot_stays_light() -> None:
     """Nothing of projects is imported before ``ingot.Project`` is asked for; other names are still unknown."""
     code = (
         "import sys, ingot\n"
-        "heavy = ('tomllib', 'difflib', 'ingot_build_rules.project')\n"
+        "heavy = ('tomllib', 'difflib', 'ingot_build_rules.project', 'ingot_build_rules.workspace')\n"
         "print([name for name in heavy if name in sys.modules], hasattr(ingot, 'Projekt'))\n"
         "print(ingot.Project.__name__, 'numpy' in sys.modules)"
     )

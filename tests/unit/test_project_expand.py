@@ -9,9 +9,9 @@ import pytest
 from tests.unit.project_harness import GLOB, SMALL, lister, parse
 
 from ingot_build_rules.project.expand import expand
-from ingot_build_rules.project.files import find_project, folder_lister, read_project_file
 from ingot_build_rules.project.selection import Selection, select
 from ingot_build_rules.project.wildcards import Match, find_files
+from ingot_build_rules.workspace.project_files import find_project, folder_lister, read_project_file
 from ingot_compiler.ir.errors import UserError
 
 TREE = (

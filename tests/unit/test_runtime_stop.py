@@ -214,7 +214,7 @@ def test_one_long_launch_is_stopped(product: Path, threads: int, monkeypatch: py
     def as_asked(asked: int) -> int:
         return asked
 
-    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", as_asked)
+    monkeypatch.setattr("ingot_runtime.load_bundle.usable_threads", as_asked)
     session = ingot_runtime.load(product, threads=threads)
     x = normal(1, 60_000, 512)
     whole = session.run({"x": x})["y"]

@@ -38,7 +38,7 @@ def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     def as_asked(asked: int) -> int:
         return asked
 
-    monkeypatch.setattr("ingot_runtime.loader.load.usable_threads", as_asked)
+    monkeypatch.setattr("ingot_runtime.load_bundle.usable_threads", as_asked)
 
 
 def test_usable_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +167,7 @@ def test_interrupt_and_exit(bundle: Path) -> None:
     """Ctrl-C takes effect when `main` returns; an interpreter with parked workers exits at once, session and all."""
     text = """
 import sys, numpy as np, ingot_runtime
-from ingot_runtime.loader import load as module
+from ingot_runtime import load_bundle as module
 module.usable_threads = lambda asked: asked
 session = ingot_runtime.load(sys.argv[1], threads=2)
 x = np.ones((400_000, 8), np.float32)
@@ -199,7 +199,7 @@ def test_exit_while_running(bundle: Path) -> None:
     """An interpreter that ends while a daemon thread is inside `main` ends well."""
     text = """
 import sys, threading, numpy as np, ingot_runtime
-from ingot_runtime.loader import load as module
+from ingot_runtime import load_bundle as module
 module.usable_threads = lambda asked: asked
 session = ingot_runtime.load(sys.argv[1], threads=2)
 x = np.ones((400_000, 8), np.float32)

@@ -17,8 +17,7 @@ from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.codegen.object import compile_object
 from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
 from ingot_compiler.targets.target import parse_target
-from ingot_runtime.executor.session import NUMPY_NAMES
-from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES
+from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.interface import dims_of, symbols_of
 from ingot_runtime.format.program import Instruction, Program, encode_program
 

@@ -16,12 +16,12 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import ingot
+from ingot_build_rules.check.generated_inputs import generated_inputs
+from ingot_build_rules.check.self_check import check_bundle
 from ingot_build_rules.cli import compile as compile_verb
 from ingot_build_rules.cli.main import main
-from ingot_build_rules.rules.check_inputs import generated_inputs
-from ingot_build_rules.rules.compile_model import compile_model
-from ingot_build_rules.rules.options import make_options
-from ingot_build_rules.rules.self_check import check_bundle
+from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.options import make_options
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError, VerificationError
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.lowering import lower as lowering

@@ -9,11 +9,11 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.unit.store_harness import digest_of
+from tests.unit.store_harness import blobs_of, digest_of
 
 from ingot_artifacts.errors import OutputError, StoreReadOnly
 from ingot_artifacts.store.blob_file import blob_path
-from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing, BlobStore
+from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
 
 LARGE = random.Random(0).randbytes(200_000)
 
@@ -27,7 +27,7 @@ def overwrite(path: str, content: bytes) -> None:
 @pytest.mark.parametrize("size_bytes", [0, 1, 65535, 65536, 200_000])
 def test_what_is_put_can_be_got(tmp_path: Path, size_bytes: int) -> None:
     """Any size comes back, from a read-only file named by its digest, as a read-only view."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     content = LARGE[:size_bytes]
     digest = store.put(content)
     assert digest == digest_of(content)
@@ -43,23 +43,23 @@ def test_what_is_put_can_be_got(tmp_path: Path, size_bytes: int) -> None:
 def test_views_of_any_shape_are_their_bytes(tmp_path: Path) -> None:
     """A contiguous view of other elements is stored as its bytes."""
     words = memoryview(bytes(range(16))).cast("I", (2, 2))
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     assert bytes(store.get(store.put(words))) == bytes(range(16))
     assert bytes(store.get(store.put(memoryview(b"").cast("B")))) == b""
 
 
 def test_a_blob_is_written_once(tmp_path: Path) -> None:
     """Putting the same bytes again leaves the file alone."""
-    digest = BlobStore(str(tmp_path)).put(b"same")
+    digest = blobs_of(tmp_path).put(b"same")
     before = os.stat(blob_path(str(tmp_path), digest))
-    assert BlobStore(str(tmp_path)).put(b"same") == digest
+    assert blobs_of(tmp_path).put(b"same") == digest
     after = os.stat(blob_path(str(tmp_path), digest))
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_a_mapped_blob_holds_no_descriptor_and_outlives_its_file(tmp_path: Path) -> None:
     """Thousands of large blobs may be in use; deleting one takes nothing from who reads it."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     digest = store.put(LARGE)
     before = len(os.listdir("/proc/self/fd"))
     views = [store.get(digest) for _ in range(50)]
@@ -74,7 +74,7 @@ def test_a_mapped_blob_holds_no_descriptor_and_outlives_its_file(tmp_path: Path)
 @pytest.mark.parametrize("content", [b"small content", LARGE])
 def test_damage_is_found_once_and_healed_by_put(tmp_path: Path, content: bytes) -> None:
     """Other bytes in the file: an error, the file in quarantine; then it is missing, until it is put again."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     digest = store.put(content)
     assert store.get(digest) == content
     overwrite(blob_path(str(tmp_path), digest), b"X" + content[1:])
@@ -91,18 +91,18 @@ def test_damage_is_found_once_and_healed_by_put(tmp_path: Path, content: bytes) 
 
 def test_verified_once_means_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A blob is hashed at its first reading by a store, not at the second."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     digest = store.put(LARGE)
     assert store.get(digest) == LARGE
     hashed: list[object] = []
-    monkeypatch.setattr("ingot_artifacts.store.blobs.hashlib.sha256", hashed.append)
+    monkeypatch.setattr("ingot_artifacts.store.folder_blobs.hashlib.sha256", hashed.append)
     assert store.get(digest) == LARGE
     assert hashed == []
 
 
 def test_a_wrong_size_is_replaced_when_put(tmp_path: Path) -> None:
     """A truncated file, a folder, a link or a file in place of the shard does not keep a blob from being written."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     path = Path(blob_path(str(tmp_path), store.put(b"content")))
 
     def truncated() -> None:
@@ -125,7 +125,7 @@ def test_a_wrong_size_is_replaced_when_put(tmp_path: Path) -> None:
         path.unlink()
         spoil()
         with pytest.raises((BlobMissing, BlobDamaged)):
-            BlobStore(str(tmp_path)).get(digest_of(b"content"))
+            blobs_of(tmp_path).get(digest_of(b"content"))
         if not path.exists() and path.parent.is_dir():  # it was set aside by reading: once more, for writing
             spoil()
         assert store.put(b"content") == digest_of(b"content"), spoil
@@ -138,7 +138,7 @@ def test_a_wrong_size_is_replaced_when_put(tmp_path: Path) -> None:
 )
 def test_what_is_no_digest_is_missing(tmp_path: Path, name: str) -> None:
     """A poisoned record cannot make the store read or move a file elsewhere."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     store.put(b"")
     assert not store.has(name)
     with pytest.raises(BlobMissing):
@@ -148,23 +148,23 @@ def test_what_is_no_digest_is_missing(tmp_path: Path, name: str) -> None:
 def test_a_lower_layer_is_read_and_never_written(tmp_path: Path) -> None:
     """What a lower layer has is not written again; the upper layer is asked first."""
     lower, upper = tmp_path / "lower", tmp_path / "upper"
-    digest = BlobStore(str(lower)).put(b"below")
-    store = BlobStore(str(upper), (str(tmp_path / "none"), str(lower)))
+    digest = blobs_of(lower).put(b"below")
+    store = blobs_of(upper, tmp_path / "none", lower)
     assert store.has(digest)
     assert bytes(store.get(digest)) == b"below"
     assert store.put(b"below") == digest
     assert not upper.exists()
     assert store.put(b"above")
-    assert not BlobStore(str(lower)).has(digest_of(b"above"))
+    assert not blobs_of(lower).has(digest_of(b"above"))
 
 
 def test_damage_in_a_lower_layer_is_missing_and_heals_above(tmp_path: Path) -> None:
     """The lower file stays as it is, `put` writes the bytes into the upper layer."""
     lower, upper = tmp_path / "lower", tmp_path / "upper"
-    digest = BlobStore(str(lower)).put(b"below")
+    digest = blobs_of(lower).put(b"below")
     path = blob_path(str(lower), digest)
     overwrite(path, b"belog")
-    store = BlobStore(str(upper), (str(lower),))
+    store = blobs_of(upper, lower)
     with pytest.raises(BlobMissing):
         store.get(digest)
     assert not store.has(digest)
@@ -177,17 +177,17 @@ def test_damage_in_a_lower_layer_is_missing_and_heals_above(tmp_path: Path) -> N
 def test_damage_above_is_read_from_below(tmp_path: Path) -> None:
     """A good copy in a lower layer serves; the damaged one is out of the way."""
     lower, upper = tmp_path / "lower", tmp_path / "upper"
-    digest = BlobStore(str(lower)).put(b"content")
-    BlobStore(str(upper)).put(b"content")
+    digest = blobs_of(lower).put(b"content")
+    blobs_of(upper).put(b"content")
     overwrite(blob_path(str(upper), digest), b"contenT")
-    assert bytes(BlobStore(str(upper), (str(lower),)).get(digest)) == b"content"
+    assert bytes(blobs_of(upper, lower).get(digest)) == b"content"
     assert not os.path.exists(blob_path(str(upper), digest))
 
 
 def test_a_read_only_store_serves_and_refuses(tmp_path: Path) -> None:
     """It writes nothing, moves nothing; what is there already counts as put."""
-    digest = BlobStore(str(tmp_path)).put(b"content")
-    store = BlobStore(str(tmp_path), read_only=True)
+    digest = blobs_of(tmp_path).put(b"content")
+    store = blobs_of(tmp_path, read_only=True)
     assert store.put(b"content") == digest
     assert bytes(store.get(digest)) == b"content"
     with pytest.raises(StoreReadOnly) as caught:
@@ -203,7 +203,7 @@ def test_a_read_only_store_serves_and_refuses(tmp_path: Path) -> None:
 
 def test_verify_reads_in_any_case(tmp_path: Path) -> None:
     """Bytes that changed without a trace in the file's times are found by `verify`, and discarded."""
-    store = BlobStore(str(tmp_path))
+    store = blobs_of(tmp_path)
     digest = store.put(b"content")
     assert store.verify(digest)
     overwrite(blob_path(str(tmp_path), digest), b"contenT")
@@ -226,6 +226,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     """Writing into what is a file ends in four parts."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OutputError) as caught:
-        BlobStore(str(tmp_path / "file")).put(b"content")
+        blobs_of(tmp_path / "file").put(b"content")
     assert str(tmp_path / "file") in str(caught.value)
     assert caught.value.do == "make the folder first"

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.store_harness import Action, digest_of, key_of
 
 from ingot_artifacts.store.cache import Cache
-from ingot_build_rules.cli.cache_folder import cache_folder, cache_trust
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.usage import size_bytes
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 ACTION = Action(key_of("action"), "codegen", (b"content" * 100,))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import diskcache
 import pytest
-from tests.unit.store_harness import UNPRIVILEGED, Action, key_of, open_up, python, seal_off
+from tests.unit.store_harness import UNPRIVILEGED, Action, index_of, key_of, open_up, python, seal_off
 
 from ingot_artifacts.errors import OutputError, StoreReadOnly
 from ingot_artifacts.store.cache import Cache
@@ -30,21 +30,21 @@ def used(index: ActionIndex) -> dict[bytes | None, float]:
 
 def test_what_is_put_can_be_got(tmp_path: Path) -> None:
     """Values come back in this instance, in another and in a later one; the newest counts."""
-    index = ActionIndex(str(tmp_path))
+    index = index_of(tmp_path)
     assert index.get(KEY) is None
     index.put(KEY, b"first")
-    other = ActionIndex(str(tmp_path))
+    other = index_of(tmp_path)
     assert other.get(KEY) == b"first"
     other.put(KEY, b"")
     assert index.get(KEY) == b""
     index.close()
     other.close()
-    assert ActionIndex(str(tmp_path)).get(KEY) == b""
+    assert index_of(tmp_path).get(KEY) == b""
 
 
 def test_many_are_put_together_and_listed_in_order(tmp_path: Path) -> None:
     """`items` is sorted by key, whatever the order of writing."""
-    index = ActionIndex(str(tmp_path))
+    index = index_of(tmp_path)
     pairs = [(key_of(number), str(number).encode()) for number in range(100)]
     index.put_many(pairs)
     assert list(index.items()) == sorted(pairs)
@@ -56,7 +56,7 @@ def test_many_are_put_together_and_listed_in_order(tmp_path: Path) -> None:
 
 def test_values_have_a_limit(tmp_path: Path) -> None:
     """32 KiB fit; more is a bug of the caller, who has blobs for that."""
-    index = ActionIndex(str(tmp_path))
+    index = index_of(tmp_path)
     index.put(KEY, bytes(32 << 10))
     assert index.get(KEY) == bytes(32 << 10)
     with pytest.raises(AssertionError):
@@ -67,10 +67,10 @@ def test_values_have_a_limit(tmp_path: Path) -> None:
 
 def test_lower_layers_are_asked_after_the_upper(tmp_path: Path) -> None:
     """A lower value is found, covered by an upper one, and not asked for again once its key was deleted."""
-    lower = ActionIndex(str(tmp_path / "lower"))
+    lower = index_of(tmp_path / "lower")
     lower.put_many([(KEY, b"below"), (OTHER, b"below")])
     (tmp_path / "upper").mkdir()
-    index = ActionIndex(str(tmp_path / "upper"), (str(tmp_path / "none"), str(tmp_path / "lower")))
+    index = index_of(tmp_path / "upper", tmp_path / "none", tmp_path / "lower")
     assert index.get(KEY) == b"below"
     index.put(KEY, b"above")
     assert index.get(KEY) == b"above"
@@ -85,9 +85,9 @@ def test_lower_layers_are_asked_after_the_upper(tmp_path: Path) -> None:
 
 def test_a_read_only_index_serves_and_refuses(tmp_path: Path) -> None:
     """Reads see what a live writer has just written; writes are refused; uses are not noted, without an error."""
-    writer = ActionIndex(str(tmp_path))
+    writer = index_of(tmp_path)
     writer.put(KEY, b"value")
-    index = ActionIndex(str(tmp_path), read_only=True)
+    index = index_of(tmp_path, read_only=True)
     assert index.get(KEY) == b"value"
     writer.put(OTHER, b"later")
     assert index.get(OTHER) == b"later"
@@ -117,7 +117,7 @@ def test_a_cache_on_a_read_only_disk_serves(tmp_path: Path) -> None:
 import sys, msgpack
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.cache import Cache
-from ingot_artifacts.store.index import ActionIndex
+from ingot_artifacts.store import index, index_database, index_reader
 from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import Trust
 {UNPRIVILEGED}
@@ -151,12 +151,12 @@ def _digest(action: Action) -> str:
 
 def test_settings_of_another_opener_do_not_stay(tmp_path: Path) -> None:
     """A plain diskcache with its own limit and eviction opens our folder: the next opener loses nothing."""
-    index = ActionIndex(str(tmp_path))
+    index = index_of(tmp_path)
     index.put(KEY, b"value")
     index.close()
     settings: dict[str, Any] = {"size_limit": 1000, "eviction_policy": "least-recently-used", "statistics": 1}
     diskcache.Cache(str(tmp_path / "index"), **settings).close()
-    again = ActionIndex(str(tmp_path))
+    again = index_of(tmp_path)
     assert again.get(KEY) == b"value"
     again.put_many([(key_of(number), bytes(1000)) for number in range(200)])
     assert len(list(again.items())) == 201
@@ -167,7 +167,7 @@ def test_settings_of_another_opener_do_not_stay(tmp_path: Path) -> None:
 
 def test_uses_are_noted_by_the_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A use within the hour costs no write; a later one is noted; unknown keys are no error."""
-    index = ActionIndex(str(tmp_path))
+    index = index_of(tmp_path)
     index.put_many([(KEY, b""), (OTHER, b"")])
     start = used(index)[KEY]
     monkeypatch.setattr("time.time", lambda: start + HOUR_SECONDS / 2)
@@ -180,10 +180,10 @@ def test_uses_are_noted_by_the_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_clock_that_is_set_back_upsets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values stay readable, a use is noted at the new time, and uses that lie ahead can be settled."""
-    index = ActionIndex(str(tmp_path))
+    index = index_of(tmp_path)
     index.put_many([(KEY, b"a"), (OTHER, b"b")])
     monkeypatch.setattr("time.time", lambda: 1000.0)
-    again = ActionIndex(str(tmp_path))
+    again = index_of(tmp_path)
     assert (again.get(KEY), again.get(OTHER)) == (b"a", b"b")
     again.touch([KEY])
     assert used(again)[KEY] == 1000
@@ -201,7 +201,7 @@ def test_a_deleted_folder_is_made_anew(tmp_path: Path) -> None:
     assert cache.index.get(OTHER) is None
     cache.index.put(OTHER, b"again")
     cache.blobs.put(b"again")
-    assert ActionIndex(cache.folder).get(OTHER) == b"again"
+    assert index_of(cache.folder).get(OTHER) == b"again"
     shutil.rmtree(tmp_path / "cache")
     (tmp_path / "cache").write_bytes(b"")
     with pytest.raises(OutputError):

@@ -1,31 +1,17 @@
-"""Blobs: bytes known by their sha256, one read-only file each, written whole or not at all, verified when they are read.
+"""Blobs: bytes known by their sha256, found in one of several layers, written to the first, verified when they are read.
 
-In: bytes. Out: their digest, and the bytes again. Not done here: which blobs are still needed (``collect``), a check of all
-(``scrub``). What is damaged in our own folder is moved to quarantine, and whoever made it makes it again.
-
-Layout: ``cas/sha256/ab/<62 digits>``, ``tmp/``, ``quarantine/``. Lower folders are read, never written. A mapped file that
-another program shortens while it is in use is not guarded against.
+In: bytes. Out: their digest, and the bytes again. Not done here: where a layer keeps them (``folder_blobs``), which are still needed
+(``collect``), a check of all (``scrub``).
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
-import stat
 from collections.abc import Sequence
+from typing import Protocol
 
-from ingot_artifacts.errors import ArtifactError, StoreReadOnly
-from ingot_artifacts.store.atomic import output_error
-from ingot_artifacts.store.blob_file import Identity, blob_path, is_digest, read_whole, write_whole
-from ingot_artifacts.store.quarantine import set_aside
-
-# The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is none.
-_USELESS = (
-    errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ENOTDIR,
-)  # fmt: skip
-
-_COMPARED_BYTES = 32 << 10
+from ingot_artifacts.errors import ArtifactError
+from ingot_artifacts.store.blob_file import is_digest
 
 
 class StoreError(ArtifactError):
@@ -56,20 +42,42 @@ class BlobDamaged(StoreError):
         return type(self), (self.digest,)
 
 
-class BlobStore:
-    """The blobs of a folder and of the folders below it; several processes may use one folder at once."""
+class BlobLayer(Protocol):
+    """One place that blobs lie in. Digests are 64 hex digits; several processes may use one place at once."""
 
-    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False) -> None:
-        self.folder = folder
-        self.read_only = read_only
-        self._layers = (folder, *lower)
-        # Of the layers that we cannot heal: what is there is damaged, and counts as missing.
-        self._useless: set[tuple[str, str]] = set()
-        self._verified: dict[str, Identity] = {}
-        self._plain_shards: set[tuple[str, str]] = set()
+    def find(self, digest: str, known: memoryview | None = None) -> tuple[memoryview | None, bool]:
+        """Return the right bytes, if they are here, and whether wrong ones had to be moved out of the way.
+
+        ``known``: the right bytes, where the caller has them; they may be returned instead. What is wrong and cannot be moved
+        counts as missing from then on.
+        """
+        ...
+
+    def size_bytes(self, digest: str) -> int | None:
+        """Return the size of what is here, which ``find`` may still refuse; None where nothing is."""
+        ...
+
+    def write(self, digest: str, content: memoryview) -> None:
+        """Keep bytes with this digest, whole or not at all.
+
+        Raises:
+            OutputError: no permission, no space. ``StoreReadOnly`` in a layer that is only read.
+        """
+        ...
+
+    def verify(self, digest: str) -> bool:
+        """Read a blob in any case; whether it is right, or gone. One that is not is moved out of the way."""
+        ...
+
+
+class BlobStore:
+    """The blobs of several layers; the first one is written to."""
+
+    def __init__(self, layers: Sequence[BlobLayer]) -> None:
+        self._layers = tuple(layers)
 
     def put(self, content: bytes | memoryview) -> str:
-        """Keep ``content`` (contiguous); return its digest. Nothing is written where the same bytes are already.
+        """Keep ``content`` (contiguous); return its digest. Nothing is written where a layer has the same bytes already.
 
         Raises:
             OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a cache that is only read.
@@ -77,11 +85,8 @@ class BlobStore:
         view = memoryview(content)
         view = view.cast("B") if view.nbytes else memoryview(b"")
         digest = hashlib.sha256(view).hexdigest()
-        found, _ = self._find(digest, view)
-        if found is None:
-            if self.read_only:
-                raise StoreReadOnly(self.folder)
-            self._write(digest, view)
+        if not any(layer.find(digest, view)[0] is not None for layer in self._layers):
+            self._layers[0].write(digest, view)
         return digest
 
     def get(self, digest: str) -> memoryview:
@@ -89,107 +94,28 @@ class BlobStore:
 
         Raises:
             BlobMissing: no layer has it, or ``digest`` is none.
-            BlobDamaged: the upper layer had other bytes, and no lower one has it.
+            BlobDamaged: a layer had other bytes, which are out of the way now, and no layer has the right ones.
         """
-        found, damaged = self._find(digest) if is_digest(digest) else (None, False)
-        if found is None:
-            raise BlobDamaged(digest) if damaged else BlobMissing(digest)
-        return found
+        damaged = False
+        for layer in self._layers if is_digest(digest) else ():
+            found, moved = layer.find(digest)
+            if found is not None:
+                return found
+            damaged |= moved
+        raise BlobDamaged(digest) if damaged else BlobMissing(digest)
 
     def has(self, digest: str) -> bool:
-        """Whether a file is there; ``get`` may still find it damaged."""
-        return is_digest(digest) and any(_is_file(blob_path(layer, digest)) for layer in self._layers_of(digest))
+        """Whether a layer has something there; ``get`` may still find it damaged."""
+        return self.size_bytes(digest) is not None
+
+    def size_bytes(self, digest: str) -> int | None:
+        """Return the size of what is there; None where ``has`` says no."""
+        for layer in self._layers if is_digest(digest) else ():
+            size_bytes = layer.size_bytes(digest)
+            if size_bytes is not None:
+                return size_bytes
+        return None
 
     def verify(self, digest: str) -> bool:
-        """Read a blob of the upper layer in any case; whether it is right, or gone. One that is not is discarded."""
-        try:
-            content, _ = self._read(self.folder, digest)
-            if hashlib.sha256(content).hexdigest() == digest:
-                return True
-        except OSError as error:
-            if error.errno == errno.ENOENT:
-                return True
-            if error.errno not in _USELESS:
-                raise _unreadable(self.folder, error) from error
-        self._discard(self.folder, digest)
-        return False
-
-    def _find(self, digest: str, known: memoryview | None = None) -> tuple[memoryview | None, bool]:
-        """Return the right bytes, which may be ``known``, if a layer has them, and whether wrong ones had to be moved out of our own layer."""
-        damaged = False
-        for layer in self._layers_of(digest):
-            try:
-                content, identity = self._read(layer, digest)
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                if error.errno not in _USELESS:
-                    raise _unreadable(layer, error) from error
-            else:
-                if self._verified.get(digest) == identity or _is_right(content, digest, known):
-                    self._verified[digest] = identity
-                    return content, damaged
-            damaged |= self._discard(layer, digest)
-        return None, damaged
-
-    def _read(self, layer: str, digest: str) -> tuple[memoryview, Identity]:
-        """Read a blob's file.
-
-        Raises:
-            OSError: not there, not a regular file, or its folder is a link.
-        """
-        path, shard = blob_path(layer, digest), (layer, digest[:2])
-        if shard not in self._plain_shards and os.path.islink(os.path.dirname(path)):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        found = read_whole(path)
-        self._plain_shards.add(shard)
-        return found
-
-    def _layers_of(self, digest: str) -> list[str]:
-        return [layer for layer in self._layers if (layer, digest) not in self._useless]
-
-    def _discard(self, layer: str, digest: str) -> bool:
-        """Move a blob that is no good out of the way; False where that cannot be: it is remembered as useless."""
-        path = blob_path(layer, digest)
-        if layer == self.folder and not self.read_only:
-            shard = os.path.dirname(path)
-            if os.path.islink(shard) or (os.path.lexists(shard) and not os.path.isdir(shard)):
-                return set_aside(layer, shard, digest[:2])
-            if set_aside(layer, path, digest):
-                return True
-        self._useless.add((layer, digest))
-        return False
-
-    def _write(self, digest: str, view: memoryview) -> None:
-        path = blob_path(self.folder, digest)
-        try:
-            try:
-                write_whole(self.folder, path, view)
-            except FileNotFoundError:
-                for folder in (os.path.join(self.folder, "tmp"), os.path.dirname(path)):
-                    os.makedirs(folder, 0o700, exist_ok=True)
-                write_whole(self.folder, path, view)
-        except OSError as error:
-            raise output_error(self.folder, path, error) from error
-        self._useless.discard((self.folder, digest))
-
-
-def _is_right(content: memoryview, digest: str, known: memoryview | None) -> bool:
-    """Compare with bytes that are known, which takes a fifth of the time; views compare item by item, small copies of them do not."""
-    if known is None:
-        return hashlib.sha256(content).hexdigest() == digest
-    steps = range(0, len(known), _COMPARED_BYTES)
-    return len(content) == len(known) and all(
-        bytes(content[at : at + _COMPARED_BYTES]) == bytes(known[at : at + _COMPARED_BYTES]) for at in steps
-    )
-
-
-def _is_file(path: str) -> bool:
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _unreadable(folder: str, error: OSError) -> ArtifactError:
-    return ArtifactError("the cache cannot be read", folder, error.strerror or str(error), "check the machine's limits")
+        """Read a blob of the first layer in any case; whether it is right, or gone."""
+        return self._layers[0].verify(digest)

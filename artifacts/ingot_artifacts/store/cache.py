@@ -1,9 +1,9 @@
-"""A cache: one folder with blobs, the action index, leases and roots; read-only ones below it.
+"""A cache: one folder with blobs, the action index, leases and roots; other layers below it, which are only read.
 
-In: a folder. Out: its parts. Not done here: what is cached (the engine), where the folder is by default (the command).
+In: a folder, layers. Out: their parts. Not done here: what is cached (the engine), where the folder is by default (the command), kinds of
+layers (``folder_layer``).
 
-Everything lies in ``v1/``; a program that needs another layout makes another folder beside it. A folder that others can write to
-is refused (``ownership``), what is remembered in it is sealed (``trust``).
+A folder that others can write to is refused (``ownership``), what is remembered in it is sealed (``trust``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.folder_layer import FolderLayer
+from ingot_artifacts.store.layer import Layer
+from ingot_artifacts.store.layout import inner_folders, versioned
 from ingot_artifacts.store.leases import Leases
 from ingot_artifacts.store.ownership import check_ownership
 from ingot_artifacts.store.roots import Roots
@@ -25,9 +28,6 @@ from ingot_artifacts.store.trust import ANYONE, Trust
 if TYPE_CHECKING:
     from ingot_artifacts.store.index import ActionIndex
 
-_VERSION = "v1"
-# Each before those inside it: `makedirs` gives its mode to the last one alone.
-_FOLDERS = ("", "cas", "cas/sha256", "tmp", "quarantine", "index", "roots")
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
 # This folder is a cache of Ingot: it can be deleted, and backups may leave it out (https://bford.info/cachedir/).
 """
@@ -41,17 +41,19 @@ class Cache:
         OutputError: the folder cannot be made or written, and ``read_only`` is not asked for.
     """
 
-    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False, trust: Trust = ANYONE) -> None:
+    def __init__(
+        self, folder: str, lower: Sequence[Layer] = (), read_only: bool = False, trust: Trust = ANYONE
+    ) -> None:
         self.path = os.path.abspath(folder)
-        self.folder = os.path.join(self.path, _VERSION)
-        self.lower = tuple(os.path.join(os.path.abspath(layer), _VERSION) for layer in lower)
+        self.folder = versioned(self.path)
         self.read_only = read_only
         self.trust = trust
-        for path in (self.path, *map(os.path.abspath, lower)):
-            check_ownership(path, _folders(os.path.join(path, _VERSION)), shared=trust.shared)
+        check_ownership(self.path, inner_folders(self.folder), shared=trust.shared)
         if not read_only:
             _make_folders(self.path, self.folder)
-        self.blobs = BlobStore(self.folder, self.lower, read_only)
+        own: Layer = FolderLayer(self.folder, read_only=read_only)
+        self.layers = (own, *lower)
+        self.blobs = BlobStore([layer.blobs for layer in self.layers])
         self.leases = Leases(self.folder, read_only)
         self.roots = Roots(self.folder, read_only)
 
@@ -60,21 +62,22 @@ class Cache:
         """The action index; opened when it is first asked for, since diskcache costs 20 ms."""
         from ingot_artifacts.store.index import ActionIndex
 
-        return ActionIndex(self.folder, self.lower, self.read_only, self.trust)
+        return ActionIndex([layer.index for layer in self.layers], self.trust)
+
+    @property
+    def temporary(self) -> str:
+        """The folder for files of the moment: the next collection deletes what is left there."""
+        return os.path.join(self.folder, "tmp")
 
     def building(self, waiting: Callable[[int], None] | None = None) -> AbstractContextManager[None]:
         """Keep what is in the cache from being collected meanwhile; see ``Leases.building``."""
         return self.leases.building(waiting)
 
     def close(self) -> None:
-        """Close the index, give the leases back."""
+        """Close the index of all layers, give the leases back."""
         if "index" in self.__dict__:
             self.index.close()
         self.leases.close()
-
-
-def _folders(folder: str) -> list[str]:
-    return [os.path.join(folder, name) if name else folder for name in _FOLDERS]
 
 
 def _make_folders(path: str, folder: str) -> None:
@@ -82,7 +85,7 @@ def _make_folders(path: str, folder: str) -> None:
         os.makedirs(path, 0o700, exist_ok=True)
         with suppress(FileExistsError), open(os.path.join(path, "CACHEDIR.TAG"), "x", encoding="ascii") as file:
             file.write(_TAG)
-        for inner in _folders(folder):
+        for inner in inner_folders(folder):
             os.makedirs(inner, 0o700, exist_ok=True)
             if not os.access(inner, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), inner)

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ingot_artifacts.errors import StoreReadOnly
-from ingot_artifacts.store.index_database import IndexDatabase
 from ingot_artifacts.store.index_disk import VALUE_BYTES_MAX, is_key
-from ingot_artifacts.store.index_reader import IndexReader
+from ingot_artifacts.store.index_layer import IndexLayer
 from ingot_artifacts.store.trust import ANYONE, SEAL_BYTES, Trust
 
 
@@ -28,29 +26,26 @@ class Entry:
 
 
 class ActionIndex:
-    """The index of a folder and of the folders below it; several processes may use one folder at once."""
+    """The index of several layers; the first one is written to."""
 
-    def __init__(self, folder: str, lower: Sequence[str] = (), read_only: bool = False, trust: Trust = ANYONE) -> None:
-        self._folder = folder
+    def __init__(self, layers: Sequence[IndexLayer], trust: Trust = ANYONE) -> None:
+        self._layers = tuple(layers)
         self._trust = trust
-        self._upper = None if read_only else IndexDatabase(folder)
-        self._readers = [IndexReader(layer) for layer in ([folder] if read_only else []) + list(lower)]
+        # Layers that are only read still have them.
         self._deleted: set[bytes] = set()
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key; the upper layer's goes first."""
+        """Return the value of a key; that of an first layer goes first. A row that is no good is removed where that can be."""
         assert is_key(key)
-        if self._upper is not None:
-            row = self._upper.get(key)
+        for layer in self._layers:
+            if layer.read_only and key in self._deleted:
+                continue
+            row = layer.get(key)
             value = self._unseal(key, row)
             if value is not None:
                 return value
             if row is not None:
-                self._upper.delete(key)
-        for reader in () if key in self._deleted else self._readers:
-            value = self._unseal(key, reader.get(key))
-            if value is not None:
-                return value
+                layer.delete(key)
         return None
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -68,30 +63,27 @@ class ActionIndex:
             OutputError: no space, no permission. ``StoreReadOnly`` in a cache that is only read.
         """
         assert all(is_key(key) and len(value) <= VALUE_BYTES_MAX for key, value in pairs)
-        self._writable().put_many([(key, self._trust.seal(key + value) + value) for key, value in pairs])
+        self._layers[0].put_many([(key, self._trust.seal(key + value) + value) for key, value in pairs])
 
     def delete(self, key: bytes) -> None:
         """Forget a key; what lower layers say of it is not asked for again."""
         assert is_key(key)
-        if self._readers:
-            self._deleted.add(key)
-        if self._upper is not None:
-            self._upper.delete(key)
+        self._deleted.add(key)
+        self._layers[0].delete(key)
 
     def touch(self, keys: Sequence[bytes]) -> None:
         """Note that keys are used now, for the order in which ``collect`` forgets; coarse, and no error if it cannot be."""
-        if self._upper is not None:
-            self._upper.touch(keys)
+        self._layers[0].touch(keys)
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield (key, value) of the upper layer, sorted by key."""
+        """Yield (key, value) of the first layer, sorted by key."""
         for entry in self.scan():
             if entry.key is not None and entry.value is not None:
                 yield entry.key, entry.value
 
     def scan(self) -> Iterator[Entry]:
-        """Yield all rows of the upper layer, damaged ones too, sorted by key."""
-        for row in (self._upper or self._readers[0]).rows():
+        """Yield all rows of the first layer, damaged ones too, sorted by key."""
+        for row in self._layers[0].rows():
             yield Entry(row.number, row.key, self._unseal(row.key, row.content), row.used)
 
     def discard(self, numbers: Sequence[int]) -> None:
@@ -100,11 +92,11 @@ class ActionIndex:
         Raises:
             OutputError: no permission. ``StoreReadOnly`` in a cache that is only read.
         """
-        self._writable().delete_rows(numbers)
+        self._layers[0].delete_rows(numbers)
 
     def settle_times(self) -> None:
         """Set uses that lie ahead, from before the clock was set back, to now: from now on they age like others."""
-        self._writable().settle_times()
+        self._layers[0].settle_times()
 
     def heal(self) -> bool:
         """Check the whole database; whether it was damaged and an empty one stands in its place.
@@ -112,19 +104,12 @@ class ActionIndex:
         Raises:
             OutputError: no permission. ``StoreReadOnly`` in a cache that is only read.
         """
-        return self._writable().heal()
+        return self._layers[0].heal()
 
     def close(self) -> None:
-        """Close all databases."""
-        if self._upper is not None:
-            self._upper.close()
-        for reader in self._readers:
-            reader.close()
-
-    def _writable(self) -> IndexDatabase:
-        if self._upper is None:
-            raise StoreReadOnly(self._folder)
-        return self._upper
+        """Close all layers."""
+        for layer in self._layers:
+            layer.close()
 
     def _unseal(self, key: bytes | None, content: bytes | None) -> bytes | None:
         """Return the value of a row; its seal is that of the key too, so values that changed their places are found."""

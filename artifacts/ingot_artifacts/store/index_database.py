@@ -14,7 +14,6 @@ import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import diskcache
@@ -22,6 +21,7 @@ import diskcache
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.index_disk import IndexDisk, IndexRowError, is_key, row_bytes
+from ingot_artifacts.store.index_layer import Row
 from ingot_artifacts.store.index_schema import FAILURES, SETTINGS, is_sound, prepare
 from ingot_artifacts.store.quarantine import set_aside
 
@@ -39,16 +39,6 @@ _DAMAGE_READ = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqli
 _Failure = (*FAILURES, diskcache.Timeout)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """``key`` and ``content`` are None where they are not ours; ``used`` is in seconds since 1970, by the clock of then."""
-
-    number: int
-    key: bytes | None
-    content: bytes | None
-    used: float
-
-
 class _DiskCache(Protocol):
     """What is used of ``diskcache.Cache``."""
 
@@ -60,7 +50,9 @@ class _DiskCache(Protocol):
 
 
 class IndexDatabase:
-    """One folder's rows, to be read and written."""
+    """One folder's rows, to be read and written. Implements ``IndexLayer``."""
+
+    read_only = False
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import quote
 
-from ingot_artifacts.store.index_database import Row, read_rows
+from ingot_artifacts.errors import StoreReadOnly
+from ingot_artifacts.store.index_database import read_rows
 from ingot_artifacts.store.index_disk import IndexRowError, row_bytes
+from ingot_artifacts.store.index_layer import Row
 from ingot_artifacts.store.index_schema import FAILURES
 
 _MODES = ("mode=ro", "immutable=1")
@@ -21,9 +23,12 @@ _MODES = ("mode=ro", "immutable=1")
 
 
 class IndexReader:
-    """One folder's rows, to be read."""
+    """One folder's rows, to be read. Implements ``IndexLayer``."""
+
+    read_only = True
 
     def __init__(self, folder: str) -> None:
+        self._folder = folder
         self.path = os.path.join(folder, "index", "cache.db")
         self._database: sqlite3.Connection | None = None
         self._process = 0
@@ -44,6 +49,30 @@ class IndexReader:
             database = self._connect()
             if database is not None:
                 yield from read_rows(database)
+
+    def put_many(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
+        """Refuse."""
+        del rows
+        raise StoreReadOnly(self._folder)
+
+    def delete(self, key: bytes) -> None:
+        """Leave the row where it is."""
+
+    def delete_rows(self, numbers: Iterable[int]) -> None:
+        """Refuse."""
+        del numbers
+        raise StoreReadOnly(self._folder)
+
+    def touch(self, keys: Sequence[bytes]) -> None:
+        """Note nothing."""
+
+    def settle_times(self) -> None:
+        """Refuse."""
+        raise StoreReadOnly(self._folder)
+
+    def heal(self) -> bool:
+        """Refuse."""
+        raise StoreReadOnly(self._folder)
 
     def close(self) -> None:
         """Close the database."""

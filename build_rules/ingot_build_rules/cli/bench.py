@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.rules import arrays
+from ingot_build_rules.cli import arrays, console, usage
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session

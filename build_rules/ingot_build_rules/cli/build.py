@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.cache_folder import add_caches, cache_trust, project_cache_folder
+from ingot_build_rules.cli.cache_options import add_caches
 from ingot_build_rules.cli.compile import usable_cpu_count
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
@@ -122,9 +123,9 @@ class TimedEvents:
 
 def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: TimedEvents) -> None:
     """Write the trace that was asked for, and always that of the last build, into the workspace's folder."""
+    from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.engine.chrome_trace import chrome_trace
     from ingot_build_rules.engine.unchanged import write_whole
-    from ingot_build_rules.rules.output_file import write_text
     from ingot_build_rules.workspace.state import state_folder
 
     text = chrome_trace(timed.events)

@@ -19,7 +19,7 @@ from ingot_build_rules.engine.events import (
     TargetFinished,
 )
 from ingot_build_rules.engine.history import estimate
-from ingot_runtime.format.text import printable
+from ingot_runtime.printable import printable
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_cache, cache_folder, cache_trust
+from ingot_build_rules.cli.cache_options import add_cache
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import shutil
 from ingot_artifacts.errors import OutputError
 from ingot_build_rules.cli import console, no_op, usage
 from ingot_build_rules.cli.build import add_project
-from ingot_build_rules.cli.user_key import known_key, user_key
+from ingot_build_rules.workspace.user_key import known_key, user_key
 
 
 def add_arguments(parser: usage.Parser) -> None:
@@ -26,8 +26,8 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove, and say what."""
+    from ingot_build_rules.compilation.lock_file import lock_path
     from ingot_build_rules.engine.file_digests import stamp_of
-    from ingot_build_rules.rules.lock_file import lock_path
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import (
         failed_trace_path,

@@ -13,16 +13,17 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_caches, cache_folder, cache_trust
+from ingot_build_rules.cli.cache_options import add_caches
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.rules.stages import STAGES
+from ingot_build_rules.text.stages import STAGES
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
+    from ingot_build_rules.check.check_report import CheckReport
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events import Event, Observer
-    from ingot_build_rules.rules.check_report import CheckReport
-    from ingot_build_rules.rules.compile_model import CompiledModel
-    from ingot_build_rules.rules.open_build import BuildSettings
 
 Value = TypeVar("Value")
 
@@ -89,11 +90,11 @@ def usable_cpu_count() -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
     from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.compilation.open_build import open_build, start_compilation
+    from ingot_build_rules.compilation.options import make_options
+    from ingot_build_rules.compilation.output_file import check_output, write_text
     from ingot_build_rules.engine.depfile import depfile_text
     from ingot_build_rules.engine.events import ActionFinished
-    from ingot_build_rules.rules.open_build import open_build, start_compilation
-    from ingot_build_rules.rules.options import make_options
-    from ingot_build_rules.rules.output_file import check_output, write_text
 
     if arguments.to is None and arguments.output is None:
         raise UserError(
@@ -143,8 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings:
+    from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events import Message
-    from ingot_build_rules.rules.open_build import BuildSettings
     from ingot_build_rules.workspace.action_events import ActionEvents
 
     return BuildSettings(
@@ -162,10 +163,12 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
 def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str, CheckReport | None]:
     """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it found."""
     if arguments.to:
-        return compiled.text(arguments.to), None
+        from ingot_build_rules.text.stage_text import stage_text
+
+        return stage_text(compiled, arguments.to), None
     if arguments.check is None:
         return compiled.save(arguments.output), None
-    from ingot_build_rules.rules.self_check import save_checked
+    from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
     return save_checked(compiled, arguments.output, read_npz(arguments.check) if arguments.check else None)
@@ -216,7 +219,7 @@ def _give_text(text: str, output: str | None) -> None:
     if output is None:
         console.print_listing(text)
         return
-    from ingot_build_rules.rules.output_file import write_text
+    from ingot_build_rules.compilation.output_file import write_text
 
     write_text(output, text + "\n")
 

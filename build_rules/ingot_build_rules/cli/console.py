@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
-from ingot_runtime.format.text import error_text, printable
+from ingot_runtime.printable import error_text, printable
 
 REPORT_AT = "report it with the command and the model"
 

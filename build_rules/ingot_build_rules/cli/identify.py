@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what the probe finds, and the target that ``native`` stands for."""
-    from ingot_build_rules.rules.options import resolve_target
+    from ingot_build_rules.compilation.options import resolve_target
     from ingot_runtime.loader.cpu import machine_architecture, machine_features
 
     features = sorted(machine_features())

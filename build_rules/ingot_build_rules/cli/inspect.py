@@ -1,7 +1,7 @@
 """Verb ``inspect``: what is in a bundle.
 
 In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; what fusion did; assembly of one kernel.
-Not done here: reading the file (``ingot_artifacts.inspect``), disassembly (``ingot_build_rules.rules.assembly``).
+Not done here: reading the file (``ingot_artifacts.inspect``), disassembly (``ingot_build_rules.text.assembly``).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:
-    from ingot_build_rules.rules.assembly import kernel_assembly
+    from ingot_build_rules.text.assembly import kernel_assembly
 
     found = [
         (target, symbol)

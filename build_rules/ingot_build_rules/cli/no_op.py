@@ -7,8 +7,8 @@ In: the command's arguments, a workspace's memory, the user's key. Out: True whe
 import os
 import sys
 
-from ingot_build_rules.cli.user_key import known_key
 from ingot_build_rules.engine.unchanged import forget, remember, seal, unchanged, write_whole
+from ingot_build_rules.workspace.user_key import known_key
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def remember_build(
     loaded: "LoadedProject", report: "Report", looked_at: "Mapping[str, Stamp]", started_ns: int
 ) -> None:
     """Let the next build with the same arguments find that nothing has changed; ``looked_at``: the project's own files."""
+    from ingot_build_rules.compilation.lock_file import lock_path
     from ingot_build_rules.engine.file_digests import stamp_of
-    from ingot_build_rules.rules.lock_file import lock_path
 
     done = all(item.is_good for item in report.results)
     if report.looked_at is None or not done:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
-from ingot_build_rules.cli.user_key import known_key
+from ingot_build_rules.workspace.user_key import known_key
 
 _VERSION = 1
 
@@ -37,7 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
     from ingot_build_rules.project.compile_requests import compile_requests
     from ingot_build_rules.project.plain import plain
-    from ingot_build_rules.rules.options_record import options_record
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import read_workspace
 
@@ -52,7 +51,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
         bundles[request.bundle.name] = {
             "source": request.source,
             "output": request.bundle.output,
-            "options": options_record(request.options),
+            "options": request.options.plain(),
             "digest": known.root if known else None,
             "actions": _actions(loaded.folder, request.bundle.name) if arguments.actions else None,
         }

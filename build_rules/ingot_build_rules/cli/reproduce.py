@@ -1,7 +1,7 @@
 """Verb ``reproduce``: a bundle made again from its source, compared, and what differs and why.
 
 In: a bundle, its source. Out: a sentence, or the error that names the blame; an exit code. Not done here: the work
-(``rules.reproduce``).
+(``reproduce.reproduce``).
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_folder import add_cache, cache_folder, cache_trust
+from ingot_build_rules.cli.cache_options import add_cache
 from ingot_build_rules.cli.compile import usable_cpu_count
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.trust import Trust
     from ingot_build_rules.engine.scheduler import Scheduler
-    from ingot_build_rules.rules.find_blame import Load
-    from ingot_build_rules.rules.reproduce import Asked, Reproduction
+    from ingot_build_rules.reproduce.find_blame import Load
+    from ingot_build_rules.reproduce.reproduce import Asked, Reproduction
 
 _DO = {
     "option": "build with the recorded option, or accept the other bundle",
@@ -58,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Make the bundle again, compare, report."""
-    from ingot_build_rules.rules.lock_file import lock_path, read_lock
-    from ingot_build_rules.rules.reproduce import Request, reproduce
+    from ingot_build_rules.compilation.lock_file import lock_path, read_lock
+    from ingot_build_rules.reproduce.reproduce import Request, reproduce
 
     started = time.perf_counter()
     named = arguments.lock or lock_path(arguments.bundle)
@@ -114,8 +115,8 @@ def _old_values(folder: str, trust: Trust) -> Generator[Load]:
 def _build(arguments: argparse.Namespace, folder: str, trust: Trust) -> Generator[Scheduler]:
     """A build in a cache of its own, which is empty, unless the user's may be used."""
     from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.compilation.open_build import BuildSettings, open_build
     from ingot_build_rules.engine.scheduler import Policy
-    from ingot_build_rules.rules.open_build import BuildSettings, open_build
     from ingot_build_rules.workspace.action_events import ActionEvents
 
     with ExitStack() as stack:

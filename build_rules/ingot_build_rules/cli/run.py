@@ -10,8 +10,7 @@ import argparse
 import time
 from typing import Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.rules import arrays
+from ingot_build_rules.cli import arrays, console, usage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
     import ingot_runtime
     from ingot_build_rules.cli.compile import unique
-    from ingot_build_rules.rules.output_file import check_output
+    from ingot_build_rules.compilation.output_file import check_output
 
     if arguments.outputs is not None:
         check_output(arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])])

@@ -99,7 +99,7 @@ def pair(text: str) -> tuple[str, str]:
 
 def shape(text: str) -> tuple[str, tuple[int, ...]]:
     """Read ``NAME=1x3x224x224``; ``NAME=scalar`` is rank 0."""
-    from ingot_build_rules.rules.options import read_sizes
+    from ingot_build_rules.compilation.options import read_sizes
 
     name, value = pair(text)
     try:

@@ -1,7 +1,7 @@
 """Verb ``verify``: every byte of bundles checked.
 
 In: bundles. Out: what was verified and how long it took, or what is wrong; an exit code. Not done here: checking
-(``rules.verify_bundle``).
+(``check.verify_bundle``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, object], int]:
-    from ingot_build_rules.rules.verify_bundle import verify_whole_bundle
+    from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_runtime.errors import BundleError
 
     started = time.perf_counter()

@@ -14,9 +14,9 @@ import time
 from contextlib import suppress
 
 from ingot_build_rules.cli import build, console, usage
-from ingot_build_rules.cli.user_key import known_key
 from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.unchanged import Stamp
+from ingot_build_rules.workspace.user_key import known_key
 from ingot_compiler.ir.errors import IngotError
 
 _POLL_SECONDS = 0.1
@@ -31,7 +31,7 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build for ever."""
-    from ingot_build_rules.project.files import find_project
+    from ingot_build_rules.workspace.project_files import find_project
 
     find_project(arguments.folder)  # without one there is nothing to wait for
     code = _code_stamps()
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _code_stamps() -> Stamps:
     """What our own code looks like: this process runs what it was when it started."""
-    from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS
+    from ingot_build_rules.compilation.open_build import PACKAGE_FOLDERS
 
     return {
         path: stamp_of(path)
@@ -83,8 +83,8 @@ def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
 
     While the project file has a mistake, all but that is as ``before``.
     """
-    from ingot_build_rules.project.files import find_project
     from ingot_build_rules.workspace.open_workspace import load_project
+    from ingot_build_rules.workspace.project_files import find_project
     from ingot_build_rules.workspace.state import read_workspace
 
     try:

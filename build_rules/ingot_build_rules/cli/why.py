@@ -11,7 +11,7 @@ from typing import cast
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.build import add_project
-from ingot_build_rules.cli.user_key import known_key
+from ingot_build_rules.workspace.user_key import known_key
 from ingot_compiler.ir.errors import UserError
 
 

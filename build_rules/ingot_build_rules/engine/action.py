@@ -1,6 +1,6 @@
-"""One action of a build, and who waits for it.
+"""One action of a build, what became of it, and who waits for it.
 
-In: a rule, inputs, a key. Out: ``Action``. Not done here: deciding anything (``scheduler``).
+In: a rule, inputs, a key. Out: ``Action``. Not done here: deciding anything (``scheduler``); what an executor gets (``action_spec``).
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class Action(Awaited):
     label: str = ""
     how: Literal["", "hit", "ran", "failed", "stopped"] = ""
     seconds: float = 0.0
+    result_bytes: int = 0
     refs: tuple[str, ...] = ()
     reads: tuple[tuple[str, str], ...] = ()
     messages: tuple[str, ...] = ()

@@ -21,11 +21,12 @@ _LOADING_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Count:
-    """Actions of one rule, each once: those that ran, those whose result was there already; seconds in those that ran."""
+    """Actions of one rule, each once: those that ran, those whose result was there already; what those that ran took and made."""
 
     ran: int = 0
     hit: int = 0
     seconds: float = 0.0
+    result_bytes: int = 0
 
     def expected_seconds(self) -> float:
         """How long the next action will take: as the others did, but for the modules that the first ones had to load."""

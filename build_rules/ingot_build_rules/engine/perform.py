@@ -1,6 +1,6 @@
 """Runs one action in this process, wherever that is: the same function for every executor.
 
-In: a rule, its inputs, values. Out: ``Outcome``. Not done here: choosing a process, keys, the cache of results.
+In: an action, or a rule and its inputs; values. Out: ``Outcome``. Not done here: choosing a process, keys, the cache of results.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
+from ingot_build_rules.engine.action_spec import ActionSpec
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.errors import ActionError
-from ingot_build_rules.engine.rule import AnyRule
+from ingot_build_rules.engine.rule import AnyRule, Rulebook
 from ingot_build_rules.engine.values import Values
 
 Value = TypeVar("Value")
@@ -23,7 +24,8 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of an action: ``result`` and the artifacts it names, or an error, or the digest of an artifact that was ``lost``.
+    """What came of an action: ``result`` and the artifacts it names, or an error, or the digest of an artifact that was ``lost``;
+    or nothing, because it was ``cancelled``.
 
     ``reads``: names of what was found while running; ``messages``: for the user.
     """
@@ -35,6 +37,7 @@ class Outcome:
     seconds: float = 0.0
     error: Exception | None = None
     lost: str = ""
+    cancelled: bool = False
 
 
 @dataclass(slots=True)
@@ -60,6 +63,36 @@ class RunningAction:
     def warn(self, text: str) -> None:
         """Remember what to tell the user."""
         self.messages.append(text)
+
+
+def perform_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> Outcome:
+    """Run an action; every exception but Ctrl-C becomes an outcome."""
+    try:
+        rule, inputs = open_action(action, rulebook, values)
+    except ActionError as error:
+        return Outcome(error=error)
+    return perform(rule, inputs, values, rulebook.errors)
+
+
+def open_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> tuple[AnyRule, object]:
+    """Return the rule and the inputs of an action; artifacts in them are loaded by way of ``values``.
+
+    Raises:
+        ActionError: this program has no such rule in this version, or the inputs are none of its own.
+    """
+    rule = rulebook.by_name.get(action.rule)
+    if rule is None or rule.version != action.version:
+        got = "no such rule" if rule is None else f"version {rule.version}"
+        raise _refused(action, f"expected version {action.version}, got {got}")
+    try:
+        return rule, values.codec.decode(action.inputs, values)
+    except ValueError as error:
+        raise _refused(action, f"expected inputs that this program encodes, got others: {error}") from None
+
+
+def _refused(action: ActionSpec, why: str) -> ActionError:
+    do = "run the whole build with one version of Ingot, and leave its files alone meanwhile"
+    return ActionError("a process cannot run an action", f"rule {action.rule}", why, do)
 
 
 def perform(rule: AnyRule, inputs: Any, values: Values, errors: Sequence[type[Exception]]) -> Outcome:

@@ -23,11 +23,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Protocol
 
-from ingot_build_rules.engine.codec import Codec
+from ingot_build_rules.engine.action_spec import ActionSpec
 from ingot_build_rules.engine.errors import ActionError
+from ingot_build_rules.engine.executor import Handle
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.rule import Rulebook
-from ingot_build_rules.engine.wire import framed, read_message, read_outcome
+from ingot_build_rules.engine.wire import framed, plain_action, read_message, read_outcome
 
 # There are as many workers as cores: threads of a library's own would only be in their way.
 _BOOT = """
@@ -44,12 +45,11 @@ _TOKEN_SECONDS = 0.02
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """``number``: of the action that it runs, -1 when idle; ``made``: digests of artifacts that it has in memory;
+    """``handle``: of the action that it runs, None when idle; ``made``: digests of artifacts that it has in memory;
     ``serves``: it has said that it is there."""
 
     process: subprocess.Popen[bytes]
-    number: int = -1
-    rule: str = ""
+    handle: Handle | None = None
     serves: bool = False
     made: dict[str, None] = field(default_factory=dict[str, None])
 
@@ -69,12 +69,14 @@ class Tokens(Protocol):
 class PoolExecutor:
     """As many workers as it was told to have."""
 
-    def __init__(self, rulebook: Rulebook, folders: Sequence[str], tokens: Tokens | None = None) -> None:
-        """Workers read and write the blobs in ``folders``, of which the first is written to; ``tokens`` limits jobs further."""
+    def __init__(
+        self, rulebook: Rulebook, addresses: Sequence[str], temporary: str, tokens: Tokens | None = None
+    ) -> None:
+        """Workers open the blobs of a cache by the ``addresses`` of its layers; their temporary files lie in a folder of their own in
+        ``temporary``; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
-        self._codec = Codec(rulebook.types)
-        self._folders = list(folders)
-        self._temporary = os.path.join(folders[0], "tmp", secrets.token_hex(12))
+        self._addresses = list(addresses)
+        self._temporary = os.path.join(temporary, secrets.token_hex(12))
         self._size = 0
         self._tokens = tokens
         self._has_token = False
@@ -97,35 +99,37 @@ class PoolExecutor:
                 raise _death(self._bury(worker), "before its first action")
         return any(worker.serves for worker in self._workers)
 
-    def room(self, waiting_count: int, waiting_seconds: float) -> int:
-        """How many more actions can start; where tokens are lent, the one for the next action is taken now."""
-        del waiting_count, waiting_seconds
+    def capacity(self) -> int:
+        """How many workers have nothing to do; where tokens are lent, the one for the next action is taken now."""
         free = self._size - self._busy_count()
         if self._tokens is None or free <= 0:
             return free
         self._has_token = self._has_token or self._tokens.try_acquire()
         return int(self._has_token)
 
-    def submit(self, number: int, rule: str, inputs: object) -> None:
+    def submit(self, action: ActionSpec) -> Handle:
         """Hand an action to the worker that has its inputs in memory, if it is idle, or to any."""
-        content, refs = self._codec.encode(inputs)
         self._has_token = False
-        message = [number, rule, content]
-        worker = self._choose(refs)
+        message = plain_action(action)
+        worker = self._choose(action)
         while worker is not None and not _tell(worker, message):  # it died while it had nothing to do
             self._bury(worker)
-            worker = self._choose(refs)
+            worker = self._choose(action)
         if worker is None:
             worker = self._start()
             _tell(worker, message)  # if it dies at once its output ends, and `wait` finds out
-        worker.number, worker.rule = number, rule
+        worker.handle = Handle(action)
+        return worker.handle
 
-    def wait(self, timeout_seconds: float | None) -> list[tuple[int, Outcome]]:
+    def cancel(self, handle: Handle) -> None:
+        """Let the action end: its worker would have to load everything anew, and the next build has use for the result."""
+
+    def wait(self, timeout_seconds: float | None) -> list[tuple[Handle, Outcome]]:
         """Return what has ended."""
         if self._tokens is not None and self._has_token:  # others may need it meanwhile
             self._tokens.release()
             self._has_token = False
-        busy = {_output(worker).fileno(): worker for worker in self._workers if worker.number >= 0}
+        busy = {_output(worker).fileno(): worker for worker in self._workers if worker.handle is not None}
         if self._tokens is not None and len(busy) < self._size:  # a token may come any time
             timeout_seconds = min(_TOKEN_SECONDS, timeout_seconds or _TOKEN_SECONDS)
         poll = select.poll()
@@ -148,11 +152,11 @@ class PoolExecutor:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _busy_count(self) -> int:
-        return sum(worker.number >= 0 for worker in self._workers)
+        return sum(worker.handle is not None for worker in self._workers)
 
-    def _choose(self, refs: Sequence[str]) -> _Worker | None:
-        idle = [worker for worker in self._workers if worker.number < 0]
-        return max(idle, key=lambda worker: (worker.serves, sum(ref in worker.made for ref in refs)), default=None)
+    def _choose(self, action: ActionSpec) -> _Worker | None:
+        idle = [worker for worker in self._workers if worker.handle is None]
+        return max(idle, key=lambda worker: (worker.serves, _known_count(worker, action)), default=None)
 
     def _greet(self, worker: _Worker) -> bool:
         """Hear that a worker has begun to listen; False if it has ended instead. What follows stays in the pipe, to be waited for."""
@@ -160,8 +164,8 @@ class PoolExecutor:
         return worker.serves
 
     def _start(self) -> _Worker:
-        folders = [str(len(self._folders)), *self._folders]
-        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, self._temporary, *folders, *sys.path]
+        addresses = [str(len(self._addresses)), *self._addresses]
+        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, self._temporary, *addresses, *sys.path]
         try:
             os.makedirs(self._temporary, 0o700, exist_ok=True)
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
@@ -171,19 +175,19 @@ class PoolExecutor:
         self._workers.append(_Worker(process))
         return self._workers[-1]
 
-    def _outcome(self, worker: _Worker) -> tuple[int, Outcome]:
+    def _outcome(self, worker: _Worker) -> tuple[Handle, Outcome]:
         message = read_message(_output(worker))
-        number, rule = worker.number, worker.rule
+        handle, worker.handle = worker.handle, None
+        assert handle is not None
         if self._tokens is not None:
             self._tokens.release()
         if message is None:
-            return number, Outcome(error=_death(self._bury(worker), f"rule {rule}"))
-        worker.number = -1
-        outcome = read_outcome(message[1], self._rulebook.errors)
+            return handle, Outcome(error=_death(self._bury(worker), f"rule {handle.action.rule}"))
+        outcome = read_outcome(message, self._rulebook.errors)
         worker.made.update(dict.fromkeys(outcome.refs))
         while len(worker.made) > _MADE_COUNT_MAX:
             del worker.made[next(iter(worker.made))]
-        return number, outcome
+        return handle, outcome
 
     def _bury(self, worker: _Worker) -> int:
         """Return the status of a worker that has ended; its children end, too."""
@@ -195,6 +199,10 @@ class PoolExecutor:
         )  # its status is its own, not that of our signal
         _kill(worker)
         return worker.process.wait()
+
+
+def _known_count(worker: _Worker, action: ActionSpec) -> int:
+    return sum(blob.digest in worker.made for blob in action.blobs)
 
 
 def _death(status: int, where: str) -> ActionError:

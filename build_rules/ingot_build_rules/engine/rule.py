@@ -62,6 +62,7 @@ class Rule(Generic[Inputs, Output]):
     the key, and an explanation names them. Attributes that are not listed (where to read what a digest already names)
     must not change the result. ``version`` grows when results change without a change of code. ``resolve`` gives the
     present digest of what ``compute`` noted; rules that note nothing have none. ``tools``: programs whose bytes decide too.
+    ``reads_files``: ``compute`` reads files that its inputs name by path, so only a machine that has them can run it.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Rule(Generic[Inputs, Output]):
     compute: Callable[[Context, Inputs], Output]
     resolve: Callable[[FileDigests, Inputs, str], str] | None = None
     tools: tuple[str, ...] = ()
+    reads_files: bool = False
 
 
 AnyRule = Rule[Any, Any]

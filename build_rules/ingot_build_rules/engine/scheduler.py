@@ -12,21 +12,25 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
 from ingot_build_rules.engine.action import Action, Awaited, Task, Wait
 from ingot_build_rules.engine.action_cache import ActionCache, Resolve
+from ingot_build_rules.engine.action_spec import specify
 from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.backlog import Backlog
 from ingot_build_rules.engine.build import Count
+from ingot_build_rules.engine.checked_result import checked_result
 from ingot_build_rules.engine.errors import ActionError, BuildStoppedError, HitDiffersError
-from ingot_build_rules.engine.executor import Executor
+from ingot_build_rules.engine.executor import Executor, Handle
 from ingot_build_rules.engine.file_digests import WatchedFiles, moment
 from ingot_build_rules.engine.key import KeyMaker
+from ingot_build_rules.engine.leases import Leases
 from ingot_build_rules.engine.perform import Outcome
 from ingot_build_rules.engine.record import Record
 from ingot_build_rules.engine.rule import AnyRule, FileDigests, Inputs, Output, Rule, Rulebook
@@ -36,18 +40,6 @@ Value = TypeVar("Value")
 _POLL_SECONDS = 0.02
 _GOALS_AT_ONCE_MAX = 64
 _LOST_COUNT_MAX = 20
-
-
-class Leases(Protocol):
-    """Who runs what, over all processes."""
-
-    def try_acquire(self, key: bytes) -> bool:
-        """Take the lease of a key, unless somebody has it."""
-        ...
-
-    def release(self, key: bytes) -> None:
-        """Give it back."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +74,24 @@ class Scheduler:
     keys: KeyMaker
     policy: Policy = field(default_factory=Policy)
     observers: Observers = field(default_factory=Observers)
-    counts: dict[str, Count] = field(default_factory=dict[str, Count])
+    backlog: Backlog = field(default_factory=Backlog)
+    counts: dict[str, Count] = field(init=False)
     would_run: list[Action] = field(default_factory=list[Action])
     _actions: dict[bytes, Action] = field(default_factory=dict[bytes, Action])
     _makers: dict[str, Action] = field(default_factory=dict[str, Action])
     _given: dict[str, bytes | memoryview] = field(default_factory=dict[str, bytes | memoryview])
     _ready: deque[Task] = field(default_factory=deque[Task])
     _queue: list[tuple[int, int, Action]] = field(default_factory=list[tuple[int, int, Action]])
-    _waiting: Counter[str] = field(default_factory=Counter[str])
     _blocked: list[Action] = field(default_factory=list[Action])
-    _running: dict[int, Action] = field(default_factory=dict[int, Action])
+    _running: dict[Handle, Action] = field(default_factory=dict[Handle, Action])
     _live: dict[Task, None] = field(default_factory=dict[Task, None])
     _task: Task | None = None
     _stopped: bool = False
     _look_again: float = 0.0
 
     def __post_init__(self) -> None:
-        self.counts = {rule.name: Count() for rule in self.rulebook.rules}
+        self.counts = self.backlog.counts
+        self.counts.update((rule.name, Count()) for rule in self.rulebook.rules)
 
     # -- what coroutines call ----------------------------------------------------------------------------------------
 
@@ -172,6 +165,7 @@ class Scheduler:
                 self._advance()
         finally:
             if self._running:  # nobody may begin what is still running
+                self._cancel_running()
                 self.executor.close(kill=True)
             for action in self._running.values():
                 self.leases.release(action.key.digest)
@@ -195,8 +189,8 @@ class Scheduler:
             self._start_actions()
         self._start_actions()
         if self._running:
-            for number, outcome in self.executor.wait(_POLL_SECONDS if self._blocked else None):
-                self._end(self._running.pop(number), outcome)
+            for handle, outcome in self.executor.wait(_POLL_SECONDS if self._blocked else None):
+                self._end(self._running.pop(handle), outcome)
         elif self._blocked or self._queue:
             time.sleep(_POLL_SECONDS)
         self._look_at_blocked()
@@ -295,7 +289,7 @@ class Scheduler:
         if self._stopped or self.policy.expect_cached:
             self._stop_action(action)
         else:
-            self._waiting[action.rule.name] += 1
+            self.backlog.add(action.rule.name)
             heapq.heappush(self._queue, (action.number, id(action), action))
 
     def _stop_action(self, action: Action) -> None:
@@ -304,14 +298,10 @@ class Scheduler:
         self._finish(action, "stopped", None, error)
 
     def _start_actions(self) -> None:
-        while self._queue and self.executor.room(len(self._queue), self._waiting_seconds()):
+        while self._queue and self.executor.capacity():
             action = heapq.heappop(self._queue)[2]
-            self._waiting[action.rule.name] -= 1
+            self.backlog.remove(action.rule.name)
             self._begin(action)
-
-    def _waiting_seconds(self) -> float:
-        """How long the actions that wait would take one after the other."""
-        return sum(count * self.counts[rule].expected_seconds() for rule, count in self._waiting.items())
 
     def _look_at_blocked(self) -> None:
         """Try those again whose lease somebody else had, not more often than it is worth."""
@@ -330,20 +320,37 @@ class Scheduler:
             self._blocked.append(action)
         elif self._take_hit(action):
             self.leases.release(action.key.digest)
-        elif not self.executor.room(len(self._queue), self._waiting_seconds()):
+        elif not self.executor.capacity():
             self.leases.release(action.key.digest)
             self._enqueue(action)
         else:
-            self._running[action.number] = action
-            action.started = moment()
-            self.observers.started(action)
-            self.executor.submit(action.number, action.rule.name, action.inputs)
+            self._submit(action)
+
+    def _submit(self, action: Action) -> None:
+        """Hand an action to the executor; one whose inputs are lost waits for who makes them."""
+        try:
+            spec = specify(action.rule, action.key, action.inputs, self.values, self.backlog.cost(action.rule.name))
+        except BlobMissing as error:
+            self.leases.release(action.key.digest)
+            self._make_lost(action, error.digest)
+            return
+        action.started = moment()
+        self.observers.started(action)
+        self._running[self.executor.submit(spec)] = action
+
+    def _cancel_running(self) -> None:
+        for handle in self._running:
+            self.executor.cancel(handle)
 
     # -- ends --------------------------------------------------------------------------------------------------------
 
     def _end(self, action: Action, outcome: Outcome) -> None:
         """An action has run: keep its result, or make what it lacked, or fail."""
         error, result, lost = outcome.error, None, outcome.lost
+        if outcome.cancelled:
+            self.leases.release(action.key.digest)
+            self._stop_action(action)
+            return
         if error is None and not lost:
             try:
                 result = self._keep(action, outcome)
@@ -366,12 +373,15 @@ class Scheduler:
         for ended, step in ((action.how, -1), (how, 1)):
             count.ran += step * (ended == "ran")
             count.hit += step * (ended == "hit")
-        count.seconds += action.seconds if how in ("ran", "failed") else 0.0
+        if how in ("ran", "failed"):
+            count.seconds += action.seconds
+            count.result_bytes += action.result_bytes
         action.how = how
         for digest in action.refs:
             self._makers.setdefault(digest, action)
-        if how == "failed" and not self.policy.keep_going:
+        if how == "failed" and not self.policy.keep_going and not self._stopped:
             self._stopped = True
+            self._cancel_running()
         then, action.then = action.then, []
         self._settle(action, result, error)
         if how != "stopped":
@@ -380,7 +390,7 @@ class Scheduler:
             self._follow(follower, action, digest)
 
     def _keep(self, action: Action, outcome: Outcome) -> object:
-        result = self.values.codec.decode(outcome.result, self.values)
+        result = checked_result(action.rule.name, outcome, self.values)
         if action.expected is not None and action.expected.result != outcome.result:
             self.cache.forget(action.where)
             raise HitDiffersError(
@@ -396,7 +406,11 @@ class Scheduler:
         lasting = all(files.is_steady(path, action.started) for path in files.paths)
         action.where, record = self.cache.keep(action.key, action.rule.name, outcome, reads, lasting=lasting)
         action.refs, action.reads = record.refs, record.reads
+        action.result_bytes = len(outcome.result) + sum(map(self._size_bytes, record.refs))
         return result
+
+    def _size_bytes(self, digest: str) -> int:
+        return self.values.blobs.size_bytes(digest) or 0
 
     # -- what was lost -----------------------------------------------------------------------------------------------
 

@@ -36,6 +36,10 @@ class Blobs(Protocol):
         """Whether the bytes seem to be there; ``get`` may still find them damaged."""
         ...
 
+    def size_bytes(self, digest: str) -> int | None:
+        """Return how many bytes seem to be there; None where ``has`` says no."""
+        ...
+
 
 class MemoryBlobs:
     """Blobs of one process, for builds without a cache."""
@@ -61,6 +65,10 @@ class MemoryBlobs:
     def has(self, digest: str) -> bool:
         """Whether somebody put it."""
         return digest in self._contents
+
+    def size_bytes(self, digest: str) -> int | None:
+        """Return how many bytes somebody put."""
+        return self._contents[digest].nbytes if digest in self._contents else None
 
 
 class Values:

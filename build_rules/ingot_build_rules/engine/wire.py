@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from ingot_artifacts.errors import ArtifactError, OutputError
+from ingot_build_rules.engine.action_spec import ActionSpec, Blob, Cost, Tool
 from ingot_build_rules.engine.errors import ActionError
 from ingot_build_rules.engine.message_pack import pack, unpack
 from ingot_build_rules.engine.perform import Outcome
@@ -33,6 +34,36 @@ def read_message(source: IO[bytes]) -> Any:
     return unpack(content) if len(content) == size else None
 
 
+def plain_action(action: ActionSpec) -> dict[str, object]:
+    """Return an action as plain values."""
+    return {
+        "key": action.key,
+        "rule": action.rule,
+        "version": action.version,
+        "code": action.code,
+        "inputs": action.inputs,
+        "blobs": [(blob.digest, blob.size_bytes) for blob in action.blobs],
+        "tools": [(tool.name, tool.digest) for tool in action.tools],
+        "reads_files": action.reads_files,
+        "cost": (action.cost.seconds, action.cost.result_bytes),
+    }
+
+
+def read_action(plain: dict[str, Any]) -> ActionSpec:
+    """Return the action that plain values are."""
+    return ActionSpec(
+        key=plain["key"],
+        rule=plain["rule"],
+        version=plain["version"],
+        code=plain["code"],
+        inputs=plain["inputs"],
+        blobs=tuple(Blob(*blob) for blob in plain["blobs"]),
+        tools=tuple(Tool(*tool) for tool in plain["tools"]),
+        reads_files=plain["reads_files"],
+        cost=Cost(*plain["cost"]),
+    )
+
+
 def plain_outcome(outcome: Outcome) -> dict[str, object]:
     """Return an outcome as plain values."""
     error = outcome.error
@@ -45,6 +76,7 @@ def plain_outcome(outcome: Outcome) -> dict[str, object]:
         "seconds": outcome.seconds,
         "error": None if error is None else [[kind.__qualname__ for kind in type(error).__mro__], *parts],
         "lost": outcome.lost,
+        "cancelled": outcome.cancelled,
     }
 
 
@@ -58,6 +90,7 @@ def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]]) -> Ou
         seconds=plain["seconds"],
         error=None if plain["error"] is None else _error(plain["error"], errors),
         lost=plain["lost"],
+        cancelled=plain["cancelled"],
     )
 
 

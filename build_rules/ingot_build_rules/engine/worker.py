@@ -1,7 +1,7 @@
 """A worker process: runs actions that it is told, until its standard input ends.
 
-In: (number, rule, inputs by digests) on standard input. Out: that it listens, then outcomes, on standard output. Not done here: choosing, keys,
-records; a worker writes blobs and nothing else.
+In: actions on standard input. Out: that it listens, then outcomes, on standard output. Not done here: choosing, keys, records; a
+worker writes blobs and nothing else.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import tempfile
 from collections.abc import Sequence
 from typing import IO, cast
 
-from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.folder_layer import open_blobs
 from ingot_build_rules.engine.codec import Codec
 from ingot_build_rules.engine.garbage import collect_rarely
-from ingot_build_rules.engine.perform import Outcome, perform
+from ingot_build_rules.engine.perform import perform_action
 from ingot_build_rules.engine.rule import Rulebook
 from ingot_build_rules.engine.values import Values
-from ingot_build_rules.engine.wire import framed, plain_outcome, read_message
+from ingot_build_rules.engine.wire import framed, plain_outcome, read_action, read_message
 
 _PR_SET_PDEATHSIG = 1
 
 
-def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
-    """Run actions of the rulebook at ``where`` ("module:attribute") over blobs in ``folders``, the first one written to.
+def serve(where: str, temporary: str, addresses: Sequence[str]) -> None:
+    """Run actions of the rulebook at ``where`` ("module:attribute") over the blobs of a cache whose layers have these addresses.
 
     Temporary files lie in the folder ``temporary``.
     """
@@ -35,18 +35,13 @@ def serve(where: str, temporary: str, folders: Sequence[str]) -> None:
     collect_rarely()
     module, attribute = where.split(":")
     rulebook = cast("Rulebook", getattr(importlib.import_module(module), attribute))
-    values = Values(BlobStore(folders[0], folders[1:]), Codec(rulebook.types))
+    values = Values(open_blobs(addresses), Codec(rulebook.types))
     source, sink = _take_pipes()
     tempfile.tempdir = temporary
     _send(sink, b"+")  # it listens
     while (message := read_message(source)) is not None:
-        number, rule, content = message
-        try:
-            inputs = values.codec.decode(content, values)
-        except ValueError as error:
-            raise SystemExit(f"worker: {error}") from None
-        outcome: Outcome = perform(rulebook.by_name[rule], inputs, values, rulebook.errors)
-        _send(sink, framed([number, plain_outcome(outcome)]))
+        outcome = perform_action(read_action(message), rulebook, values)
+        _send(sink, framed(plain_outcome(outcome)))
 
 
 def _send(sink: IO[bytes], content: bytes) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ingot_build_rules.compilation.options import make_options, resolve_target
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, Project
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.options import make_options, resolve_target
 from ingot_compiler.ir.errors import UnsupportedError
 
 

@@ -1,6 +1,6 @@
 """Two bundles never write one file, and none writes over a file that the project reads.
 
-In: a project. Out: problems. Not done here: whether the place can be written (``rules.output_file``).
+In: a project. Out: problems. Not done here: whether the place can be written (``compilation.output_file``).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ingot_build_rules.rules.options import ALL_PLANNERS, DEVICE_KINDS
+from ingot_build_rules.compilation.options import ALL_PLANNERS, DEVICE_KINDS
 
 ValueKind = Literal["text", "texts", "count", "number", "shapes", "pairs"]
 EXECUTORS = ("aot", "vm")

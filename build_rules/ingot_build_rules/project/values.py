@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from ingot_build_rules.compilation.options import read_sizes
 from ingot_build_rules.project.lines import Path
 from ingot_build_rules.project.problems import Findings, closest, did_you_mean, one_of
 from ingot_build_rules.project.schema import TABLES, Key, Table, ValueKind
-from ingot_build_rules.rules.options import read_sizes
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LIST_TEXT_MAX = 60

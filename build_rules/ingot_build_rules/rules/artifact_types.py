@@ -19,7 +19,7 @@ _MODULES = {
     "ingot_build_rules.rules.link": "LinkInputs",
     "ingot_build_rules.rules.lower": "LowerInputs",
     "ingot_build_rules.rules.main_object": "MainObject",
-    "ingot_build_rules.rules.model_source": "FileState",
+    "ingot_build_rules.rules.model_file": "FileState",
     "ingot_build_rules.rules.names": "NamesInputs",
     "ingot_build_rules.rules.optimize": "OptimizeInputs",
     "ingot_build_rules.rules.pack_constant": "PackInputs",

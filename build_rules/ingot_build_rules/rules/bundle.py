@@ -1,7 +1,7 @@
 """Rule ``bundle``: every variant, the packed weights and the user's names to one file.
 
 In: images, places of the packed weights and their tree, names, all stages for the reports. Out: ``BundleFrame``: the file without
-its weights, and where they lie. Not done here: what is in it (``bundle_contents``), the format (``ingot_artifacts.bundle``), the
+its weights, and where they lie. Not done here: the texts of the reports (``report``), the format (``ingot_artifacts.bundle``), the
 file itself (``bundle_file``). The weights' bytes are not read.
 """
 
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, Rule
-from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_build_rules.rules.interface import Interface
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.variant import Variant
 from ingot_compiler.placement.placed import PlacedGraph  # nothing else imports it: its code is in the key by this line
 
 if TYPE_CHECKING:
+    from ingot_artifacts.bundle.contents import BundleContents, TensorSpec, VariantImage
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 
 
@@ -56,10 +57,109 @@ class BundleFrame:
 
 def _compute(context: Context, inputs: BundleInputs) -> BundleFrame:
     from ingot_artifacts.bundle.write import frame_bundle
-    from ingot_build_rules.rules.bundle_contents import bundle_contents
 
-    frame = frame_bundle(bundle_contents(inputs), bytes(inputs.tree.value()))
+    frame = frame_bundle(_contents(inputs), bytes(inputs.tree.value()))
     return BundleFrame(frame.root, context.keep_bytes(frame.prefix), inputs.packed, frame.size_bytes)
+
+
+def _contents(inputs: BundleInputs) -> BundleContents:
+    """Load every artifact and put together what goes into the file, but for the bytes of the weights."""
+    from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec
+
+    names = inputs.names.value()
+    return BundleContents(
+        model=names.model,
+        inputs=tuple(map(_tensor, inputs.interface.inputs)),
+        outputs=tuple(map(_tensor, inputs.interface.outputs)),
+        devices=(DeviceSpec(HOST),),
+        variants=tuple(map(_image, inputs.variants, inputs.ranges)),
+        weights_bytes=inputs.weights_bytes,
+        lock=_lock(inputs),
+        debug=_debug(inputs, names),
+    )
+
+
+def _tensor(tensor: NamedTensor) -> TensorSpec:
+    from ingot_artifacts.bundle.contents import TensorSpec
+
+    return TensorSpec(tensor.name, tensor.dtype, tensor.shape)
+
+
+def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
+    """The variant as the writer wants it; ``ranges``: (offset, bytes) of the weights that it reads."""
+    from ingot_artifacts.bundle.contents import VariantImage
+
+    plan = variant.plan.value()
+    sizes = [placement.size_bytes for placement in plan.placements]
+    return VariantImage(
+        target=str(variant.target),
+        features=variant.target.features,
+        rank=variant.target.rank,
+        image=bytes(variant.image.value()),
+        program=bytes(variant.main.program.value()),
+        weight_ranges=ranges,
+        workspace_bytes=plan.pool_bytes if all(isinstance(size, int) for size in sizes) else 0,
+        kernels=tuple(kernel.symbol for kernel in variant.kernels),
+    )
+
+
+def _lock(inputs: BundleInputs) -> dict[str, object]:
+    """What the bundle was made from, by canonical digests: another machine can make it again, compare, and say who differs."""
+    from ingot_compiler.ir.digest import graph_digest
+
+    return {
+        "graph": graph_digest(inputs.graph.value()),
+        "weights": list(inputs.weights),
+        "options": inputs.options.plain(),
+        "toolchain": dict(inputs.toolchain),
+        "stages": _stages(inputs),
+    }
+
+
+def _stages(inputs: BundleInputs) -> dict[str, object]:
+    """Digest of each stage's result, in the order in which they are made."""
+    return {
+        "infer_types": inputs.graph.digest,
+        "optimize": inputs.optimized.digest,
+        "place": inputs.placed.digest,
+        "targets": {
+            str(variant.target): {
+                "fuse": variant.fused.digest,
+                "plan_memory": variant.plan.digest,
+                "codegen_main": variant.main.content.digest,
+                "link": variant.image.digest,
+                "kernels": {kernel.symbol: kernel.content.digest for kernel in variant.kernels},
+            }
+            for variant in inputs.variants
+        },
+    }
+
+
+def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
+    """What every stage did, for people: no bit of a result depends on it."""
+    from ingot_build_rules.report.fusion_report import describe_memory, describe_refusals
+    from ingot_build_rules.report.launch_report import name_messages
+
+    variants = inputs.variants
+    return {
+        "launches": {str(variant.target): _launches(inputs, variant, names) for variant in variants},
+        "programs": {str(variant.target): variant.encoded_programs() for variant in variants},
+        "refusals": describe_refusals(inputs.optimized.value().refusals, names),
+        "messages": name_messages((text for variant in variants for text in variant.main.messages), names),
+        "memory": {str(variant.target): describe_memory(variant.plan.value()) for variant in variants},
+    }
+
+
+def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[object]:
+    from ingot_build_rules.report.fusion_report import Way, describe_fusion, with_fusion
+    from ingot_build_rules.report.launch_report import describe_launches
+    from ingot_compiler.ir.specialise import specialise
+
+    graph, fused = inputs.graph.value(), variant.fused.value()
+    ways = [Way(graph, inputs.placed.value().graph)]
+    if inputs.special is not None:
+        ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.special.value().graph))
+    return with_fusion(describe_launches(fused, variant.launched(), names), describe_fusion(fused, ways, names))
 
 
 BUNDLE = Rule(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.artifact import Artifact
 from ingot_build_rules.engine.rule import Context, FileDigests, Rule
-from ingot_build_rules.rules.model_source import FileState, read_model
+from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import IngotError, ModelError
 
@@ -123,4 +123,4 @@ def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
         return ""
 
 
-IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute, _resolve)
+IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute, _resolve, reads_files=True)

@@ -1,7 +1,7 @@
 """One host CPU target's part of a bundle.
 
-In: stages 6 to 10 for one target. Out: ``Variant``. Not done here: making the stages (``compilation``), reports
-(``variant_report``).
+In: stages 6 to 10 for one target. Out: ``Variant``. Not done here: making the stages (``compilation``), the
+bundle (rule ``bundle``).
 """
 
 from __future__ import annotations
@@ -32,3 +32,12 @@ class Variant:
     plan: Artifact[MemoryPlan]
     main: MainObject
     image: Artifact[memoryview]
+
+    def launched(self) -> tuple[str, ...]:
+        """Return the symbol of the kernel of each launch."""
+        return tuple(self.kernels[index].symbol for index in self.kernel_indices)
+
+    def encoded_programs(self) -> dict[str, bytes]:
+        """Return what each kernel was made from, by symbol, as ``loop_record`` reads it."""
+        first = dict(zip(reversed(self.kernel_indices), reversed(self.programs), strict=True))
+        return {kernel.symbol: first[index].encoded() for index, kernel in enumerate(self.kernels)}

@@ -9,7 +9,7 @@ import os
 
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, Project
-from ingot_build_rules.rules.reproduce import Asked
+from ingot_build_rules.reproduce.reproduce import Asked
 from ingot_build_rules.workspace.open_workspace import load_project
 
 

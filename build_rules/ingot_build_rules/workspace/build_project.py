@@ -17,6 +17,10 @@ from dataclasses import dataclass, field, replace
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.atomic import output_error
+from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundle_file
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.lock_file import lock_path
+from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.engine.action import Action
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.errors import BuildStoppedError
@@ -27,13 +31,8 @@ from ingot_build_rules.engine.trace_file import TracedAction, traced
 from ingot_build_rules.engine.unchanged import Stamp
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
-from ingot_build_rules.rules.bundle_file import is_other_file, write_bundle_file
-from ingot_build_rules.rules.compilation import Compilation
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
-from ingot_build_rules.rules.lock_file import lock_path
-from ingot_build_rules.rules.model_source import open_model
-from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
 from ingot_compiler.ir.errors import IngotError
 
@@ -241,7 +240,7 @@ def request_digest(request: CompileRequest) -> str:
 @functools.cache
 def options_text(options: CompileOptions) -> str:
     """Return the options as a lock has them, one line of JSON."""
-    return json.dumps(options_record(options), sort_keys=True)
+    return json.dumps(options.plain(), sort_keys=True)
 
 
 @functools.cache

@@ -1,15 +1,21 @@
 """Lock files of a project's bundles: written beside them, or with ``--frozen`` held against what is there.
 
-In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: the file's form (``rules.lock_file``).
+In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: the file's form (``compilation.lock_file``).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ingot_build_rules.compilation.lock_file import (
+    CodeRecord,
+    LockFile,
+    lock_path,
+    read_lock,
+    relative_sources,
+    write_lock,
+)
 from ingot_build_rules.project.compile_requests import CompileRequest
-from ingot_build_rules.rules.lock_file import CodeRecord, LockFile, lock_path, read_lock, relative_sources, write_lock
-from ingot_build_rules.rules.options_record import options_record
 from ingot_build_rules.workspace.build_project import TargetResult
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -54,5 +60,5 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
 
 
 def _lock(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> LockFile:
-    options = options_record(request.options)
+    options = request.options.plain()
     return LockFile(result.root, relative_sources(folder, result.sources), options, result.toolchain, code)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from ingot_build_rules.engine.file_digests import stamp_of
 from ingot_build_rules.engine.unchanged import Stamp
-from ingot_build_rules.project.api import Project as DeclaredProject
 from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.model import Project
 from ingot_build_rules.project.selection import Selection, select
 from ingot_build_rules.project.wildcards import Glob
+from ingot_build_rules.workspace.declared_project import DeclaredProject
 
 
 @dataclass(frozen=True, slots=True)

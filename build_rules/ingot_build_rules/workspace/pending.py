@@ -10,12 +10,12 @@ import json
 import os
 from typing import cast
 
+from ingot_build_rules.compilation.lock_file import lock_path
+from ingot_build_rules.compilation.open_build import code_digests
 from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.file_digests import DiskFiles, stamp_of
 from ingot_build_rules.engine.trace_file import TargetTrace
 from ingot_build_rules.project.compile_requests import compile_requests
-from ingot_build_rules.rules.lock_file import lock_path
-from ingot_build_rules.rules.open_build import code_digests
 from ingot_build_rules.workspace.build_project import options_text, request_digest
 from ingot_build_rules.workspace.code_tables import read_code
 from ingot_build_rules.workspace.difference_text import short

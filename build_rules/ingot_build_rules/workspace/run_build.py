@@ -15,8 +15,13 @@ from functools import partial
 from typing import Any
 
 from ingot_artifacts.store.atomic import sync_folders
+from ingot_artifacts.store.layout import versioned
 from ingot_artifacts.store.roots import Roots
 from ingot_artifacts.store.trust import Trust
+from ingot_build_rules.compilation.lock_file import record_code
+from ingot_build_rules.compilation.open_build import BuildSettings, code_digests_of, open_build
+from ingot_build_rules.compilation.output_file import write_text
+from ingot_build_rules.compilation.toolchain import toolchain
 from ingot_build_rules.engine.build import Count
 from ingot_build_rules.engine.depfile import depfile_text
 from ingot_build_rules.engine.events import (
@@ -35,10 +40,6 @@ from ingot_build_rules.engine.unchanged import Stamp, forget
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.model import BundleSpec, TestSpec
 from ingot_build_rules.project.selection import Selection
-from ingot_build_rules.rules.lock_file import record_code
-from ingot_build_rules.rules.open_build import BuildSettings, code_digests_of, open_build
-from ingot_build_rules.rules.output_file import write_text
-from ingot_build_rules.rules.toolchain import toolchain
 from ingot_build_rules.workspace.action_events import ActionEvents
 from ingot_build_rules.workspace.build_project import TargetResult, Workspace
 from ingot_build_rules.workspace.code_tables import drop_code
@@ -171,7 +172,7 @@ def _opened(
         observe(event)
 
     see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
-    settings = _settings(request, see)
+    settings = _settings(request, see, medians(samples))
     with open_build(settings) as build:
         tools = tools_of(build.files, code_digests_of(settings))
         state = read_workspace(loaded.folder, request.trust.key)
@@ -189,7 +190,7 @@ def _opened(
             write_history(_history_path(loaded), with_events(samples, events))
 
 
-def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
+def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]) -> BuildSettings:
     return BuildSettings(
         request.cache_folder,
         request.trust,
@@ -208,6 +209,7 @@ def _settings(request: BuildRequest, see: Observer) -> BuildSettings:
         waiting=lambda process: see(Message("note", f"waiting for process {process}, which cleans the cache")),
         makeflags=request.makeflags,
         warn=lambda text: see(Message("warning", text)),
+        history=history,
     )
 
 
@@ -277,7 +279,7 @@ def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
     """Keep what the project's bundles are made of from being collected while the bundles are there."""
     if request.read_only:
         return
-    roots = Roots(os.path.join(request.cache_folder, "v1"))
+    roots = Roots(versioned(request.cache_folder))
     for result in results:
         if result.how == "built":
             keys = [bytes.fromhex(key) for item in result.actions for key in (item.key, item.where) if key]

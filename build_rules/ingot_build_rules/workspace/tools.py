@@ -9,11 +9,11 @@ import os
 import sys
 from dataclasses import dataclass
 
+from ingot_build_rules.compilation.open_build import PACKAGE_FOLDERS, code_parts, tool_path
 from ingot_build_rules.engine.code_digest import CodeDigests
 from ingot_build_rules.engine.content import digest
 from ingot_build_rules.engine.explain import Code
 from ingot_build_rules.engine.rule import FileDigests
-from ingot_build_rules.rules.open_build import PACKAGE_FOLDERS, code_parts, tool_path
 from ingot_build_rules.rules.registry import RULES
 
 

@@ -3,7 +3,7 @@
 In: nothing. Out: one exception class per kind of blame, each with its exit code. Not done here: printing.
 """
 
-from ingot_runtime.format.text import error_text
+from ingot_runtime.printable import error_text
 
 
 class IngotError(Exception):

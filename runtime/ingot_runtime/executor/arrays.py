@@ -9,10 +9,9 @@ import math
 import numpy as np
 
 from ..errors import InputError, ResourceError
-from ..format.dtypes import DTYPE_NAMES
+from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
 from ..format.plan import Plan, TensorPlan
 from .frame import ALIGNMENT_BYTES, Frame, Shape
-from .session import NUMPY_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,19 +1,19 @@
 """A session with fixed addresses: one native call per run, nothing copied.
 
-In: a session, arrays. Out: ``Bound``. Not done here: `main` itself.
+In: a plan, what makes and runs a frame, arrays. Out: ``Bound``. Not done here: `main` itself (``session``).
 """
 
 from ..errors import InputError
 from .arrays import DTYPES, aligned_empty, checked_inputs, describe
-from .session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy as np
 
-    from ..format.plan import TensorPlan
+    from ..format.plan import Plan, TensorPlan
+    from .frame import Frame, Shape
 
     Array = np.ndarray
 
@@ -21,21 +21,25 @@ if TYPE_CHECKING:
 class Bound:
     """``inputs`` and ``outputs`` are the arrays themselves: write the first, ``run()``, read the second."""
 
-    __slots__ = ("_frame", "_session", "inputs", "outputs")
+    __slots__ = ("_frame", "_run", "inputs", "outputs")
 
     def __init__(
-        self, session: Session, given_inputs: "Mapping[str, Array]", given_outputs: "Mapping[str, Array]"
+        self,
+        plan: "Plan",
+        new_frame: "Callable[[tuple[Shape, ...]], Frame]",
+        run_frame: "Callable[[Frame, float | None], None]",
+        given_inputs: "Mapping[str, Array]",
+        given_outputs: "Mapping[str, Array]",
     ) -> None:
-        """See ``Session.bind``."""
-        self._session = session
+        """See ``Session.bind``; `new_frame` and `run_frame` are the session's."""
+        self._run = run_frame
         inputs, outputs = _by_name("inputs", given_inputs), _by_name("outputs", given_outputs)
-        plan = session.loaded.plan
         for tensor in plan.inputs:
             if tensor.name not in inputs and tensor.is_static:
                 inputs[tensor.name] = aligned_empty(tensor.dims, DTYPES[tensor.dtype])
                 inputs[tensor.name].fill(0)
         self.inputs = checked_inputs(plan, inputs)
-        frame = session.new_frame(tuple(array.shape for array in self.inputs.values()))
+        frame = new_frame(tuple(array.shape for array in self.inputs.values()))
         self._frame = frame
         self.outputs: dict[str, Array] = {}
         for index, array in enumerate(self.inputs.values()):
@@ -59,7 +63,7 @@ class Bound:
 
     def run(self, timeout: "float | None" = None) -> None:
         """Compute ``outputs`` from ``inputs`` in place. `timeout` and errors are those of ``Session.run``."""
-        self._session.run_frame(self._frame, timeout)
+        self._run(self._frame, timeout)
 
     def output_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape that the last run left in output `name`: smaller than the array where the data decide."""

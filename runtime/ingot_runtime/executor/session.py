@@ -13,7 +13,7 @@ import weakref
 
 from ..errors import BundleError, BusyError, InputError, LimitError, ResourceError, RunError, no_memory
 from ..format import abi
-from ..format.dtypes import DTYPE_NAMES
+from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
 from ..format.plan import TensorPlan
 from ..loader.block import Block, Grow
 from ..loader.loaded import Loaded
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 
 _MAIN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
 _FRAME_COUNT_MAX = 16
-# numpy's names, by our code. numpy has no bf16: its 16 bits travel as uint16.
-NUMPY_NAMES = (
-    "float32", "float64", "float16", "uint16",
-    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
-)  # fmt: skip
 
 
 class TensorSpec:
@@ -183,7 +178,7 @@ class Session:
         from .bound import Bound
 
         try:
-            return Bound(self, inputs or {}, outputs or {})
+            return Bound(self._loaded.plan, self.new_frame, self.run_frame, inputs or {}, outputs or {})
         except MemoryError as error:
             raise self._no_memory() from error
 

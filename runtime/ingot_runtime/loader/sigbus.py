@@ -16,6 +16,7 @@ from . import system
 from .area import Area
 from .block import Block
 from .image import Image
+from .turns import Turns
 
 _SIGBUS = 7
 _SA_SIGINFO, _SA_ONSTACK, _SA_RESTART = 4, 0x08000000, 0x10000000
@@ -30,6 +31,7 @@ _MEMSET = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctype
 
 _installed: "dict[int, _Handler]" = {}
 _tables: "dict[int, _Table]" = {}
+_turns = Turns()
 
 
 class _Table:
@@ -158,16 +160,19 @@ def _present_action() -> "ctypes.Array[ctypes.c_char]":
 def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
     """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults.
 
-    No lock: an exception between taking one and noting it would block everybody. Every step may be done twice, the row comes
-    before the handler, and who takes the handler away looks once more whether there is a row.
+    The row comes before the handler: who takes the handler away looks for rows.
 
     Raises:
         ResourceError: the system refused the handler, or the table is full.
     """
     table = _tables.get(0) or _tables.setdefault(0, _Table())
     faults = table.guard(area, start, start + size_bytes)
-    handler = _installed.get(0) or _installed.setdefault(0, _Handler(image))
-    handler.install()
+    turn = _turns.take()
+    try:
+        handler = _installed.get(0) or _installed.setdefault(0, _Handler(image))
+        handler.install()
+    finally:
+        turn.end()
     return faults
 
 
@@ -177,16 +182,20 @@ def keep_guard() -> None:
     Raises:
         ResourceError: the system refused.
     """
-    for handler in list(_installed.values()):
-        handler.install()
+    turn = _turns.take()
+    try:
+        for handler in list(_installed.values()):
+            handler.install()
+    finally:
+        turn.end()
 
 
 def _sweep(_: object) -> None:
     """Uninstall the handler if nothing is guarded any more."""
-    handler = _installed.get(0)
-    if handler is None or not _tables[0].is_empty():
-        return
-    if handler.uninstall():
-        _installed.pop(0, None)
-    if not _tables[0].is_empty():  # another thread has guarded something meanwhile
-        _installed.setdefault(0, handler).install()
+    turn = _turns.take()
+    try:
+        handler = _installed.get(0)
+        if handler is not None and _tables[0].is_empty() and handler.uninstall():
+            _installed.pop(0, None)
+    finally:
+        turn.end()

@@ -15,12 +15,6 @@ from ingot_compiler.codegen.emit_convert import emit_cast
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
 from ingot_compiler.codegen.emit_value import emit_value
-from ingot_compiler.codegen.kernels.attention_layout import (
-    AttentionLayout,
-    attention_layout,
-    attention_query_block,
-    attention_scratch_bytes,
-)
 from ingot_compiler.codegen.kernels.attention_pack import emit_pack_keys, emit_pack_values
 from ingot_compiler.codegen.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.codegen.kernels.multiply import Axis, SumTile, emit_sum
@@ -29,6 +23,12 @@ from ingot_compiler.codegen.math.number import Number
 from ingot_compiler.codegen.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.lowering.attention_layout import (
+    AttentionLayout,
+    attention_layout,
+    attention_query_block,
+    attention_scratch_bytes,
+)
 from ingot_compiler.lowering.loops import Attention
 
 __all__ = ["attention_query_block", "attention_scratch_bytes", "emit_attention"]

@@ -9,11 +9,11 @@ the last repeat the last one: their scores are never used.
 from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
-from ingot_compiler.codegen.kernels.attention_layout import AttentionLayout
 from ingot_compiler.codegen.kernels.shuffles import transposed
 from ingot_compiler.codegen.writer import Operand, Writer, constant, constants
 from ingot_compiler.ir.dims import coefficient, substitute
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.lowering.attention_layout import AttentionLayout
 from ingot_compiler.lowering.loops import Attention
 
 _ZERO = constant(0, "i64")

@@ -17,10 +17,10 @@ from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
 from ingot_compiler.codegen.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.codegen.kernels.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.codegen.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
+from ingot_compiler.lowering.tiles import BLOCK_CHAINS_MAX, lanes_of
 
 _ELEMENTS = {"f32": "float", "f64": "double"}
 _SPARE_REGISTERS = 4  # inputs in flight

@@ -17,10 +17,10 @@ from ingot_compiler.codegen.emit_context import Context
 from ingot_compiler.codegen.emit_index import emit_index
 from ingot_compiler.codegen.emit_memory import emit_address
 from ingot_compiler.codegen.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.codegen.kernels.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.codegen.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
+from ingot_compiler.lowering.tiles import BLOCK_CHAINS_MAX, lanes_of
 
 _ELEMENTS = {"f32": "float", "f64": "double"}
 _MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants

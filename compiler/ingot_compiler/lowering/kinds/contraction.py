@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_compiler.codegen.kernels.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, substitute, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, dtype_size_bytes
@@ -20,6 +19,7 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
+from ingot_compiler.lowering.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
 from ingot_compiler.targets.target import Target

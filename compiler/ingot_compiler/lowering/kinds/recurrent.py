@@ -7,7 +7,6 @@ Not done here: the inputs' share of the gates (a ``matmul`` over all steps at on
 
 from __future__ import annotations
 
-from ingot_compiler.codegen.kernels.tiles import lanes_of
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
@@ -34,6 +33,7 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import ceil_div, point, round_up
+from ingot_compiler.lowering.tiles import lanes_of
 from ingot_compiler.targets.target import Target
 
 _BLOCKS_ROWS_MAX = 32

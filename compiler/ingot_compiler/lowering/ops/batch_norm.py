@@ -5,17 +5,13 @@ In: a node. Out: its element. Not done here: statistics.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Constant, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space, point
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias, parameters by channel (axis 1)."""
     dtype = elements.dtype(node.results[0])
     epsilon = node.real("epsilon")

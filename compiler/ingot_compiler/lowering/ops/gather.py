@@ -6,18 +6,14 @@ that no index can leave the tensor.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space, point
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def wrapped_index(elements: Elements, index: Value, extent: Dim) -> Dim:
+def wrapped_index(elements: ElementScope, index: Value, extent: Dim) -> Dim:
     """An index that counts from the end when negative, clamped into ``[0, extent)``."""
     wide = elements.let(Apply("cast", (index,), "i64"), "i64")
     size = FromIndex(extent, "i64")
@@ -28,7 +24,7 @@ def wrapped_index(elements: Elements, index: Value, extent: Dim) -> Dim:
     return elements.let_index(Apply("max", (Apply("min", (chosen, last), "i64"), zero), "i64"))
 
 
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """x[.., indices[..], ..]."""
     data = elements.operand(node, 0)
     axis = node.integer("axis")

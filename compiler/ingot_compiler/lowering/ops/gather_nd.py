@@ -5,18 +5,14 @@ In: a node. Out: its element. Not done here: errors for indices out of range (cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Load, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.ops.gather import wrapped_index
 from ingot_compiler.lowering.space import Space, point
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """x[batch.., indices[batch.., i.., :].., rest..]."""
     data = elements.operand(node, 0)
     batch = node.integer("batch_dims")

@@ -5,16 +5,12 @@ In: a node. Out: its element. Not done here: start and step (``mul`` and ``add``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import FromIndex, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """The index along axis 0."""
     return FromIndex(space.index(0), elements.dtype(node.results[0]))

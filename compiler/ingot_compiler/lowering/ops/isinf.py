@@ -5,17 +5,13 @@ In: a node. Out: its element. Not done here: NaN (never infinite).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Constant, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """X == inf or x == -inf, as far as the attributes ask."""
     operand = elements.value(node.operands[0], space)
     dtype = elements.dtype(node.operands[0])

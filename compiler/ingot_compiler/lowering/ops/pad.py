@@ -5,15 +5,11 @@ In: a node. Out: its element. Not done here: the zero halo of convolutions (a la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, Load, Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space, point
-
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
 
 def _inside(index: Dim, extent: Dim) -> Value:
@@ -35,7 +31,7 @@ def _source_index(mode: str, index: Dim, extent: Dim) -> Dim:
     return dim_max(dim_min(index, extent - 1), 0)
 
 
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """X at the index moved by ``before``; outside, the pad value or the index that ``mode`` gives."""
     data = elements.operand(node, 0)
     mode = node.text("mode")

@@ -5,17 +5,13 @@ In: a node. Out: its element. Not done here: the messages (``main_program`` has 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.loops import Value
+from ingot_compiler.lowering.ops.element import ElementScope
 from ingot_compiler.lowering.space import Space
 
-if TYPE_CHECKING:
-    from ingot_compiler.lowering.elements import Elements
 
-
-def element(elements: Elements, node: Node, space: Space) -> Value:
+def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """``x``, behind a ``Require`` of the condition."""
     value, condition = (elements.value(operand, space) for operand in node.operands)
     elements.require(node, condition)

@@ -1,0 +1,78 @@
+"""A layer that is a folder: of this cache, which is written, or of another one, which is only read.
+
+In: a folder. Out: ``FolderLayer``; blobs again in another process, by addresses. Not done here: making folders (``cache``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ingot_artifacts.store.blobs import BlobStore
+from ingot_artifacts.store.folder_blobs import FolderBlobs
+from ingot_artifacts.store.layout import inner_folders, versioned
+from ingot_artifacts.store.ownership import check_ownership
+from ingot_artifacts.store.trust import ANYONE, Trust
+
+if TYPE_CHECKING:
+    from ingot_artifacts.store.index_layer import IndexLayer
+
+_WRITTEN, _READ = "folder", "folder that is only read"
+
+
+class FolderLayer:
+    """``folder`` is the one inside the cache's that has the version of the layout as its name. Implements ``Layer``."""
+
+    def __init__(self, folder: str, *, read_only: bool = False) -> None:
+        self._folder = folder
+        self._read_only = read_only
+        self._index: IndexLayer | None = None
+        self.blobs = FolderBlobs(folder, read_only=read_only)
+
+    @property
+    def index(self) -> IndexLayer:
+        """The index; diskcache costs 20 ms, paid by who asks for it."""
+        from ingot_artifacts.store.index_database import IndexDatabase
+        from ingot_artifacts.store.index_reader import IndexReader
+
+        if self._index is None:
+            self._index = IndexReader(self._folder) if self._read_only else IndexDatabase(self._folder)
+        return self._index
+
+    @property
+    def address(self) -> str:
+        """What kind of layer it is, and where."""
+        return f"{_READ if self._read_only else _WRITTEN}:{self._folder}"
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The one folder."""
+        return (self._folder,)
+
+
+def open_layer(folder: str, trust: Trust = ANYONE) -> FolderLayer:
+    """Open a cache's folder as a layer that is only read.
+
+    Raises:
+        CacheAuthorityError: it is not the user's alone, and ``trust`` does not say that it is shared; or a link is in it.
+    """
+    path = os.path.abspath(folder)
+    check_ownership(path, inner_folders(versioned(path)), shared=trust.shared)
+    return FolderLayer(versioned(path), read_only=True)
+
+
+def open_blobs(addresses: Sequence[str]) -> BlobStore:
+    """Open the blobs of a cache's layers by their addresses, in another process than the one that has the cache.
+
+    Raises:
+        ValueError: not an address.
+    """
+    return BlobStore([_open(address) for address in addresses])
+
+
+def _open(address: str) -> FolderBlobs:
+    kind, _, folder = address.partition(":")
+    if kind not in (_WRITTEN, _READ):
+        raise ValueError(f"no layer of a cache has the address {address!r}")
+    return FolderBlobs(folder, read_only=kind == _READ)

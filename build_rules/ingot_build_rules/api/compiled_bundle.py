@@ -1,0 +1,91 @@
+"""A bundle in memory: what ``ingot.compile`` gives.
+
+In: a model, options, a cache. Out: ``Bundle``. Not done here: the chain of rules (``compilation``), arguments (``compile``).
+
+The bundle keeps its parts as they are mapped: it can be saved after its cache has been collected.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
+from ingot_build_rules.compilation.output_file import check_output
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.model_source import Model
+    from ingot_build_rules.rules.bundle import BundleFrame
+    from ingot_build_rules.rules.compile_options import CompileOptions
+
+Check = bool | Mapping[str, "np.ndarray[Any, Any]"]
+
+
+class Bundle:
+    """A compiled model; ``save`` writes the one file that a device needs."""
+
+    def __init__(self, frame: BundleFrame, model: Model, options: CompileOptions, settings: BuildSettings) -> None:
+        """Take over a finished compilation; use ``ingot.compile``."""
+        self.digest = frame.root
+        self._frame = Frame(frame.root, bytes(frame.prefix.value()), frame.size_bytes)
+        self._weights = [(packed.offset_bytes, packed.content.value()) for packed in frame.packed]
+        self._model, self._options, self._settings = model, options, settings
+
+    def save(self, path: str | os.PathLike[str]) -> str:
+        """Write the bundle, whole or not at all, and wait until it is on the disk; return its root digest, 64 hex digits."""
+        check_output(os.fspath(path))
+        write_frame(self._frame, self._weights, path)
+        sync_folders([os.path.dirname(os.path.abspath(path))])
+        return self.digest
+
+    def to_bytes(self) -> bytes:
+        """Return the bundle's bytes, for ``ingot_runtime.load``."""
+        content = bytearray(self._frame.size_bytes)
+        start = len(self._frame.prefix)
+        content[:start] = self._frame.prefix
+        for offset_bytes, part in self._weights:
+            content[start + offset_bytes : start + offset_bytes + len(part)] = part
+        return bytes(content)
+
+    def text(self, stage: str) -> str:
+        """Return the text view of a stage, as ``ingot compile --to STAGE`` prints it."""
+        from ingot_build_rules.text.stage_text import stage_text
+
+        with open_build(self._settings) as build:
+            return stage_text(start_compilation(build, self._model, self._options), stage)
+
+
+def compile_bundle(
+    model: Model,
+    options: CompileOptions,
+    settings: BuildSettings,
+    check: Check = False,
+    max_bytes: int | None = None,
+) -> Bundle:
+    """Compile a model; with ``check`` run it against the interpreter, on these inputs or on generated ones.
+
+    Raises:
+        UserError, ModelError, UnsupportedError, LimitError: as the stages find them. VerificationError: ``check`` found a difference.
+    """
+    with open_build(settings) as build:
+        compiled = start_compilation(build, model, options, max_bytes)
+        frame = build.run(compiled.compilation.frame())
+        if check is not False:
+            _check(compiled, None if check is True else check)
+        return Bundle(frame, model, options, settings)
+
+
+def _check(compiled: CompiledModel, inputs: Mapping[str, np.ndarray[Any, Any]] | None) -> None:
+    from ingot_build_rules.check.self_check import check_bundle
+
+    with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+        path = os.path.join(folder, "bundle.ingot")
+        compiled.save(path)
+        check_bundle(compiled, path, inputs).require_equal()

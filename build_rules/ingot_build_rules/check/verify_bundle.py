@@ -1,0 +1,105 @@
+"""Every byte of a bundle checked, also of variants that this machine cannot run.
+
+In: a path. Out: ``VerifiedBundle``, or the first thing that is wrong. Not done here: running it, who made it.
+
+Weights are digested by code that the tool compiles for itself, not by the bundle's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ingot_artifacts.inspect.describe import opened, verify_source
+from ingot_compiler.codegen.support.host import HostDigests
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.targets.target import parse_target
+from ingot_runtime.errors import BundleError
+from ingot_runtime.format import abi
+from ingot_runtime.format import header as head
+from ingot_runtime.format.debug import read_record
+from ingot_runtime.format.plan import Plan
+from ingot_runtime.format.program_decode import decode_program
+from ingot_runtime.format.source import Source
+from ingot_runtime.load_bundle import require_agreement
+from ingot_runtime.loader.image import read_exports
+
+_DIGEST_BYTES = 32
+_PAGE_BYTES = 4096
+"""Of targets that this version does not know: every page is a multiple of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedBundle:
+    """``digest``: the root digest, 64 hex digits. ``weights_bytes``: as the file has them, whole MiBs."""
+
+    digest: str
+    size_bytes: int
+    section_count: int
+    targets: tuple[str, ...]
+    kernel_count: int
+    weights_bytes: int
+
+
+def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
+    """Check digests of all bytes; then that plan, images and programs agree with each other, for every variant.
+
+    ``digest``: the root digest that the bundle must have, or at least its first 32 digits.
+
+    Raises:
+        BundleError: what is wrong, the bundle, its section and variant.
+    """
+    try:
+        with opened(path, digest) as source:
+            plan = verify_source(source, _tree_entry())
+            for index, variant in enumerate(plan.variants):
+                try:
+                    _verify_variant(source, plan, index)
+                except BundleError as error:
+                    error.where += f", variant {variant.target}"
+                    raise
+            read_record(source, head.LOCK)
+            read_record(source, head.DEBUG)
+            source.require_unchanged()
+            weights = sum(row.size_bytes for row in source.sections if row.kind == head.WEIGHTS)
+            return VerifiedBundle(
+                source.root_digest.hex(),
+                source.size_bytes,
+                len(source.sections),
+                tuple(variant.target for variant in plan.variants),
+                sum(variant.kernel_count for variant in plan.variants),
+                weights,
+            )
+    except BundleError as error:
+        if not error.where.startswith(path):
+            error.where = f"{path}, {error.where}"
+        raise
+
+
+@functools.cache
+def _tree_entry() -> Callable[[memoryview], bytes]:
+    """Compiled once, for however many bundles."""
+    return HostDigests().mib_tree_entry
+
+
+def _verify_variant(source: Source, plan: Plan, index: int) -> None:
+    """Check the image's table of exports, and that image, plan and program were made for each other."""
+    variant = plan.variants[index]
+    image, program = source.section(head.CODE, index), source.section(head.PROGRAM, index)
+    _, offsets = read_exports(image, variant.kernel_count, f"section code {index}", _page_bytes(variant.target))
+    at = dict(zip(abi.EXPORTS, offsets, strict=False))
+    interface, made_from = (
+        image[at[name] : at[name] + _DIGEST_BYTES] for name in ("interface_digest", "program_digest")
+    )
+    require_agreement(plan, index, interface, made_from, program)
+    row = source.by_key.get((head.WEIGHTS, 0))
+    weights_bytes = row.size_bytes if row else 0
+    decode_program(program, plan, variant.kernel_count, weights_bytes, f"section program {index}")
+
+
+def _page_bytes(target: str) -> int:
+    try:
+        return parse_target(target).page_bytes
+    except UserError:
+        return _PAGE_BYTES

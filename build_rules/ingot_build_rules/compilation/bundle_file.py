@@ -1,0 +1,79 @@
+"""The bundle as a file: a frame, and the packed weights where it says.
+
+In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same already. Not done here: the frame
+(``bundle``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.rules.bundle import BundleFrame
+from ingot_runtime.format.header import MAGIC
+from ingot_runtime.format.regular_file import open_without_waiting
+
+_STEP_BYTES = 1 << 20
+
+
+async def write_bundle_file(compilation: Compilation, path: str) -> BundleFrame:
+    """Make ``path`` the bundle; a file that has its bytes keeps its times.
+
+    Raises:
+        OutputError: no folder, no permission, no space.
+    """
+    frame = await compilation.frame()
+    build = compilation.build
+    prefix = await build.value(frame.prefix)
+    chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in frame.packed]
+    if not _is_there(path, frame.size_bytes, _spans(prefix, chunks)):
+        write_frame(Frame(frame.root, bytes(prefix), frame.size_bytes), chunks, path)
+    return frame
+
+
+def is_other_file(path: str) -> bool:
+    """Whether a file is there that is no bundle."""
+    try:
+        with open(path, "rb", opener=open_without_waiting) as file:
+            head = file.read(len(MAGIC))
+    except OSError:
+        return False
+    return bool(head) and head != MAGIC
+
+
+def _spans(prefix: memoryview, chunks: list[tuple[int, memoryview]]) -> Iterator[tuple[int, memoryview]]:
+    yield 0, prefix
+    for offset_bytes, content in chunks:
+        yield len(prefix) + offset_bytes, content
+
+
+def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]]) -> bool:
+    """Whether the file has these bytes; what lies between them in a bundle is zero by its digest, and looked at here too."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_size != size_bytes:
+                return False
+            at = 0
+            for offset, content in spans:
+                if not _are_zero(file, offset - at):
+                    return False
+                for start in range(0, len(content), _STEP_BYTES):
+                    part = content[start : start + _STEP_BYTES]
+                    if memoryview(file.read(len(part))) != part:
+                        return False
+                at = offset + len(content)
+            return _are_zero(file, size_bytes - at)
+    except OSError:
+        return False
+
+
+def _are_zero(file: BinaryIO, size_bytes: int) -> bool:
+    """Whether the next bytes of a file are there, and zero."""
+    zeros = memoryview(bytes(min(size_bytes, _STEP_BYTES)))
+    return all(
+        memoryview(file.read(len(part))) == part
+        for part in (zeros[: size_bytes - start] for start in range(0, size_bytes, _STEP_BYTES))
+    )

@@ -1,0 +1,350 @@
+"""The chain of rules from a model to a bundle: who asks for what, lazily, so that ``--to`` stops early.
+
+In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's frame. Not done here: any stage's own
+work (one rule each), files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ingot_build_rules.compilation.memory_limit import MemoryLimit
+from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
+from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.build import Build
+from ingot_build_rules.engine.rule import Inputs, Output, Rule
+from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs
+from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
+from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
+from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
+from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_build_rules.rules.digest_weights import DIGEST_WEIGHTS, DigestInputs
+from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
+from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
+from ingot_build_rules.rules.interface import Interface, signatures_of
+from ingot_build_rules.rules.kernel_object import KernelObject
+from ingot_build_rules.rules.link import LINK, LinkInputs
+from ingot_build_rules.rules.lower import LOWER, LowerInputs
+from ingot_build_rules.rules.main_object import MainObject
+from ingot_build_rules.rules.names import NAMES, NamesInputs
+from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
+from ingot_build_rules.rules.pack_constant import PACK_CONSTANT, PackInputs
+from ingot_build_rules.rules.packed_constant import PackedConstant
+from ingot_build_rules.rules.place import PLACE, PlaceInputs
+from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
+from ingot_build_rules.rules.variant import Variant
+from ingot_compiler.frontend.name_nodes import name_nodes
+from ingot_compiler.ir.errors import IngotError, LimitError
+from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+    from ingot_compiler.lowering.loops import LoopProgram
+    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.placement.placed import PlacedGraph
+
+HOST_ALONE = (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)),)
+Value = TypeVar("Value")
+Compiled = tuple[Artifact["LoopProgram"], KernelObject]
+"""A group's loops and its kernel."""
+Toolchain = tuple[tuple[str, str], ...]
+"""(name, version or digest) of what a bundle's lock names."""
+
+
+class Compilation:
+    """One bundle; each stage is asked for when it is first needed."""
+
+    def __init__(
+        self,
+        build: Build,
+        source: ModelSource,
+        options: CompileOptions,
+        toolchain: Toolchain,
+        max_bytes: int | None = None,
+    ) -> None:
+        """Ask for nothing yet."""
+        self._limit = MemoryLimit(max_bytes)
+        self.build = build
+        self.options = options
+        self._source = source
+        self._toolchain = toolchain
+        self._made: dict[str, Any] = {}
+
+    async def imported(self) -> Imported:
+        """Stage 2, its names and weights."""
+        return await self._once("imported", self._import)
+
+    async def source_paths(self) -> tuple[str, ...]:
+        """The model's file, and those beside it that import has read; none for a model that came as bytes."""
+        path = self._source.path
+        beside = (await self.imported()).external
+        return (path, *(os.path.join(os.path.dirname(path), name) for name in beside)) if path else ()
+
+    async def names(self) -> Names:
+        """What the user called things."""
+        return await self.build.value((await self.imported()).names)
+
+    async def graph(self) -> Artifact[Graph]:
+        """Stage 3."""
+        imported = await self.imported()
+        return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
+
+    async def optimized(self) -> Artifact[OptimizedGraph]:
+        """Stage 4."""
+        return await self.need(OPTIMIZE, OptimizeInputs(await self.graph()))
+
+    async def placed(self) -> Artifact[PlacedGraph]:
+        """Stage 5."""
+        return await self._once("placed", self._place)
+
+    async def special(self) -> Artifact[PlacedGraph] | None:
+        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
+        return await self._once("special", self._place_special)
+
+    async def fused(self, position: int) -> Fused:
+        """Stage 6 of the target at ``position`` of the options."""
+        return await self._once(f"fused {position}", lambda: self._fuse(position))
+
+    async def programs(self, position: int) -> tuple[Artifact[LoopProgram], ...]:
+        """Stage 7, one per group."""
+        fused = await self.fused(position)
+        labels = await self._labels(position)
+        target = self.options.targets[position]
+        return await self.need_all(LOWER, [LowerInputs(group, target) for group in fused.groups], labels)
+
+    async def plan(self, position: int) -> Artifact[MemoryPlan]:
+        """Stage 8."""
+        fused = await self.fused(position)
+        label = self._target_label(position)
+        plan = await self.need(PLAN_MEMORY, PlanInputs(fused.fused, self.options.planner), label)
+        if self._limit.max_bytes is not None:
+            planned, groups = await self.build.value(plan), await self.build.value(fused.fused)
+            try:
+                self._limit.check_plan(planned, groups, label)
+            except LimitError as error:
+                raise name_nodes(error, await self.names()) from error
+        return plan
+
+    async def kernels(self, position: int) -> tuple[KernelObject, ...]:
+        """Stage 9 before linking: one per group; equal kernels are the same object."""
+        return tuple(kernel for _, kernel in await self._compile(position))
+
+    async def variant(self, position: int) -> Variant:
+        """Stage 10: the image and all that it was made from."""
+        return await self._once(f"variant {position}", lambda: self._variant(position))
+
+    async def variants(self) -> tuple[Variant, ...]:
+        """Stage 10 of every target."""
+        return await self.build.gather([self.variant(position) for position in self._positions()])
+
+    async def layout(self) -> WeightLayout:
+        """Where every constant of every variant lies."""
+        return await self._once("layout", self._lay_out)
+
+    async def interface(self) -> Interface:
+        """Inputs and outputs with the user's names."""
+        fused, names = await self.fused(0), (await self.imported()).names
+        return await self.need(NAMES, NamesInputs(names, fused.inputs, fused.outputs))
+
+    async def frame(self) -> BundleFrame:
+        """Stage 11: all of the bundle but the file."""
+        return await self._once("frame", self._bundle)
+
+    async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
+        """Return one rule's result."""
+        return (await self.need_all(rule, (inputs,), (label,)))[0]
+
+    async def need_all(
+        self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs], labels: Sequence[str] = ()
+    ) -> tuple[Output, ...]:
+        """Return a rule's results; stages after import know nodes by ordinal alone, their errors get the names here."""
+        try:
+            return await self.build.need_all(rule, inputs, labels)
+        except LimitError as error:
+            raise name_nodes(error.at(next(filter(None, labels), rule.name)), await self.names()) from error
+        except IngotError as error:
+            raise name_nodes(error, await self.names()) from error
+
+    # -- how each is made --------------------------------------------------------------------------------------------
+
+    async def _once(self, name: str, make: Callable[[], Awaitable[Value]]) -> Value:
+        if name not in self._made:
+            self._made[name] = await make()
+        return cast("Value", self._made[name])
+
+    async def _import(self) -> Imported:
+        source, options = self._source, self.options
+        content = None if source.path else self.build.keep_bytes(source.content)
+        inputs = ImportInputs(
+            source.digest, options.shapes, options.place, source.name, source.path, source.state, content,
+            self._limit.max_bytes,
+        )  # fmt: skip
+        imported = await self.build.need(IMPORT_MODEL, inputs)
+        if self._limit.max_bytes is not None:
+            expanded_bytes = (await self.build.value(imported.model)).expanded_bytes
+            self._limit.check(expanded_bytes, "the expansion of the model's own functions", f"model {source.name!r}")
+        return imported
+
+    async def _place(self) -> Artifact[PlacedGraph]:
+        return await self.need(PLACE, PlaceInputs(await self.optimized(), HOST_ALONE))
+
+    async def _place_special(self) -> Artifact[PlacedGraph] | None:
+        sizes = (await self.imported()).sizes
+        if not sizes:
+            return None
+        label = ", ".join(f"{name} = {size}" for name, size in sizes)
+        optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph(), sizes), label)
+        return await self.need(PLACE, PlaceInputs(optimized, HOST_ALONE), label)
+
+    async def _fuse(self, position: int) -> Fused:
+        placed, special = await self.placed(), await self.special()
+        sizes = (await self.imported()).sizes if special else ()
+        inputs = FuseInputs(placed, self.options.targets[position], special, sizes)
+        fused = await self.need(FUSE, inputs, self._target_label(position))
+        total_bytes = 0
+        for constant in fused.constants:
+            total_bytes += constant.size_bytes
+            where = f"constant {await self._constant_label(constant)}"
+            self._limit.check(constant.work_bytes, "a folded constant", where)
+            self._limit.check(total_bytes, f"the constants of {self._target_label(position)}", where)
+        return fused
+
+    async def _lay_out(self) -> WeightLayout:
+        fused = await self.build.gather([self.fused(position) for position in self._positions()])
+        return lay_out([[(part.expression.digest, part.size_bytes) for part in item.constants] for item in fused])
+
+    async def _variant(self, position: int) -> Variant:
+        fused, target = await self.fused(position), self.options.targets[position]
+        parts: list[Coroutine[Any, Any, object]] = [
+            self._compile(position),
+            self.plan(position),
+            self._support(position),
+        ]
+        compiled, plan, support = cast(
+            "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
+        )
+        programs, objects = tuple(program for program, _ in compiled), [kernel for _, kernel in compiled]
+        kernels = tuple({kernel.symbol: kernel for kernel in objects}.values())
+        numbers = {kernel.symbol: index for index, kernel in enumerate(kernels)}
+        indices = tuple(numbers[kernel.symbol] for kernel in objects)
+        main = await self._main(position, fused, programs, plan, indices, tuple(numbers))
+        contents = tuple((kernel.symbol, kernel.content) for kernel in kernels)
+        image = await self.need(LINK, LinkInputs(contents, main.content, support, target), self._target_label(position))
+        return Variant(target, fused.fused, programs, kernels, indices, plan, main, image)
+
+    async def _support(self, position: int) -> Artifact[memoryview]:
+        return await self.need(
+            CODEGEN_SUPPORT, SupportInputs(self.options.targets[position]), self._target_label(position)
+        )
+
+    async def _compile(self, position: int) -> tuple[Compiled, ...]:
+        """For each group its loops and its kernel, asked for as soon as its loops are there, not when all are."""
+        fused, labels, target = await self.fused(position), await self._labels(position), self.options.targets[position]
+
+        async def compiled(group: int) -> Compiled:
+            program = await self.need(LOWER, LowerInputs(fused.groups[group], target), labels[group])
+            return program, await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
+
+        different = {group.digest: number for number, group in reversed(list(enumerate(fused.groups)))}
+        numbers = sorted(different.values())
+        found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
+        return tuple(found[different[group.digest]] for group in fused.groups)
+
+    async def _main(
+        self,
+        position: int,
+        fused: Fused,
+        programs: tuple[Artifact[LoopProgram], ...],
+        plan: Artifact[MemoryPlan],
+        indices: tuple[int, ...],
+        symbols: tuple[str, ...],
+    ) -> MainObject:
+        layout = await self.layout()
+        inputs, outputs = signatures_of(fused.inputs, fused.outputs)
+        return await self.need(
+            CODEGEN_MAIN,
+            MainInputs(
+                fused=fused.fused,
+                programs=programs,
+                kernel_indices=indices,
+                symbols=symbols,
+                plan=plan,
+                constant_offsets=layout.offsets_bytes[position],
+                weights_bytes=layout.size_bytes,
+                inputs=inputs,
+                outputs=outputs,
+                device_count=1,
+                target=self.options.targets[position],
+            ),
+            self._target_label(position),
+        )
+
+    async def _packed(self) -> tuple[tuple[PackedConstant, ...], Artifact[memoryview]]:
+        """The constants as kernels read them, in the order of the file, and the tree over them."""
+        layout, weights = await self.layout(), (await self.imported()).weights
+        constants = [(await self.fused(place.variant)).constants[place.number] for place in layout.constants]
+        inputs = [
+            PackInputs(constant.expression, tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves))
+            for constant in constants
+        ]
+        labels = [await self._constant_label(constant) for constant in constants]
+        contents = await self.need_all(PACK_CONSTANT, inputs, labels)
+        packed = tuple(map(_packed, layout.constants, contents))
+        return packed, await self.need(DIGEST_WEIGHTS, DigestInputs(packed, layout.size_bytes))
+
+    async def _bundle(self) -> BundleFrame:
+        interface = await self.interface()  # what the format cannot hold is refused before code is made
+        parts: list[Coroutine[Any, Any, object]] = [self.variants(), self._packed()]
+        variants, (packed, tree) = cast(
+            "tuple[tuple[Variant, ...], tuple[tuple[PackedConstant, ...], Artifact[memoryview]]]",
+            await self.build.gather(parts),
+        )
+        imported, layout = await self.imported(), await self.layout()
+        return await self.need(
+            BUNDLE,
+            BundleInputs(
+                names=imported.names,
+                interface=interface,
+                graph=await self.graph(),
+                optimized=await self.optimized(),
+                placed=await self.placed(),
+                special=await self.special(),
+                sizes=imported.sizes,
+                options=self.options,
+                variants=variants,
+                ranges=layout.ranges,
+                packed=packed,
+                tree=tree,
+                weights_bytes=layout.size_bytes,
+                weights=tuple(weight.digest for weight in imported.weights),
+                toolchain=self._toolchain,
+            ),
+        )
+
+    # -- what explanations call things -------------------------------------------------------------------------------
+
+    def _positions(self) -> range:
+        return range(len(self.options.targets))
+
+    def _target_label(self, position: int) -> str:
+        return str(self.options.targets[position])
+
+    async def _labels(self, position: int) -> tuple[str, ...]:
+        """For each group its target and the nodes that it came from."""
+        return await self._once(f"labels {position}", lambda: self._make_labels(position))
+
+    async def _make_labels(self, position: int) -> tuple[str, ...]:
+        fused, names, target = await self.fused(position), await self.names(), self._target_label(position)
+        return tuple(f"{target}: {names.describe(source) or 'layout'}" for source in fused.sources)
+
+    async def _constant_label(self, constant: FusedConstant) -> str:
+        called = (await self.names()).weights
+        return ", ".join(called[int(leaf)] for leaf in constant.leaves) or "computed"
+
+
+def _packed(place: PlacedConstant, content: Artifact[memoryview]) -> PackedConstant:
+    return PackedConstant(place.offset_bytes, place.size_bytes, content)

@@ -1,0 +1,192 @@
+"""One compilation in the order of a program: a model goes in, every stage can be looked at, a bundle comes out.
+
+In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the chain of rules (``compilation``), the texts
+of stages (``text.stage_text``).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cached_property
+
+from ingot_artifacts.store.atomic import sync_folders
+from ingot_build_rules.compilation.bundle_file import write_bundle_file
+from ingot_build_rules.compilation.compilation import Compilation
+from ingot_build_rules.compilation.model_source import Model, open_model
+from ingot_build_rules.compilation.output_file import check_output
+from ingot_build_rules.compilation.toolchain import linker_digest, toolchain
+from ingot_build_rules.compilation.weight_layout import WeightLayout
+from ingot_build_rules.engine.file_digests import file_digest
+from ingot_build_rules.engine.naive import NaiveBuild, Observer
+from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.interface import Interface
+from ingot_build_rules.rules.kernel_object import KernelObject
+from ingot_build_rules.rules.registry import RULEBOOK
+from ingot_build_rules.rules.variant import Variant
+from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.memory_plan import MemoryPlan
+from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.targets.target import Target
+
+
+class CompiledModel:
+    """All stages of one compilation; each is made when it is first asked for."""
+
+    def __init__(self, compilation: Compilation) -> None:
+        """Nothing is parsed yet."""
+        self.compilation = compilation
+        self.options = compilation.options
+        self._run = compilation.build.run
+
+    @cached_property
+    def names(self) -> Names:
+        """What the user called things."""
+        return self._run(self.compilation.names())
+
+    @cached_property
+    def imported(self) -> ImportedModel:
+        """Stage 2."""
+        return self._run(self.compilation.imported()).model.value()
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Stage 3."""
+        return self._run(self.compilation.graph()).value()
+
+    @cached_property
+    def optimized(self) -> OptimizedGraph:
+        """Stage 4."""
+        return self._run(self.compilation.optimized()).value()
+
+    @cached_property
+    def placed(self) -> PlacedGraph:
+        """Stage 5."""
+        return self._run(self.compilation.placed()).value()
+
+    @cached_property
+    def special(self) -> PlacedGraph | None:
+        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
+        special = self._run(self.compilation.special())
+        return special.value() if special else None
+
+    @cached_property
+    def target_builds(self) -> tuple[TargetBuild, ...]:
+        """Stages 6 to 10, for each target in the order of their names."""
+        return tuple(TargetBuild(self.compilation, position) for position in range(len(self.options.targets)))
+
+    @cached_property
+    def layout(self) -> WeightLayout:
+        """Where every constant of every variant lies."""
+        return self._run(self.compilation.layout())
+
+    @cached_property
+    def interface(self) -> Interface:
+        """Inputs and outputs with the user's names."""
+        return self._run(self.compilation.interface())
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """Stage 10 of every target."""
+        return self._run(self.compilation.variants())
+
+    def save(self, path: str) -> str:
+        """Write the bundle, and wait until it is on the disk; return its root digest, 64 hex digits.
+
+        Raises:
+            UserError: a bad place for the file. BuildError: no space. Every error of every stage.
+        """
+        check_output(path)
+        root = self._run(write_bundle_file(self.compilation, path)).root
+        sync_folders([os.path.dirname(os.path.abspath(path))])
+        return root
+
+    def read_constant(self, weight: str) -> memoryview:
+        """Return the bytes of one of the model's constants, by its number."""
+        return self._run(self.compilation.imported()).weights[int(weight)].value()
+
+    def make(self) -> None:
+        """Make everything but the file, so that errors of the model come now."""
+        assert self.variants
+
+    def to_bytes(self) -> bytes:
+        """Return the bundle's bytes."""
+        with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+            path = os.path.join(folder, "bundle.ingot")
+            self.save(path)
+            with open(path, "rb") as file:
+                return file.read()
+
+    def summary(self) -> dict[str, object]:
+        """Return what a report tells: targets, kernels, launches, bytes of weights and workspace per target."""
+        return {
+            "model": self.names.model,
+            "targets": [str(variant.target) for variant in self.variants],
+            "kernels": {str(variant.target): len(variant.kernels) for variant in self.variants},
+            "launches": {str(variant.target): len(variant.programs) for variant in self.variants},
+            "weights_bytes": self.layout.size_bytes,
+            "workspace_bytes": {str(variant.target): variant.plan.value().pool_bytes for variant in self.variants},
+        }
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How often each rule ran and how often its result was there already."""
+        counts = self.compilation.build.counts
+        return {name: {"ran": count.ran, "hit": count.hit} for name, count in counts.items()}
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds in each rule that ran."""
+        return {name: count.seconds for name, count in self.compilation.build.counts.items() if count.ran}
+
+
+class TargetBuild:
+    """Stages 6 to 10 of one compilation for one target."""
+
+    def __init__(self, compilation: Compilation, position: int) -> None:
+        """Take the target at ``position`` of the options."""
+        self.target: Target = compilation.options.targets[position]
+        self._compilation = compilation
+        self._position = position
+        self._run = compilation.build.run
+
+    @cached_property
+    def fused(self) -> FusedGraph:
+        """Stage 6; with ``--shape``, the special way beside the general one."""
+        return self._run(self._compilation.fused(self._position)).fused.value()
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The steps that are kernels, in order."""
+        return groups_of(self.fused)
+
+    @cached_property
+    def programs(self) -> tuple[LoopProgram, ...]:
+        """Stage 7, one per group."""
+        return tuple(item.value() for item in self._run(self._compilation.programs(self._position)))
+
+    @cached_property
+    def objects(self) -> tuple[KernelObject, ...]:
+        """Stage 9 before linking: one per group; equal kernels are the same object."""
+        return self._run(self._compilation.kernels(self._position))
+
+    @cached_property
+    def plan(self) -> MemoryPlan:
+        """Stage 8."""
+        return self._run(self._compilation.plan(self._position)).value()
+
+    @cached_property
+    def variant(self) -> Variant:
+        """Stage 10: the image and all that it was made from."""
+        return self._run(self._compilation.variant(self._position))
+
+
+def compile_model(model: Model, options: CompileOptions, observer: Observer | None = None) -> CompiledModel:
+    """Start a compilation of ``model`` in memory, without cache and processes.
+
+    Raises:
+        UserError: the file is not there or not readable.
+    """
+    build, source = NaiveBuild(RULEBOOK, observer), open_model(model, file_digest)
+    return CompiledModel(Compilation(build, source, options, toolchain(linker_digest())))

@@ -1,0 +1,151 @@
+"""``NAME.lock.json`` beside a bundle: from which files, by which code it was made.
+
+In: digests. Out: JSON, the same bytes for the same content; and the values again. Not done here: what the bundle itself records
+(rule ``bundle``), comparing (``blame``).
+
+The bundle knows content alone; this file knows where it came from. Paths are relative to the project's folder, with ``/``; there is
+no time and no absolute path in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ingot_artifacts.store.atomic import atomic_file
+from ingot_build_rules.compilation.plain_values import as_list, as_table, as_text, as_texts
+from ingot_compiler.ir.errors import UserError
+from ingot_runtime.format.regular_file import open_without_waiting
+
+if TYPE_CHECKING:
+    from ingot_build_rules.engine.code_digest import CodeDigests
+
+_FORMAT = 1
+_ENDING = ".ingot"
+_AGAIN = "build the bundle again, which writes it anew, or delete it"
+Pairs = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRecord:
+    """Code that makes bundles: ``rules``: (name, digest of its code); ``files``: (path, sha256); ``packages``: ("NAME VERSION",
+    digest) of libraries. All sorted."""
+
+    rules: Pairs
+    files: Pairs
+    packages: Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class LockFile:
+    """``bundle``: its root digest. ``sources``: (path, sha256), the model's file first. ``options``: ``CompileOptions.plain``."""
+
+    bundle: str
+    sources: Pairs
+    options: Mapping[str, object]
+    toolchain: Pairs
+    code: CodeRecord = field(default=CodeRecord((), (), ()))
+
+
+def record_code(digests: CodeDigests) -> CodeRecord:
+    """Return the code of every rule."""
+    from ingot_build_rules.rules.registry import RULES
+
+    modules = {rule.name: rule.compute.__module__ for rule in RULES}
+    return CodeRecord(
+        tuple((name, digests.digest(modules[name])) for name in sorted(modules)),
+        tuple(sorted({pair for module in modules.values() for pair in digests.files_of(module)})),
+        tuple(sorted({pair for module in modules.values() for pair in digests.distributions_of(module)})),
+    )
+
+
+def lock_path(bundle: str) -> str:
+    """Where the lock file of a bundle is: ``dist/a.lock.json`` for ``dist/a.ingot``."""
+    return f"{bundle.removesuffix(_ENDING)}.lock.json"
+
+
+def relative_sources(folder: str, sources: Sequence[tuple[str, str]]) -> Pairs:
+    """Return (path, digest) pairs, the first in its place and the others sorted, with paths from ``folder`` on."""
+    found = [(os.path.relpath(path, folder).replace(os.sep, "/"), digest) for path, digest in sources]
+    return (*found[:1], *sorted(found[1:]))
+
+
+def write_lock(path: str, lock: LockFile) -> None:
+    """Make ``path`` the lock file; one that has this content keeps its times. Its name lasts after ``sync_folders``.
+
+    Raises:
+        OutputError: no folder, no permission, no space.
+    """
+    content = lock_text(lock).encode("ascii")
+    with suppress(OSError), open(path, "rb") as file:
+        if file.read() == content:
+            return
+    with atomic_file(path, lasting=True) as file:
+        file.write(content)
+
+
+def lock_text(lock: LockFile) -> str:
+    """Return the file's text: sorted keys, one entry a line."""
+    plain = {
+        "format": _FORMAT,
+        "bundle": lock.bundle,
+        "sources": _entries(lock.sources),
+        "options": lock.options,
+        "toolchain": dict(lock.toolchain),
+        "rules": dict(lock.code.rules),
+        "code": _entries(lock.code.files),
+        "packages": dict(lock.code.packages),
+    }
+    return json.dumps(plain, sort_keys=True, indent=1) + "\n"
+
+
+def read_lock(path: str) -> LockFile:
+    """Read a lock file; keys that this version does not know are left alone, those of code may be missing.
+
+    Raises:
+        UserError: not there, not readable, not a lock file, or of another version.
+    """
+    try:
+        with open(path, encoding="utf-8", opener=open_without_waiting) as file:
+            plain = as_table(json.load(file))
+        if plain.get("format") not in (None, _FORMAT):
+            why = f"expected format {_FORMAT}, got {plain['format']!r}"
+            raise UserError("a lock file of another version", path, why, "use the version of Ingot that wrote it")
+        return _lock(plain)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise UserError("cannot read the lock file", path, why, "check the path, or build the bundle again") from None
+    except KeyError as error:
+        raise UserError("not a lock file", path, f"no key {error}", _AGAIN) from None
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UserError("not a lock file", path, str(error).splitlines()[0], _AGAIN) from None
+
+
+def _lock(values: dict[str, object]) -> LockFile:
+    code = CodeRecord(
+        _pairs(values.get("rules", {})), _read_entries(values.get("code", [])), _pairs(values.get("packages", {}))
+    )
+    return LockFile(
+        as_text(values["bundle"]),
+        _read_entries(values["sources"]),
+        as_table(values["options"]),
+        _pairs(values["toolchain"]),
+        code,
+    )
+
+
+def _entries(pairs: Pairs) -> list[dict[str, str]]:
+    return [{"path": path, "sha256": digest} for path, digest in pairs]
+
+
+def _read_entries(entries: object) -> Pairs:
+    tables = map(as_texts, as_list(entries))
+    return tuple((table["path"], table["sha256"]) for table in tables)
+
+
+def _pairs(table: object) -> Pairs:
+    return tuple(sorted(as_texts(table).items()))

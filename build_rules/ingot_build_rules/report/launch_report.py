@@ -1,0 +1,33 @@
+"""What a bundle tells of its launches, and of what its programs may say, in the user's names.
+
+In: a fused graph, symbols of kernels, names. Out: plain values for the debug section. Not done here: what fusion did
+(``fusion_report``), the bundle (rule ``bundle``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ingot_compiler.frontend.name_nodes import name_text
+from ingot_compiler.ir.graph import Names
+from ingot_compiler.lowering.fused import FusedGraph, groups_of
+
+
+def describe_launches(fused: FusedGraph, symbols: Sequence[str], names: Names) -> list[object]:
+    """Say for each launch which kernel runs which of the user's nodes on which shapes; ``symbols``: the kernel of each."""
+    return [
+        {
+            "kernel": symbol,
+            "kind": group.kind,
+            "nodes": [list(names.nodes[ordinal]) for ordinal in group.source],
+            "reads": [str(operand.type) for operand in group.operands],
+            "writes": [str(operand.type) for operand in group.results],
+        }
+        for group, symbol in zip(groups_of(fused), symbols, strict=True)
+    ]
+
+
+def name_messages(messages: Iterable[str], names: Names) -> dict[str, object]:
+    """Return each text that a program may say with the same in the user's names, where these are in it."""
+    texts = sorted(set(messages))
+    return {text: name_text(text, names) for text in texts if name_text(text, names) != text}

@@ -1,0 +1,133 @@
+"""Which model in a folder is the one that a bundle was made from.
+
+In: a folder, what the bundle and its lock file record, a build. Out: ``FoundModel``. Not done here: comparing bundles (``reproduce``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ingot_build_rules.compilation.compile_model import CompiledModel
+from ingot_build_rules.compilation.lock_file import LockFile
+from ingot_build_rules.engine.file_digests import file_digest
+from ingot_build_rules.reproduce.bundle_record import BundleRecord
+from ingot_compiler.ir.digest import graph_digest
+from ingot_compiler.ir.errors import IngotError, UserError
+
+_ENDING = ".onnx"
+Start = Callable[[str], CompiledModel]
+"""Begins a compilation of the model at a path, with the recorded options."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """``path``: relative to the folder. ``changed``: (path, recorded digest, present one or "") of sources that the lock file
+    knows; None without a lock file."""
+
+    path: str
+    compiled: CompiledModel
+    changed: tuple[tuple[str, str, str], ...] | None = None
+
+
+def find_model(
+    folder: str, bundle: str, record: BundleRecord, model_name: str, lock: LockFile | None, start: Start
+) -> FoundModel:
+    """Find the model: by the lock file's path, by its digest, else by what the bundle records of graph and weights.
+
+    Args:
+        folder: where to look; a model's file will do.
+        bundle: path of the bundle; a model that is called like it is looked at first.
+        record: what the bundle was made from.
+        model_name: the graph's name in the bundle.
+        lock: names the model's file.
+        start: begins a compilation.
+
+    Raises:
+        UserError: no such folder, or nothing in it that could be the model.
+    """
+    if os.path.isfile(folder):
+        return FoundModel(os.path.basename(folder), start(folder))
+    if not os.path.isdir(folder):
+        raise UserError("no such source folder", folder, "expected a folder with the model", "check --source")
+    if lock is not None and lock.sources:
+        path = _locked(folder, lock)
+        if path:
+            return FoundModel(path, start(os.path.join(folder, path)), _changed(folder, lock))
+    path, compiled = _most_alike(folder, bundle, record, model_name, start)
+    return FoundModel(path, compiled)
+
+
+def _locked(folder: str, lock: LockFile) -> str:
+    """The file of the recorded name, else one with the recorded bytes."""
+    path, digest = lock.sources[0]
+    if os.path.isfile(os.path.join(folder, path)):
+        return path
+    return next((found for found in _models(folder) if file_digest(os.path.join(folder, found)) == digest), "")
+
+
+def _changed(folder: str, lock: LockFile) -> tuple[tuple[str, str, str], ...]:
+    present = [(path, digest, _digest(os.path.join(folder, path))) for path, digest in lock.sources]
+    return tuple((path, recorded, found) for path, recorded, found in present if recorded != found)
+
+
+def _digest(path: str) -> str:
+    try:
+        return file_digest(path)
+    except OSError:
+        return ""
+
+
+def _models(folder: str) -> Iterator[str]:
+    """Yield every model below the folder, in sorted order; hidden folders are left out, links are not followed."""
+    for at, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(_ENDING):
+                yield os.path.relpath(os.path.join(at, name), folder).replace(os.sep, "/")
+
+
+def _most_alike(
+    folder: str, bundle: str, record: BundleRecord, model_name: str, start: Start
+) -> tuple[str, CompiledModel]:
+    """Take the first model with the recorded graph and weights, else the one that has most of them."""
+    stem = os.path.splitext(os.path.basename(bundle))[0]
+    paths = sorted(_models(folder), key=lambda path: (_stem(path) != stem, path))
+    best: tuple[tuple[float, ...], str, CompiledModel] | None = None
+    for path in paths:
+        compiled = start(os.path.join(folder, path))
+        try:
+            alike = _likeness(compiled, record, _stem(path) == stem, model_name)
+        except IngotError:
+            continue
+        if any(alike) and (best is None or alike > best[0]):
+            best = alike, path, compiled
+        if alike[:2] == (1, 1):
+            break
+    if best is None:
+        why = (
+            f"none of its {len(paths)} .onnx files has the recorded graph, a recorded weight or the name {model_name!r}"
+        )
+        raise UserError("no model that the bundle could be made from", folder, why, "name its folder with --source")
+    return best[1], best[2]
+
+
+def _likeness(compiled: CompiledModel, record: BundleRecord, same_stem: bool, model_name: str) -> tuple[float, ...]:
+    """Same graph, share of the weights that are the same, same name of graph, same name of file; each from 0 to 1."""
+    weights = weight_digests(compiled)
+    known = set(record.weights)
+    share = 1.0 if weights == record.weights else sum(digest in known for digest in weights) / (len(known) + 1)
+    return (
+        float(graph_digest(compiled.graph) == record.graph), share, float(compiled.names.model == model_name),
+        float(same_stem),
+    )  # fmt: skip
+
+
+def weight_digests(compiled: CompiledModel) -> tuple[str, ...]:
+    """Digests of the model's constants by number, as a bundle records them."""
+    return tuple(weight.digest for weight in compiled.compilation.build.run(compiled.compilation.imported()).weights)
+
+
+def _stem(path: str) -> str:
+    return os.path.splitext(os.path.basename(path))[0]

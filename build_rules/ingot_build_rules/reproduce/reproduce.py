@@ -1,0 +1,187 @@
+"""A bundle made again from its source, and compared byte by byte.
+
+In: a bundle, a folder with its model, an open build. Out: ``Reproduction``. Not done here: finding the model (``find_model``), who is to
+blame (``find_blame``), arguments and printing (``cli.reproduce``).
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from ingot_artifacts.inspect.describe import describe_bundle
+from ingot_build_rules.check.verify_bundle import verify_whole_bundle
+from ingot_build_rules.compilation.compile_model import CompiledModel
+from ingot_build_rules.compilation.lock_file import LockFile
+from ingot_build_rules.compilation.open_build import code_digests, start_compilation
+from ingot_build_rules.compilation.options import ALL_PLANNERS
+from ingot_build_rules.engine.scheduler import Scheduler
+from ingot_build_rules.reproduce.blame import Blame, option_blames, shorten
+from ingot_build_rules.reproduce.bundle_difference import BundleDifference, Side, bundle_difference
+from ingot_build_rules.reproduce.bundle_record import read_record
+from ingot_build_rules.reproduce.changed_code import ChangedCode, changed_code
+from ingot_build_rules.reproduce.find_blame import Evidence, Load, find_blames
+from ingot_build_rules.reproduce.find_model import FoundModel, find_model
+from ingot_build_rules.rules.compile_options import CompileOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the source asks for today: ``where`` it does, ``options``; ``native``: the targets are those of any machine."""
+
+    where: str
+    options: CompileOptions
+    native: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A bundle and its source ``folder``. ``lock_name``: what messages call the lock file; ``old_value``: results of the build
+    that made the bundle, as far as somebody has them."""
+
+    bundle: str
+    folder: str
+    lock: LockFile | None = None
+    lock_name: str = ""
+    asked: Asked | None = None
+    old_value: Load = field(default=lambda _: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """``digest``: root digest of the bundle; ``present``: of what was made now; ``model``: path in the source folder.
+
+    ``difference`` is None and ``blames`` is empty where the bytes are equal. ``notes``: what else is worth knowing.
+    """
+
+    digest: str
+    present: str
+    model: str
+    difference: BundleDifference | None = None
+    blames: tuple[Blame, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def reproduce(request: Request, opened: Callable[[], AbstractContextManager[Scheduler]]) -> Reproduction:
+    """Make a bundle again with the options that it records, and compare; then with those that its source asks for today.
+
+    Args:
+        request: what to make again.
+        opened: opens the build, once the bundle is known to be whole; it goes on after failures: another model may fail.
+
+    Raises:
+        BundleError: the bundle is damaged. VerificationError: it does not say what it was made from. UserError: no model.
+        Every error of every stage.
+    """
+    digest = verify_whole_bundle(request.bundle).digest
+    described = describe_bundle(request.bundle)
+    record = read_record(described, request.bundle)
+    with opened() as build:
+        return _Reproducer(request, digest, Side(described, record), build).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reproducer:
+    """One reproduction: the bundle, and the build that makes it again."""
+
+    request: Request
+    digest: str
+    old: Side
+    build: Scheduler
+
+    def result(self) -> Reproduction:
+        """Make it as recorded, then as asked."""
+        request, record = self.request, self.old.record
+        found = find_model(
+            request.folder, request.bundle, record, self.old.described["model"], request.lock,
+            lambda path: self._start(path, record.options),
+        )  # fmt: skip
+        result = Reproduction(self.digest, self.digest, found.path, notes=_notes(request, found, self.digest))
+        present, again = self._make_again(found.compiled)
+        if again is None:
+            return self._as_asked(found, replace(result, notes=(*result.notes, *self._lock_notes())))
+        difference = bundle_difference(self.old, again)
+        blames = find_blames(self._evidence(found, again, difference))
+        return replace(result, present=present, difference=difference, blames=tuple(blames))
+
+    def _as_asked(self, found: FoundModel, result: Reproduction) -> Reproduction:
+        """What is recorded makes the bundle; what the source says today may not."""
+        asked, recorded = self.request.asked, self.old.record.options
+        if asked is None:
+            return result
+        options = replace(asked.options, targets=recorded.targets) if asked.native else asked.options
+        if options == recorded:
+            return result
+        present, again = self._make_again(self._start(self._path(found), options))
+        if again is None:
+            return result
+        detail = f"{asked.where} asks for the latter; the former makes the bundle"
+        blames = option_blames(self.old.record.options_text, options.plain(), detail)
+        difference = bundle_difference(self.old, again)
+        return replace(result, present=present, difference=difference, blames=tuple(blames))
+
+    def _lock_notes(self) -> list[str]:
+        """Options that only the lock file has: the bundle is right, and the lock file is not its own."""
+        lock = self.request.lock
+        found = option_blames(lock.options, self.old.record.options_text, "") if lock else []
+        return [f"{self.request.lock_name} has another {item}" for item in found]
+
+    def _evidence(self, found: FoundModel, again: Side, difference: BundleDifference) -> Evidence:
+        lock = self.request.lock
+        return Evidence(
+            old=self.old,
+            new=again,
+            load_old=self.request.old_value,
+            load_new=lambda name: self.build.values.load(name, raw=False),
+            difference=difference,
+            model=found.path,
+            names=found.compiled.names,
+            planner_of=lambda plans: self._planner_of(found, plans),
+            same_source=found.changed == (),
+            lock=lock,
+            lock_name=self.request.lock_name,
+            code=changed_code(lock.code, code_digests(None)) if lock else ChangedCode(),
+        )
+
+    def _planner_of(self, found: FoundModel, wanted: Mapping[str, str]) -> str:
+        recorded = self.old.record.options
+        for planner in ALL_PLANNERS:
+            options = replace(recorded, planner=planner)
+            other = self._start(self._path(found), options).compilation
+            plans = [self.build.run(other.plan(position)) for position in range(len(options.targets))]
+            made = {str(target): plan.digest for target, plan in zip(options.targets, plans, strict=True)}
+            if planner != recorded.planner and made == wanted:
+                return planner
+        return ""
+
+    def _make_again(self, compiled: CompiledModel) -> tuple[str, Side | None]:
+        """Make a bundle; return its root digest and, if it is not the same bytes, what it is."""
+        bundle = self.request.bundle
+        with tempfile.TemporaryDirectory(prefix="ingot-") as folder:
+            path = os.path.join(folder, "again.ingot")
+            digest = compiled.save(path)
+            if filecmp.cmp(path, bundle, shallow=False):
+                return digest, None
+            described = describe_bundle(path)
+            return digest, Side(described, read_record(described, bundle))
+
+    def _start(self, path: str, options: CompileOptions) -> CompiledModel:
+        return start_compilation(self.build, path, options)
+
+    def _path(self, found: FoundModel) -> str:
+        folder = self.request.folder
+        return os.path.join(folder, found.path) if os.path.isdir(folder) else folder
+
+
+def _notes(request: Request, found: FoundModel, digest: str) -> tuple[str, ...]:
+    notes = [
+        f"source {path}: recorded {shorten(old)}, present {shorten(new)}" for path, old, new in found.changed or ()
+    ]
+    lock = request.lock
+    if lock is not None and lock.bundle != digest:
+        notes.append(f"{request.lock_name} is of another bundle, {shorten(lock.bundle)}")
+    return tuple(notes)

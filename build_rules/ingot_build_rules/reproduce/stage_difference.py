@@ -1,0 +1,63 @@
+"""Where two results of one stage part: the first line of their texts that differs, with the user's names.
+
+In: a rule's name, its old result and the new one. Out: a sentence. Not done here: finding the rule (``blame``), the texts
+themselves (``stage_text``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from ingot_build_rules.text.loop_record import read_program
+from ingot_build_rules.text.stage_text import fused_text, memory_text, placed_text
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.graph import Names
+from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.lowering.print_loops import print_loops
+
+TEXTS: Mapping[str, Callable[[Any], str]] = {
+    "infer_types": print_graph,
+    "optimize": lambda optimized: print_graph(optimized.graph),
+    "place": placed_text,
+    "fuse": fused_text,
+    "plan_memory": memory_text,
+}
+"""Rule -> the text of its result."""
+_SOURCE = re.compile(r"@\[([\d, ]+)\]")
+_WIDTH_MAX = 160
+
+
+def stage_difference(rule: str, old: object, new: object, names: Names) -> str:
+    """Say which line of a text of ``TEXTS`` became which other one; "" for equal ones."""
+    return _first(TEXTS[rule](old), TEXTS[rule](new), names)
+
+
+def program_difference(old: bytes, new: bytes) -> str:
+    """The same for the loop programs that bundles carry; "" where one of them is none."""
+    try:
+        return _first(print_loops(read_program(old)), print_loops(read_program(new)), None)
+    except (UserError, TypeError, ValueError, AttributeError, RecursionError):  # a program of parts that do not fit
+        return ""
+
+
+def _first(old: str, new: str, names: Names | None) -> str:
+    for left, right in zip_longest(old.splitlines(), new.splitlines(), fillvalue=""):
+        if left != right:
+            return f"{_shown(left)} became {_shown(right)}{_nodes(right, names)}"
+    return ""
+
+
+def _shown(line: str) -> str:
+    line = line.strip()
+    return f"'{line if len(line) <= _WIDTH_MAX else line[: _WIDTH_MAX - 3] + '...'}'" if line else "nothing"
+
+
+def _nodes(line: str, names: Names | None) -> str:
+    found = _SOURCE.search(line)
+    if names is None or found is None:
+        return ""
+    ordinals: Sequence[int] = [int(text) for text in found[1].split(",") if int(text) < len(names.nodes)]
+    return f", node {names.describe(ordinals)}"

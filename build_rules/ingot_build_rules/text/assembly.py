@@ -1,0 +1,41 @@
+"""Assembly of a kernel in a bundle, made again from the loop program that the bundle carries for this.
+
+In: a bundle's description, a target, a symbol. Out: assembly text. Not done here: finding the kernel (``inspect``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ingot_build_rules.text.loop_record import read_program
+from ingot_compiler.codegen.kernel import kernel_module, kernel_symbol
+from ingot_compiler.codegen.object import assembly_text
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.targets.target import parse_target
+
+
+def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
+    """Return the assembly of a kernel.
+
+    Raises:
+        UserError: the bundle carries no record of it, or was made by another version, which made other code.
+    """
+    record = described["debug"].get("programs", {}).get(target, {}).get(symbol)
+    if record is None:
+        raise UserError("the bundle carries no record of the kernel", where=symbol, do="compile the model again")
+    chosen = parse_target(target)
+    try:
+        program = read_program(record)
+        made = kernel_symbol(program)
+        text = kernel_module(program, chosen).text if made == symbol else ""
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError("a kernel's record is damaged", where=symbol, why=why, do="compile the model again") from None
+    if made != symbol:
+        raise UserError(
+            "this version of Ingot would make another kernel", where=symbol, why=f"its record gives {made}",
+            do="inspect it with the version that made the bundle",
+        )  # fmt: skip
+    return assembly_text(text, chosen)

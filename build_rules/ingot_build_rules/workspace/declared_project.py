@@ -1,0 +1,130 @@
+"""A project as its user declares it: read from ``ingot.toml``, put together by calls, or both.
+
+In: paths, declarations. Out: the same frozen data that the file gives (``project.model.Project``). Not done here: building (``run_build``,
+``api.project``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from ingot_build_rules.project.config import override
+from ingot_build_rules.project.expand import Expansion, expand
+from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.problems import Findings
+from ingot_build_rules.project.read import read_tree
+from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
+from ingot_build_rules.workspace.project_files import find_project, folder_lister, read_project_file
+from ingot_compiler.ir.errors import UserError
+
+PathText = str | os.PathLike[str]
+_IN_PYTHON = "ingot.Project"
+
+
+class DeclaredProject:
+    """Models, targets, bundles and tests; arguments and defaults are those of the file's keys.
+
+    Paths are relative to ``folder``. Mistakes are reported by ``freeze``, all at once; a name declared twice at once.
+    """
+
+    def __init__(
+        self,
+        folder: PathText = ".",
+        *,
+        name: str | None = None,
+        cache: PathText | None = None,
+        default_targets: Sequence[str] | None = None,
+    ) -> None:
+        """Begin an empty project in ``folder``."""
+        self.folder = os.fspath(folder)
+        self.path = _IN_PYTHON
+        self._places: Places = {}
+        self._tree: dict[str, Any] = {}
+        settings = _given({"name": name, "cache": cache, "default-targets": default_targets})
+        if settings:
+            self._tree["project"] = settings
+
+    @classmethod
+    def load(cls, path: PathText = ".", config: Mapping[str, str] | None = None) -> Self:
+        """Read a project file: ``path`` is the file, or a folder in or below the project's; ``config`` as ``--config``.
+
+        Raises:
+            UserError: no file, not TOML, or everything that is wrong with it. UnsupportedError: plugins.
+        """
+        given = os.fspath(path)
+        file = find_project(given) if os.path.isdir(given) else given
+        tree, places = read_toml(read_project_file(file), file)
+        tree, places, problems = override(tree, places, config or {})
+        read_tree(tree, Findings(file, locator(places, file), problems))
+        project = cls(os.path.dirname(file) or ".")
+        project.path, project._places, project._tree = file, places, dict(tree)
+        return project
+
+    def target(self, name: str, target: str) -> None:
+        """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
+        self._declare("target", name, {"target": target})
+
+    def model(self, name: str, source: PathText, *, shape: Mapping[str, str | Sequence[int]] | None = None) -> None:
+        """Declare a model file, or many by a glob."""
+        self._declare("model", name, _given({"source": source, "shape": shape}))
+
+    def bundle(
+        self,
+        name: str,
+        model: str,
+        *,
+        targets: Sequence[str] | None = None,
+        planner: str | None = None,
+        output: PathText | None = None,
+        devices: Mapping[str, str] | None = None,
+        place: Mapping[str, str] | None = None,
+    ) -> None:
+        """Declare a bundle of one model."""
+        values = {"model": model, "targets": targets, "planner": planner, "output": output}
+        self._declare("bundle", name, _given({**values, "devices": devices, "place": place}))
+
+    def test(
+        self,
+        name: str,
+        bundle: str,
+        inputs: PathText,
+        outputs: PathText,
+        *,
+        tolerance: float | None = None,
+        absolute_tolerance: float | None = None,
+        threads: int | None = None,
+        executor: str | None = None,
+    ) -> None:
+        """Declare a run of a bundle on given inputs with expected outputs."""
+        values = {"bundle": bundle, "inputs": inputs, "outputs": outputs, "tolerance": tolerance}
+        more = {"absolute-tolerance": absolute_tolerance, "threads": threads, "executor": executor}
+        self._declare("test", name, _given({**values, **more}))
+
+    def freeze(self) -> Project:
+        """Return the data as declared, globs as they are written.
+
+        Raises:
+            UserError: everything that is wrong with it. UnsupportedError: plugins.
+        """
+        return read_tree(self._tree, Findings(self.path, locator(self._places, self.path)))
+
+    def expand(self) -> Expansion:
+        """Return the data with every glob replaced by what it finds now.
+
+        Raises:
+            UserError: as ``freeze``; a glob that finds nothing.
+        """
+        return expand(self.freeze(), folder_lister(self.folder), self.path)
+
+    def _declare(self, kind: str, name: str, values: Tree) -> None:
+        tables = self._tree.get(kind, {})
+        if name in tables:
+            raise UserError(f"{kind} {name!r} is declared twice", self.path, "expected one", "choose another name")
+        self._tree[kind] = {**tables, name: values}
+
+
+def _given(values: Tree) -> Tree:
+    """Leave out what the caller left out."""
+    return {key: value for key, value in values.items() if value is not None}

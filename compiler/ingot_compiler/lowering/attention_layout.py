@@ -1,0 +1,78 @@
+"""Where fused attention keeps its panels in a thread's scratch, and with which register tiles it runs.
+
+In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done here: code (``codegen.kernels.attention``).
+
+Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values ``[keys][value_padded]``, then the scores of
+one tile of queries ``[rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
+"""
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.targets.target import Target
+
+_ALIGN_ELEMENTS = 16  # 64 bytes
+_MANY_REGISTERS = 32
+_QUERY_BLOCK = 96
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionLayout:
+    """Tiles of ``rows`` queries x ``vectors`` vectors, and offsets in scratch, in f32 elements."""
+
+    rows: int
+    vectors: int
+    lanes: int
+    keys_padded: Dim
+    value_padded: int
+    values_offset: Dim
+    scores_offset: Dim
+    element_count: Dim
+
+    @property
+    def panel(self) -> int:
+        """Keys in one panel."""
+        return self.vectors * self.lanes
+
+
+def attention_layout(keys: Dim, depth: int, value: int, query_block: int, target: Target) -> AttentionLayout:
+    """Lay out attention over `keys` keys of `depth` elements and values of `value` elements."""
+    rows, vectors = _tile_budget(target)
+    rows, lanes = min(rows, query_block), target.f32_lanes
+    panel = vectors * lanes
+    keys_padded = dim_mul(dim_add(keys, panel - 1) // panel, panel)
+    value_padded = _rounded_up(value)
+    values_offset = _dim_rounded_up(dim_mul(keys_padded, depth))
+    scores_offset = dim_add(values_offset, dim_mul(keys, value_padded))
+    element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows)))
+    return AttentionLayout(rows, vectors, lanes, keys_padded, value_padded, values_offset, scores_offset, element_count)
+
+
+def attention_scratch_bytes(keys: Dim, depth: int, value: int, query_block: int, target: Target) -> Dim:
+    """Return the bytes of scratch, per thread, that an ``Attention`` statement needs."""
+    return dim_mul(attention_layout(keys, depth, value, query_block, target).element_count, 4)
+
+
+def attention_query_block(queries: int | None, target: Target) -> int:
+    """Choose the queries of one unit: whole register tiles, about ``_QUERY_BLOCK``, of even size."""
+    rows = _tile_budget(target)[0]
+    if queries is None:
+        return _QUERY_BLOCK
+    if queries <= rows:
+        return max(queries, 1)
+    blocks = -(-queries // _QUERY_BLOCK)
+    tiles = -(-queries // (blocks * rows))
+    return tiles * rows
+
+
+def _tile_budget(target: Target) -> tuple[int, int]:
+    """Rows x vectors of accumulators that leave room for a row of B and a broadcast."""
+    return (6, 4) if target.vector_register_count >= _MANY_REGISTERS else (6, 2)
+
+
+def _rounded_up(count: int) -> int:
+    return -(-count // _ALIGN_ELEMENTS) * _ALIGN_ELEMENTS
+
+
+def _dim_rounded_up(count: Dim) -> Dim:
+    return dim_mul(dim_add(count, _ALIGN_ELEMENTS - 1) // _ALIGN_ELEMENTS, _ALIGN_ELEMENTS)

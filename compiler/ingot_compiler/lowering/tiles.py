@@ -1,0 +1,102 @@
+"""Register tiles and row blocks of contractions, from an analytic cost model.
+
+In: extents (None where they are symbolic) and a target. Out: ``Tile``, row blocks, the lanes of a dtype, the
+length of a block. Not done here: emitting the tiles (``codegen.kernels``), measuring.
+
+Constants, measured on a 512-bit core with two multiply-add and two load ports (128x768x768, % of the peak): 6x4 97,
+8x3 98, 14x2 96, 12x2 98, 4x6 85-98 (the panel leaves L2 sooner), 7x4 87 (33 registers: spills).
+"""
+
+from functools import cache
+
+from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.loops import Tile
+from ingot_compiler.targets.target import Target
+
+BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
+_PORTS = 2  # multiply-adds, and loads, per cycle
+_CHAINS_MIN = 8  # accumulators that hide a latency of 4 cycles on 2 ports
+_PANEL_CYCLES = 0.1  # per vector of B and step: what of L2's bandwidth is not hidden
+_BROADCAST_CYCLES = 0.05  # per row and step
+_VECTORS_MAX = 8
+_ROWS_SYMBOLIC = 840  # stands for unknown extents: divisible by every height up to 8
+_UNITS_WANTED = 16  # row blocks x panels: enough to split evenly over threads
+_ROW_BLOCK_MAX = 1024
+_PIXELS_MAX = 14
+
+
+def lanes_of(dtype: DType, target: Target) -> int:
+    """Return the number of elements of `dtype` (f32 or f64) in one vector register."""
+    return target.f32_lanes // 2 if dtype == "f64" else target.f32_lanes
+
+
+@cache
+def choose_tile(rows: int | None, columns: int | None, target: Target, dtype: DType = "f32") -> Tile:
+    """Choose the register tile of a contraction with `rows` x `columns` results.
+
+    The panel width of packed weights is ``tile.vectors * lanes_of(dtype, target)`` columns.
+    """
+    lanes = lanes_of(dtype, target)
+    height = _ROWS_SYMBOLIC if rows is None else max(rows, 1)
+    width = _ROWS_SYMBOLIC * lanes if columns is None else max(columns, 1)
+    candidates = [tile for tile in _tiles(target) if tile.rows <= height and (tile.vectors - 1) * lanes < width]
+    return min(candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows))
+
+
+def choose_row_block(rows: int | None, columns: int | None, tile: Tile, target: Target, dtype: DType = "f32") -> int:
+    """Choose how many rows one unit of the parallel index covers: a multiple of ``tile.rows``.
+
+    All rows where the panels alone make enough units: a panel of B is then read from memory once.
+    """
+    if rows is None:
+        return tile.rows * max(1, 96 // tile.rows)
+    panels = 1 if columns is None else -(-columns // (tile.vectors * lanes_of(dtype, target)))
+    blocks_wanted = -(-_UNITS_WANTED // max(panels, 1))
+    tiles_per_block = max(1, -(-rows // (blocks_wanted * tile.rows)))
+    # A block below four tiles would read the panel too often for what it computes.
+    tiles_per_block = max(tiles_per_block, min(4, -(-rows // tile.rows)))
+    return tile.rows * min(tiles_per_block, max(1, _ROW_BLOCK_MAX // tile.rows))
+
+
+@cache
+def _tiles(target: Target) -> list[Tile]:
+    """List the tiles whose accumulators, row of B and broadcast (and product, without FMA) fit the registers."""
+    budget = target.vector_register_count - (1 if target.has_fma else 2)
+    vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
+    return [Tile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
+
+
+def _cost(tile: Tile, rows: int, columns: int, lanes: int) -> float:
+    """Cycles per step of depth for all rows and columns, partial tiles at their own cost."""
+    tiles, rows_left = divmod(rows, tile.rows)
+    panels, columns_left = divmod(columns, tile.vectors * lanes)
+    vectors_left = -(-columns_left // lanes)
+    return (
+        tiles * panels * _step_cycles(tile.rows, tile.vectors)
+        + tiles * _step_cycles(tile.rows, vectors_left)
+        + panels * _step_cycles(rows_left, tile.vectors)
+        + _step_cycles(rows_left, vectors_left)
+    )
+
+
+@cache
+def _step_cycles(rows: int, vectors: int) -> float:
+    """Cycles of one step of depth on one tile: the busiest of multiply-add ports, load ports and latency."""
+    if rows == 0 or vectors == 0:
+        return 0.0
+    busy = max(rows * vectors, rows + vectors, _CHAINS_MIN) / _PORTS
+    return busy + _PANEL_CYCLES * vectors + _BROADCAST_CYCLES * rows
+
+
+def choose_pixels(extent: int | None, taps: tuple[int, ...], target: Target) -> int:
+    """Choose how many neighbouring pixels of a depthwise row are summed together.
+
+    ``extent`` is the row's length in pixels, ``taps`` the extents of the kernel, outer to inner. As many as the
+    registers hold beside one row of weights and two inputs, at most 14, spread evenly.
+    """
+    inner = taps[-1] if taps else 1
+    largest = max(1, min(_PIXELS_MAX, target.vector_register_count - inner - 2))
+    if extent is None:
+        return largest
+    groups = -(-max(extent, 1) // largest)
+    return -(-max(extent, 1) // groups)

@@ -1,0 +1,165 @@
+"""``load_bundle``: from a path or bytes to a session, in the order of FORMAT.md, "Reading": nothing unchecked is used.
+
+In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one file per step).
+"""
+
+from .errors import IncompatibleError, InputError, no_memory
+from .executor.session import Session
+from .format import header as head
+from .format.checks import require
+from .format.interface import interface_digest
+from .format.limits import TREE_ENTRY_SIZE_BYTES
+from .format.plan import Plan
+from .format.sha256 import sha256
+from .format.source import Source, checked_digest, open_file, read_plan
+from .loader import choose, cpu, system
+from .loader.image import Image
+from .loader.loaded import Loaded
+from .loader.pool import Pool, usable_threads
+from .loader.watch import Watch
+from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+
+EXECUTORS = ("aot", "vm")
+
+
+def load_bundle(
+    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]",
+    threads: int = 1,
+    devices: "dict[str, str] | None" = None,
+    verify: str = "full",
+    variant: "str | None" = None,
+    executor: str = "aot",
+    features: "frozenset[str] | None" = None,
+    digest: "str | None" = None,
+    max_bytes: "int | None" = None,
+) -> Session:
+    """See ``ingot_runtime.load``."""
+    _check_option("verify", verify, VERIFY_MODES)
+    _check_option("executor", executor, EXECUTORS)
+    _check_number("number of threads", "threads", threads)
+    if max_bytes is not None:
+        _check_number("limit of memory", "max_bytes", max_bytes)
+    try:
+        return _load(bundle, threads, devices or {}, verify, variant, executor, features, digest, max_bytes)
+    except MemoryError as error:
+        raise no_memory("not enough memory to load a bundle", "load") from error
+
+
+def _load(
+    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]",
+    threads: int,
+    devices: "dict[str, str]",
+    verify: str,
+    variant: "str | None",
+    executor: str,
+    features: "frozenset[str] | None",
+    digest: "str | None",
+    max_bytes: "int | None",
+) -> Session:
+    source = _open(bundle, digest)
+    plan = read_plan(source)
+    bind_devices(plan, devices, source.name)
+    index = _choose(plan, source.name, variant, features)
+    program = source.section(head.PROGRAM, index) if executor == "vm" else b""
+    image = _image(source, plan, index, program)
+    pool = Pool(image, usable_threads(threads))
+    watch = Watch(image)
+    weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
+    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
+    while not loaded.is_unchanged():
+        pass
+    return Session(loaded, executor, max_bytes)
+
+
+def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None") -> Source:
+    if isinstance(bundle, (bytes, bytearray, memoryview)):
+        return Source(system.sealed_file(bundle), "bundle in memory", checked_digest(digest))
+    return open_file(bundle, digest)
+
+
+def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> None:
+    """Check that every virtual device is there, as `devices` (name -> ``kind`` or ``kind:id``) maps it.
+
+    Raises:
+        InputError: `devices` names a device that the bundle does not have. IncompatibleError: a device is missing here.
+    """
+    names = [device.name for device in plan.devices]
+    for given in devices:
+        if given not in names:
+            raise InputError(f"no device {given!r}", "devices", f"the bundle has {', '.join(names)}")
+    for device in plan.devices:
+        wanted = devices.get(device.name, f"{device.kind}:{device.id}")
+        if wanted not in ("host", "host:0"):
+            why = f"device {device.name!r} wants {wanted}; this loader has host:0"
+            do = f"map it: --device {device.name}=host, if the bundle has code for the host"
+            raise IncompatibleError(f"no device {wanted} here", name, why, do)
+        if device.kind != "host":
+            why = f"device {device.name!r} has code for {device.kind} only"
+            raise IncompatibleError(f"device {device.name!r} cannot be the host", name, why)
+
+
+def _choose(plan: Plan, name: str, wished: "str | None", features: "frozenset[str] | None") -> int:
+    found = cpu.machine_features()
+    if features is not None:
+        found &= frozenset(features)  # a mask takes features away; it cannot add one
+    return choose.choose_variant(plan, found, cpu.machine_architecture(), wished, name, system.request_amx)
+
+
+def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:
+    """Map the code of variant `index`; its own digests must agree with the plan and, for the vm, with the program."""
+    image = Image(source.section(head.CODE, index), plan.variants[index].kernel_count, f"section code {index}")
+    require_agreement(plan, index, image.interface_digest, image.program_digest, program)
+    return image
+
+
+def require_agreement(plan: Plan, index: int, interface: bytes, program_digest: bytes, program: bytes) -> None:
+    """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of plan and program.
+
+    `program` is empty where nobody steps it.
+    """
+    where = f"section code {index}"
+    expected = interface_digest(
+        tuple((tensor.dtype, tensor.dims) for tensor in plan.inputs),
+        tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
+        len(plan.devices),
+        plan.variants[index].features,
+    )
+    why = "the image was made for other inputs, outputs, devices or CPU features"
+    require(interface == expected, "plan and image disagree", where, why)
+    if program:
+        why = "the image's main was made from another program"
+        require(program_digest == sha256(program), "program and image disagree", where, why)
+
+
+def _weights(
+    source: Source, plan: Plan, index: int, image: Image, pool: Pool, watch: Watch, verify: str
+) -> "tuple[Weights | None, Verifier | None]":
+    weights = map_weights(source, image)
+    if weights is None:
+        return None, None
+    tree = source.section(head.TREE)
+    mibs = whole_mibs(plan.variants[index].ranges)
+    assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES  # `check_kinds` compared the sizes
+    verifier = Verifier(image, pool, watch, tree, mibs, source.name)
+    verifier.verify(weights, verify)
+    return weights, verifier
+
+
+def _check_number(what: str, option: str, value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise InputError(f"bad {what}", option, f"expected an integer of at least 1, got {value!r}")
+
+
+def _check_option(option: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        import difflib
+
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        do = f"did you mean {close[0]!r}?" if close else ""
+        raise InputError(
+            f"unknown value of {option}", option, f"expected one of {', '.join(choices)}, got {value!r}", do
+        )
