@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.rule import Context, Rule
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant

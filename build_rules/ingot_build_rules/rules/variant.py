@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.main_object import MainObject
 
