@@ -66,7 +66,7 @@ def load(
     Args:
         bundle: a path, or the bytes themselves.
         threads: threads to compute with, 1 to 1024; fewer are used where the machine lends fewer.
-        devices: virtual device -> physical one, e.g. ``{"gpu": "cuda:0"}``; as compiled where not given.
+        devices: virtual device -> physical one, e.g. ``{"acc": "null:1"}``; as compiled where not given.
         verify: "full" checks every byte that is used; "fast" finds accidental damage of weights only; "code" does not
             look at weights.
         variant: the target of the variant to run; the best that this machine can run where not given.

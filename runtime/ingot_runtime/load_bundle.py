@@ -81,13 +81,13 @@ def _load(
         from .devices.attached import Attached
 
         attached = Attached(source, plan, bound, usable, watch.address)
-    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program, attached)
+    loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
     while True:
         if attached is not None:
             _load_device_weights(attached, source, plan, image, pool, watch, verify)
         if loaded.is_unchanged():
             break
-    return Session(loaded, executor, max_bytes)
+    return Session(loaded, executor, max_bytes, attached)
 
 
 def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None") -> Source:

@@ -149,7 +149,7 @@ class Parts:
             size = old.size_bytes if old.kind == head.WEIGHTS else len(self.payloads[key])
             alignment = head.alignment_of(old.kind)
             offset = end + -end % alignment
-            rows.append(head.Section(old.kind, old.id, offset, size, alignment, self.digests[key]))
+            rows.append(head.Section(old.kind, old.id, offset, size, alignment, self.digests[key], old.flags))
             end = offset + size
         return rows, end
 
@@ -159,10 +159,10 @@ class Parts:
         start, _ = head.encode_head(rows, size_bytes)
         out = bytearray(start)
         for row in rows:
-            if row.kind != head.WEIGHTS:
-                out += bytes(row.offset - len(out)) + self.payloads[row.kind, row.id]
-            else:
-                out += bytes(row.offset - len(out))
+            out += bytes(row.offset - len(out))
+            if row.kind == head.WEIGHTS:
+                break  # the weights are last, and follow each other
+            out += self.payloads[row.kind, row.id]
         return bytes(out)
 
     def sealed(self) -> bytes:

@@ -26,7 +26,7 @@ WEIGHTS_AT = (1 << 20) + 64
 WEIGHTS_BYTES = (2 << 20) + 5
 KERNEL = "tiny_scale"
 
-_KERNEL_IR = """
+KERNEL_IR = """
 define hidden i32 @tiny_scale(ptr %buffers, ptr %scalars, i64 %first, i64 %last, ptr %scratch) nounwind "no-builtins" {
 entry:
   %y = load ptr, ptr %buffers
@@ -107,7 +107,7 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
     objects = [
         ("main", compile_object(main, target, level=MAIN_LEVEL)),
         ("support", compile_object(support_module(target), target)),
-        (KERNEL, compile_object(_KERNEL_IR, target)),
+        (KERNEL, compile_object(KERNEL_IR, target)),
     ]
     image = link_image(objects, (KERNEL,), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, target)
     workspace_bytes = 4 * WIDTH * rows if isinstance(rows, int) else 0

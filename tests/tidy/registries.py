@@ -105,7 +105,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     builder = GraphBuilder([TensorType("f32", shape)])
     graph = builder.finish([builder.add(onnx_op.lower(), (0,), attributes)])
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
-    (group,) = groups_of(fuse(placed, parse_target("x86-64-v3")))
+    (group,) = groups_of(fuse(placed, (parse_target("x86-64-v3"),)))
     sources = [(source, source.parent / "__init__.py") for source in _down_to_core(onnx_op)]
     kind = _source(KINDS[group.kind])
     return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, kind.parent / "__init__.py"))

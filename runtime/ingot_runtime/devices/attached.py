@@ -7,6 +7,7 @@ Counts are per virtual device, by the plan's names. Loading weights is not count
 """
 
 import ctypes
+import weakref
 
 from ..errors import DeviceError, ResourceError
 from ..format import abi
@@ -75,7 +76,7 @@ class _State:
         self.failure: list[BaseException] = []
         self.cancelled = False
         self.finished = 0
-        self.wrappers: list[Any] = []
+        self.wrappers: list[weakref.ref[Any]] = []
 
     def device(self, index: int) -> Device:
         device = self.devices[index]
@@ -169,12 +170,12 @@ class Attached:
                 # The wrapper is C code that counts the call before any Python code runs: an exception of a signal handler, which may
                 # come before the first line of `function`, is then seen to be missing.
                 wrapper = _lru_cache_wrapper(function, 0, False, _only_misses)
-                state.wrappers.append(wrapper)
+                state.wrappers.append(weakref.ref(wrapper))
                 self._native.append(kind(wrapper))
         except (MemoryError, OSError) as error:
             why = f"{error}: a security policy forbids pages that are writable and executable"
             raise ResourceError("this process may not make callbacks", "ctypes", why) from error
-        return [ctypes.cast(native, ctypes.c_void_p).value or 0 for native in self._native]
+        return [ctypes.c_uint64.from_buffer(native).value for native in self._native]  # `cast` would make a cycle
 
     def __getitem__(self, index: int) -> "Device | None":
         """Return the device, None for a host."""
@@ -292,7 +293,7 @@ def _only_misses(*counts: int) -> int:
     return counts[1]  # hits, misses, size, largest size
 
 
-def _count(wrapper: "Any") -> int:
+def _count(wrapper: "weakref.ref[Any]") -> int:
     """Return how many calls have begun."""
-    begun: int = wrapper.cache_info()
-    return begun
+    found = wrapper()
+    return found.cache_info() if found is not None else 0

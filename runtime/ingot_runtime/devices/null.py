@@ -51,7 +51,7 @@ def open_null(name: str, id: int, library: LibraryPlan, code: bytes, where: str,
 class Null(Device):
     """One device of the kind. Two of them have nothing in common."""
 
-    __slots__ = ("_areas", "_image", "_launch")
+    __slots__ = ("__weakref__", "_areas", "_image", "_launch")
 
     def __init__(self, name: str, image: Image) -> None:
         super().__init__(name)

@@ -1,6 +1,6 @@
 """The kinds of devices that this loader can open, one line each.
 
-In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one file each; which are bound (``loader.bind``).
+In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one file each; which are bound (``bind``).
 """
 
 from ..format.plan import LibraryPlan

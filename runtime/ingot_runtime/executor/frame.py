@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..devices.attached import Pool
+    from ..devices.attached import Attached, Pool
 
 Shape = tuple[int, ...]
 
@@ -51,7 +51,12 @@ class Frame:
     )  # fmt: skip
 
     def __init__(
-        self, loaded: Loaded, input_shapes: tuple[Shape, ...], main: "Callable[[int], int]", grow_address: int
+        self,
+        loaded: Loaded,
+        input_shapes: tuple[Shape, ...],
+        main: "Callable[[int], int]",
+        grow_address: int,
+        attached: "Attached | None" = None,
     ) -> None:
         """Pack the struct and let `main` compute output shapes and sizes.
 
@@ -65,6 +70,7 @@ class Frame:
         self.input_bytes = tuple(_bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True))
         self._layout(plan.inputs, plan.outputs, loaded.image.frame_size_bytes)
         self._fill(loaded, grow_address)
+        self._fill_devices(loaded, attached)
         self._sizes(loaded, main)
         self._bind_small()
 
@@ -116,13 +122,16 @@ class Frame:
                 _store(self._data, row + abi.TENSOR.offsets[name], dict(abi.TENSOR.fields)[name], value)
             struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
             shape_at += 8 * len(shape)
+
+    def _fill_devices(self, loaded: Loaded, attached: "Attached | None") -> None:
+        kinds = dict(abi.DEVICE.fields)
         for index in range(self.n_devices):
-            row = at["devices"] + index * abi.DEVICE.size_bytes
-            fields = loaded.attached.row(index) if loaded.attached is not None else {}
-            if not index and weights:
-                fields["weights"] = weights.address
+            fields = attached.row(index) if attached is not None else {}
+            if not index and loaded.weights:
+                fields["weights"] = loaded.weights.address
+            row = self._at["devices"] + index * abi.DEVICE.size_bytes
             for name, value in fields.items():
-                _store(self._data, row + abi.DEVICE.offsets[name], dict(abi.DEVICE.fields)[name], value)
+                _store(self._data, row + abi.DEVICE.offsets[name], kinds[name], value)
 
     def _set(self, name: str, value: int) -> None:
         _store(self._data, abi.CALL.offsets[name], dict(abi.CALL.fields)[name], value)

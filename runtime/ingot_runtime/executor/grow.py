@@ -1,6 +1,6 @@
-"""The `grow` callback of the call struct: blocks of a size that only `main` knows.
+"""Blocks of a size that only `main` knows, on the host or on a device.
 
-In: the devices. Out: ``Grow``. Not done here: planned memory (``session``).
+In: sizes, one call after the other. Out: ``Grow``: addresses, for `main` by a callback. Not done here: pools whose size the shapes give.
 """
 
 import ctypes
@@ -49,7 +49,7 @@ class Grow:
             why = f"{error}: a security policy forbids pages that are writable and executable"
             raise ResourceError("this process may not make callbacks", "ctypes", why) from error
         self._native = native
-        self.address = ctypes.cast(native, ctypes.c_void_p).value or 0
+        self.address = ctypes.c_uint64.from_buffer(native).value  # `cast` would make a cycle
 
     def allocate(self, device: int, size_bytes: int) -> int:
         """Return the address of a new block, or 0 after keeping the failure (the vm calls this)."""

@@ -17,19 +17,16 @@ from ..loader.weights import Verifier, Weights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..devices.attached import Attached
+    pass
 
 _CHANGES_MAX = 8
 
 
 class Loaded:
-    """Everything that lives as long as a session.
-
-    ``program`` holds the encoded program for the vm, else b""; ``attached`` the devices beside the host, None where there are none.
-    """
+    """Everything that lives as long as a session. ``program`` holds the encoded program for the vm, else b""."""
 
     __slots__ = (
-        "_changes", "_image", "_pool", "_verifier", "attached", "plan", "program", "source", "stamp", "variant", "variant_index",
+        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
         "watch", "weights",
     )  # fmt: skip
 
@@ -44,9 +41,7 @@ class Loaded:
         watch: Watch,
         verifier: "Verifier | None",
         program: bytes,
-        attached: "Attached | None" = None,
     ) -> None:
-        self.attached = attached
         self.source = source
         self.plan = plan
         self.variant_index = variant_index
@@ -107,8 +102,6 @@ class Loaded:
         """Join the workers and unmap; nothing may be running. May be called again."""
         if self._pool is not None:
             self._pool.stop()
-        if self.attached is not None:
-            self.attached.close()
         self._verifier = None
         self._pool = None
         self._image = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ..devices.attached import DeviceCounts, Pool
+    from ..devices.attached import Attached, DeviceCounts, Pool
     from .arrays import Views
     from .bound import Bound
     from .vm import Observer, Vm
@@ -59,8 +59,14 @@ class Session:
         "_pid", "_shaped", "_views", "_vm", "_watch", "_whole", "inputs", "outputs",
     )  # fmt: skip
 
-    def __init__(self, loaded: Loaded, executor: str = "aot", max_bytes: "int | None" = None) -> None:
-        """Take over `loaded`; where all shapes are fixed, `main` is asked for its sizes now.
+    def __init__(
+        self,
+        loaded: Loaded,
+        executor: str = "aot",
+        max_bytes: "int | None" = None,
+        attached: "Attached | None" = None,
+    ) -> None:
+        """Take over `loaded` and the devices beside the host, if there are any; where all shapes are fixed, `main` is asked for its sizes now.
 
         Raises:
             BundleError: image and plan disagree, or no memory, or more than `max_bytes`.
@@ -69,15 +75,15 @@ class Session:
         self._loaded = loaded
         self.inputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.inputs)
         self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
-        self._attached = loaded.attached
-        self._grow = Grow(loaded.attached)
+        self._attached = attached
+        self._grow = Grow(attached)
         # Empty while a call runs. A dict and not a lock: deleting and storing an item are single instructions of the
         # interpreter, between which and `try` no Ctrl-C can come and leave the session busy for ever.
         self._idle = {True: None}
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
-        self._memory = _no_workspace(loaded)
+        self._memory = _no_workspace(loaded, attached)
         self._max_bytes = max_bytes
         self._closed = False
         # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
@@ -91,7 +97,7 @@ class Session:
         self._vm: Vm | None = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
         if executor == "vm":
-            self._vm = _new_vm(loaded, self._grow)
+            self._vm = _new_vm(loaded, self._grow, attached)
             self._main = self._vm.main
         if all(tensor.is_static for tensor in plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in plan.inputs))
@@ -247,6 +253,9 @@ class Session:
         self._shaped.clear()
         self._views = None
         self._memory = Memory((), Block(0), 0)
+        self._grow.forget()
+        if self._attached is not None:
+            self._attached.close()
         self._loaded.close()
 
     @property
@@ -261,7 +270,7 @@ class Session:
         except KeyError:
             self._busy()
         try:
-            frame = Frame(self._loaded, shapes, self._main, self._grow.address)
+            frame = Frame(self._loaded, shapes, self._main, self._grow.address, self._attached)
             self._make_room(frame)
             return frame
         except MemoryError as error:
@@ -387,7 +396,7 @@ class Session:
         """Return the frame of these input shapes; the session's workspace is large enough for it afterwards."""
         frame = self._frames.get(shapes)
         if frame is None:
-            frame = Frame(self._loaded, shapes, self._main, self._grow.address)
+            frame = Frame(self._loaded, shapes, self._main, self._grow.address, self._attached)
             while len(self._frames) >= _FRAME_COUNT_MAX:
                 oldest = next(iter(self._frames))
                 self._shaped.pop(oldest, None)
@@ -435,9 +444,8 @@ class Session:
             raise LimitError("a call needs too much memory", shapes or self._loaded.source.name, why, "raise max_bytes")
 
 
-def _no_workspace(loaded: Loaded) -> Memory:
+def _no_workspace(loaded: Loaded, attached: "Attached | None") -> Memory:
     """Return memory of no bytes: every device still has an address."""
-    attached = loaded.attached
     return Memory(
         tuple(
             Block(0) if attached is None or attached[index] is None else attached.allocate(index, 0)
@@ -448,7 +456,7 @@ def _no_workspace(loaded: Loaded) -> Memory:
     )
 
 
-def _new_vm(loaded: Loaded, grow: Grow) -> "Vm":
+def _new_vm(loaded: Loaded, grow: Grow, attached: "Attached | None") -> "Vm":
     from .vm import Vm
 
-    return Vm(loaded, grow)
+    return Vm(loaded, grow, attached)

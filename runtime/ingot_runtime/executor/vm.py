@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ..devices.attached import Attached
+
     Observer = Callable[[int, str, float, list[memoryview]], None]
 
 _TENSOR = struct.Struct("<QQQII")
@@ -44,11 +46,11 @@ class Vm:
     """``main(call)`` does what the image's `main` does."""
 
     __slots__ = (
-        "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded", "_program", "_registers", "_scratch_needed",
+        "_attached", "_buffers", "_call", "_constants", "_grow", "_launch_native", "_loaded", "_program", "_registers", "_scratch_needed",
         "_steps", "_times", "_weights_address", "_workspace_needed", "observer",
     )  # fmt: skip
 
-    def __init__(self, loaded: Loaded, grow: Grow) -> None:
+    def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
         """Decode and check the program.
 
         Raises:
@@ -60,6 +62,7 @@ class Vm:
         self._program = decode_program(loaded.program, loaded.plan, loaded.variant, weights_bytes, where)
         self._loaded = loaded
         self._grow = grow
+        self._attached = attached
         self._launch_native = LAUNCH(loaded.image.exports["launch"])
         self.observer: Observer | None = None
         self._times: list[tuple[int, int, int, float]] = []  # ordinal, device, kernel, seconds
@@ -233,7 +236,7 @@ class Vm:
         extent = self._registers[extent_register]
         addresses = [self._buffers[buffer][0] for buffer in buffers]
         values = [self._registers[scalar] for scalar in scalars]
-        attached = self._loaded.attached
+        attached = self._attached
         start = perf_counter()
         if attached is None or attached[device] is None:
             code = self._launch_here(kernel, addresses, values, extent, grain)
@@ -270,7 +273,7 @@ class Vm:
     def _view(self, buffer: int, device: int) -> memoryview:
         """Return the bytes of a buffer of `device`: themselves, or a copy where the host may not look."""
         address, size_bytes = self._buffers[buffer]
-        attached = self._loaded.attached
+        attached = self._attached
         place = attached[device] if attached is not None else None
         if place is not None:
             copied = (ctypes.c_ubyte * size_bytes)()
@@ -283,8 +286,8 @@ class Vm:
         for buffer in (target, source):
             self._require_inside(0, size_bytes, self._buffers[buffer][1], "copy")
         to, from_ = self._buffers[target][0], self._buffers[source][0]
-        if self._loaded.attached is not None:
-            self._loaded.attached.copy(target_device, source_device, to, from_, size_bytes)
+        if self._attached is not None:
+            self._attached.copy(target_device, source_device, to, from_, size_bytes)
         else:
             ctypes.memmove(to, from_, size_bytes)
 

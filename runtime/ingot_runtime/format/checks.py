@@ -3,7 +3,7 @@
 In: a condition and the parts of a message. Out: nothing, or a ``FormatError``. Not done here: reading.
 """
 
-from ..errors import FormatError
+from ..errors import FormatError, VersionError
 
 DAMAGED = "copy the bundle again from where it was made; if that does not help, compile it again"
 
@@ -12,3 +12,9 @@ def require(condition: bool, what: str, where: str, why: str = "") -> None:
     """Raise ``FormatError(what, where, why)`` unless `condition` holds."""
     if not condition:
         raise FormatError(what, where, why, DAMAGED)
+
+
+def unknown(what: str, where: str) -> VersionError:
+    """Return the error for a number of a list that grows: a later minor version may have it."""
+    why = "the bundle needs it, and this version does not know it"
+    return VersionError(f"{what} is not known to this loader", where, why, "update ingot-runtime")

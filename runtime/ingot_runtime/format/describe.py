@@ -4,7 +4,7 @@ In: a checked source. Out: a dict of str, int, list, dict; or lines. Not done he
 (``ingot_artifacts.inspect``).
 """
 
-from .header import KIND_NAMES, VERSION_MAJOR, VERSION_MINOR
+from .header import VERSION_MAJOR, VERSION_MINOR
 from .manifest import manifest_dict
 from .source import Source, read_plan
 
@@ -17,7 +17,7 @@ def describe_source(source: Source) -> "dict[str, Any]":
     """Return ``format``, ``root_digest``, ``size_bytes``, ``sections`` and the manifest's entries."""
     sections: list[dict[str, object]] = [
         {
-            "kind": KIND_NAMES[row.kind],
+            "kind": row.kind_name,
             "id": row.id,
             "offset": row.offset,
             "size_bytes": row.size_bytes,

@@ -7,7 +7,7 @@ Not done here: reading sections, their digests, the zero gaps between them (``lo
 import struct
 
 from ..errors import DigestError, NotABundleError, VersionError
-from .checks import DAMAGED, require
+from .checks import DAMAGED, require, unknown
 from .limits import (
     ALIGNMENT_MAPPED_BYTES,
     ALIGNMENT_SMALL_BYTES,
@@ -46,14 +46,24 @@ _SIZE_BYTES_MAX = {
     LIBRARY: 256 * MIB,
 }
 _MAPPED = (CODE, WEIGHTS, LIBRARY)
+OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
+_OPTIONAL_SIZE_BYTES_MAX = 256 * MIB
+
+
+def kind_name(kind: int) -> str:
+    """Return the name of a kind of section, or ``of kind 12`` where this version does not know it."""
+    return KIND_NAMES[kind] if kind < len(KIND_NAMES) else f"of kind {kind}"
 
 
 class Section:
     """One row of the table. ``digest`` is sha256 of the section, or 32 zero bytes for weights (their tree covers them)."""
 
-    __slots__ = ("alignment", "digest", "id", "kind", "offset", "size_bytes")
+    __slots__ = ("alignment", "digest", "flags", "id", "kind", "offset", "size_bytes")
 
-    def __init__(self, kind: int, id: int, offset: int, size_bytes: int, alignment: int, digest: bytes) -> None:
+    def __init__(
+        self, kind: int, id: int, offset: int, size_bytes: int, alignment: int, digest: bytes, flags: int = 0
+    ) -> None:
+        self.flags = flags
         self.kind = kind
         self.id = id
         self.offset = offset
@@ -64,7 +74,17 @@ class Section:
     @property
     def name(self) -> str:
         """Kind and id for messages, e.g. ``section code 2``."""
-        return f"section {KIND_NAMES[self.kind]} {self.id}"
+        return f"section {self.kind_name} {self.id}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this version knows the kind; it skips others."""
+        return self.kind < len(KIND_NAMES)
+
+    @property
+    def kind_name(self) -> str:
+        """See `kind_name`."""
+        return kind_name(self.kind)
 
 
 def alignment_of(kind: int) -> int:
@@ -75,7 +95,8 @@ def alignment_of(kind: int) -> int:
 def encode_head(sections: list[Section], file_size_bytes: int) -> tuple[bytes, bytes]:
     """Return (header + table, root digest)."""
     table = b"".join(
-        _ROW.pack(row.kind, row.id, row.offset, row.size_bytes, row.alignment, 0, row.digest) for row in sections
+        _ROW.pack(row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest)
+        for row in sections
     )
 
     def header(root: bytes) -> bytes:
@@ -133,7 +154,7 @@ def require_magic(header: bytes) -> None:
 def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Section]:
     """Check digest and rows of the table; return the rows.
 
-    Guarantees: known kinds, no (kind, id) twice, exact alignments, sorted, disjoint, inside the file, every gap shorter
+    Guarantees: kinds that are known or may be skipped, no (kind, id) twice, exact alignments, sorted, disjoint, inside the file, every gap shorter
     than an alignment, last end == file size.
     """
     root = header[_DIGEST_AT:]
@@ -160,19 +181,23 @@ def _checked_row(
 ) -> Section:
     kind, id_, offset, size_bytes, alignment, flags, digest = row
     where = f"section[{index}]"
-    require(1 <= kind < len(KIND_NAMES), "unknown kind of section", where, f"kind {kind}")
-    require(flags == 0, "unknown flags", where, f"flags {flags}")
-    expected = alignment_of(kind)
-    require(alignment == expected, "wrong alignment", where, f"expected {expected}, got {alignment}")
+    require(kind >= 1, "unknown kind of section", where, f"kind {kind}")
+    is_known = kind < len(KIND_NAMES)
+    if not is_known and not flags & OPTIONAL:
+        raise unknown(f"section kind {kind}", where)
+    require(flags == (0 if is_known else OPTIONAL), "unknown flags", where, f"flags {flags}")
+    expected = (alignment_of(kind),) if is_known else (ALIGNMENT_SMALL_BYTES, ALIGNMENT_MAPPED_BYTES)
+    require(alignment in expected, "wrong alignment", where, f"expected {expected[0]}, got {alignment}")
     require(offset % alignment == 0, "misaligned section", where, f"offset {offset}")
     require(end <= offset, "section overlaps the one before it", where, f"offset {offset} before {end}")
     require(offset - end < alignment, "gap before section", where, f"{offset - end} bytes")
     require(offset <= file_size_bytes, "section outside the file", where, f"offset {offset} of {file_size_bytes}")
     room = file_size_bytes - offset
     require(size_bytes <= room, "section outside the file", where, f"{size_bytes} bytes where {room} are left")
-    require(size_bytes <= _SIZE_BYTES_MAX[kind], "section too large", where, f"{size_bytes} bytes")
-    require((digest == NO_DIGEST) == (kind == WEIGHTS), "wrong use of the digest field", where, KIND_NAMES[kind])
-    return Section(kind, id_, offset, size_bytes, alignment, digest)
+    most = _SIZE_BYTES_MAX.get(kind, _OPTIONAL_SIZE_BYTES_MAX)
+    require(size_bytes <= most, "section too large", where, f"{size_bytes} bytes")
+    require((digest == NO_DIGEST) == (kind == WEIGHTS), "wrong use of the digest field", where, f"kind {kind}")
+    return Section(kind, id_, offset, size_bytes, alignment, digest, flags)
 
 
 def check_kinds(sections: list[Section], variant_count: int, library_count: int, memories: tuple[int, ...]) -> None:
@@ -180,7 +205,7 @@ def check_kinds(sections: list[Section], variant_count: int, library_count: int,
 
     ``memories``: the devices that have weights of their own, if there are any.
     """
-    table = {(row.kind, row.id): row for row in sections}
+    table = {(row.kind, row.id): row for row in sections if row.is_known}
     expected = {(MANIFEST, 0), (PLAN, 0), (LOCK, 0), (DEBUG, 0)}
     expected |= {(kind, index) for kind in (CODE, PROGRAM) for index in range(variant_count)}
     expected |= {(LIBRARY, index) for index in range(library_count)}

@@ -4,7 +4,7 @@ In: bytes of the plan section, or the classes below. Out: the classes, checked; 
 bytes, and other bytes do not decode. Not done here: agreement with manifest (``manifest``) and image (``loader.image``).
 """
 
-from .checks import require
+from .checks import require, unknown
 from .dtypes import DTYPE_NAMES, DTYPE_SIZES_BYTES
 from .limits import (
     DEVICE_COUNT_MAX,
@@ -23,6 +23,7 @@ from .words import Reader, Writer
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null")
 _RANK_VALUE_MAX = 1 << 31
+_KIND_MAX = (1 << 31) - 1
 
 
 class DevicePlan:
@@ -205,14 +206,21 @@ def decode_plan(data: bytes) -> Plan:
 
 def _device(words: Reader) -> DevicePlan:
     name = words.text("device name")
-    kind = DEVICE_KINDS[words.word("device kind", 0, len(DEVICE_KINDS) - 1)]
+    kind = _kind(words, f"section plan 0, device {name!r}", 0)
     id_ = words.word("device id", 0, (1 << 31) - 1)
     scope = words.text("device scope")
     return DevicePlan(name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1))
 
 
+def _kind(words: Reader, where: str, first: int) -> str:
+    code = words.word("device kind", first, _KIND_MAX)
+    if code >= len(DEVICE_KINDS):
+        raise unknown(f"device kind {code}", where)
+    return DEVICE_KINDS[code]
+
+
 def _library(words: Reader) -> LibraryPlan:
-    kind = DEVICE_KINDS[words.word("library kind", 1, len(DEVICE_KINDS) - 1)]
+    kind = _kind(words, "section plan 0, library", 1)
     target = words.text("library target")
     features = _features(words, target)
     return LibraryPlan(kind, target, features, words.word("kernel count", 0, KERNEL_COUNT_MAX))

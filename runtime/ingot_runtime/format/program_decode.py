@@ -5,7 +5,7 @@ message, kernel, device, input and output exists, and whose buffers lie where th
 are known only while it runs (``executor.vm`` checks each).
 """
 
-from .checks import require
+from .checks import require, unknown
 from .dtypes import DTYPE_NAMES
 from .limits import (
     BUFFER_COUNT_MAX,
@@ -19,6 +19,7 @@ from .program import OPCODES, Instruction, Program, operand_kinds
 from .words import Reader
 
 _INT64_MAX = (1 << 63) - 1
+_OPCODE_MAX = (1 << 31) - 1
 _KINDS = tuple(tuple(operand_kinds(opcode)) for opcode in range(len(OPCODES)))
 # What the immediates of an opcode count, in order; "" is any number.
 _MEANINGS: dict[str, tuple[str, ...]] = {
@@ -57,7 +58,7 @@ def decode_program(
     count = words.word("instruction count", 1, INSTRUCTION_COUNT_MAX)
     registers = words.word("register count", 0, REGISTER_COUNT_MAX)
     buffers = words.word("buffer count", 0, BUFFER_COUNT_MAX)
-    raw = tuple(_instruction(words) for _ in range(count))
+    raw = tuple(_instruction(words, f"{where}, instruction {index}") for index in range(count))
     messages = tuple(words.text("message") for _ in range(words.word("message count", 0, INSTRUCTION_COUNT_MAX)))
     words.finish()
     limits = {
@@ -73,8 +74,10 @@ def decode_program(
     return Program(raw, registers, buffers, messages)
 
 
-def _instruction(words: Reader) -> Instruction:
-    opcode = words.word("opcode", 0, len(OPCODES) - 1)
+def _instruction(words: Reader, where: str) -> Instruction:
+    opcode = words.word("opcode", 0, _OPCODE_MAX)
+    if opcode >= len(OPCODES):
+        raise unknown(f"opcode {opcode}", where)
     operands: list[int | tuple[int, ...]] = []
     for kind in _KINDS[opcode]:
         if kind[0] == "*":

@@ -86,7 +86,7 @@ class Source:
             FormatError: there is no such section. DigestError: other bytes than the table promises.
         """
         row = self.by_key.get((kind, id))
-        require(row is not None, f"missing section {head.KIND_NAMES[kind]} {id}", "section table")
+        require(row is not None, f"missing section {head.kind_name(kind)} {id}", "section table")
         assert row is not None
         data = self._read(row.offset, row.size_bytes, row.name)
         got = sha256(data)

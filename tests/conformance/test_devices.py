@@ -1,0 +1,283 @@
+"""What every kind of device must do (``devices/device.py``), held to it by one suite. A new kind is a line in ``OPEN_KINDS``."""
+
+import ctypes
+import gc
+import itertools
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tests.hostile.tiny import KERNEL, KERNEL_IR
+from tests.hostile.two_devices import library
+
+import ingot_runtime
+from ingot_runtime.devices.device import ALIGNMENT_BYTES, Device
+from ingot_runtime.devices.registry import OPEN
+from ingot_runtime.format import abi
+from ingot_runtime.format.limits import SIZE_BYTES_MAX
+from ingot_runtime.format.plan import LibraryPlan
+from ingot_runtime.loader.cpu import machine_features
+
+if TYPE_CHECKING:
+    from ingot_runtime.devices.device import Allocation
+
+COUNT = 64
+_CODE = """
+define hidden i32 @{name}(ptr %buffers, ptr %scalars, i64 %first, i64 %last, ptr %scratch) nounwind "no-builtins" {{
+  ret i32 {code}
+}}
+"""
+KERNELS = {
+    KERNEL: KERNEL_IR,
+    "refuses": _CODE.format(name="refuses", code=258),
+    "fails": _CODE.format(name="fails", code=5),
+}
+SCALE, REFUSES, FAILS = range(3)
+
+
+def open_null(id_: int) -> Device:
+    """Open a device of kind null with the kernels above."""
+    made = library(tuple(KERNELS.values()), tuple(KERNELS))
+    plan = LibraryPlan("null", made.target, made.features, len(made.kernels))
+    return OPEN["null"]("acc", id_, plan, made.image, "section library 0", machine_features())
+
+
+OPEN_KINDS: dict[str, Callable[[int], Device]] = {"null": open_null}
+
+
+@pytest.fixture(params=list(OPEN_KINDS))
+def kind(request: pytest.FixtureRequest) -> str:
+    """Return each kind in turn."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def device(kind: str) -> Device:
+    """Open device 0 of a kind."""
+    return OPEN_KINDS[kind](0)
+
+
+def address_of(array: npt.NDArray[np.float32]) -> int:
+    return int(array.ctypes.data)
+
+
+def put(device: Device, values: npt.NDArray[np.float32]) -> "Allocation":
+    """Return an allocation that holds `values`."""
+    made = device.allocate(values.nbytes)
+    device.write(made.address, address_of(values), values.nbytes)
+    return made
+
+
+def got(device: Device, address: int, count: int = COUNT) -> npt.NDArray[np.float32]:
+    """Read floats from the device."""
+    values = np.full(count, np.nan, np.float32)
+    device.read(address_of(values), address, values.nbytes)
+    return values
+
+
+@dataclass
+class Scale:
+    """y = x * w + 1 on a device: its allocations, and the launch."""
+
+    device: Device
+
+    def __post_init__(self) -> None:
+        self.values = np.arange(COUNT, dtype=np.float32)
+        self.x = put(self.device, self.values)
+        self.w = put(self.device, self.values + 2)
+        self.y = self.device.allocate(4 * COUNT)
+        self.scratch = self.device.allocate(64)
+
+    def __call__(
+        self, y: int | None = None, kernel: int = SCALE, extent: int = COUNT, scratch: int | None = None
+    ) -> int:
+        """Launch."""
+        target = self.y.address if y is None else y
+        last = self.scratch.address if scratch is None else scratch
+        return self.device.launch(kernel, [target, self.x.address, self.w.address, last], [COUNT], extent, 1, 0)
+
+
+def test_every_kind_is_tested() -> None:
+    """The kinds that the loader can open are those of this suite."""
+    assert set(OPEN) == set(OPEN_KINDS)
+
+
+def test_allocations_are_zero_aligned_and_apart(device: Device) -> None:
+    """Each is a multiple of 64, holds zeros, and shares no byte with another; none is null, even of no bytes."""
+    made = [device.allocate(size) for size in (0, 1, 100, 4096, 1 << 20)]
+    spans = sorted((each.address, each.address + each.size_bytes) for each in made)
+    assert all(each.address and each.address % ALIGNMENT_BYTES == 0 for each in made)
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+    assert not got(device, made[-1].address, 1 << 18).any()
+
+
+def test_what_is_written_is_read(device: Device) -> None:
+    """At any offset; the bytes around it stay; nothing is copied for a size of 0."""
+    made = device.allocate(4 * COUNT)
+    device.write(made.address + 12, address_of(np.full(5, 7, np.float32)), 20)
+    assert got(device, made.address).tolist() == [0] * 3 + [7] * 5 + [0] * (COUNT - 8)
+    device.write(made.address, 0, 0)
+    device.read(0, made.address + 4 * COUNT, 0)
+
+
+def test_move_may_overlap(device: Device) -> None:
+    """Within the device bytes are copied as by memmove."""
+    made = put(device, np.arange(COUNT, dtype=np.float32))
+    device.move(made.address + 4, made.address, 4 * (COUNT - 1))
+    assert got(device, made.address).tolist() == [0, *range(COUNT - 1)]
+
+
+def test_launch_computes_in_order(device: Device) -> None:
+    """A launch sees what was written and launched before it, a read what was launched before it."""
+    scale = Scale(device)
+    expected = scale.values * (scale.values + 2) + 1
+    assert scale() == 0
+    device.move(scale.x.address, scale.y.address, 4 * COUNT)
+    assert scale() == 0
+    device.wait()
+    assert np.array_equal(got(device, scale.y.address), expected * (scale.values + 2) + 1)
+    assert scale(extent=0) == 0
+
+
+def test_codes_of_kernels(device: Device) -> None:
+    """The code of a requirement is returned, any other is an error; the device goes on."""
+    scale = Scale(device)
+    assert scale(kernel=REFUSES) == 258
+    with pytest.raises(ingot_runtime.DeviceError, match="returns 5"):
+        scale(kernel=FAILS)
+    assert scale() == 0
+
+
+@pytest.mark.parametrize("number", [-1, len(KERNELS), 1 << 30])
+def test_kernel_that_is_not_there(device: Device, number: int) -> None:
+    """A kernel beyond the library is refused."""
+    with pytest.raises(ingot_runtime.DeviceError, match="kernel"):
+        Scale(device)(kernel=number)
+
+
+def test_bounds(device: Device) -> None:
+    """No operation leaves an allocation, by its address or by its size; host addresses and 0 are not the device's."""
+    made, host = device.allocate(4 * COUNT), np.zeros(COUNT * 4096, np.float32)
+    room = made.size_bytes
+    places = [(made.address, room + 1), (made.address + room, 1), (made.address - 1, 1), (0, 1), (made.address, -1),
+              (address_of(host), 4), (made.address + (1 << 62), 1)]  # fmt: skip
+    for address, size_bytes in places:
+        for call in (
+            device.write,
+            lambda a, h, s: device.read(h, a, s),
+            device.move,
+            lambda a, _, s: device.move(made.address, a, s),
+        ):
+            source = made.address if call == device.move else address_of(host)
+            with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+                call(address, source, size_bytes)
+    assert not host.any()
+
+
+def test_launch_addresses(device: Device) -> None:
+    """Every buffer of a launch lies in the device's memory; scratch is aligned; the extent is not negative."""
+    scale, host = Scale(device), np.zeros(COUNT, np.float32)
+    for address in (0, address_of(host), scale.y.address - 1, scale.y.address + (1 << 62)):
+        with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+            scale(y=address)
+    with pytest.raises(ingot_runtime.DeviceError, match="multiple of 64"):
+        scale(scratch=scale.scratch.address + 4)
+    with pytest.raises(ingot_runtime.DeviceError, match="extent"):
+        scale(extent=-1)
+    with pytest.raises(ingot_runtime.DeviceError, match="scratch"):
+        device.launch(SCALE, [], [], 1, 1, 0)
+    assert not got(device, scale.y.address).any()
+
+
+def test_out_of_memory(device: Device) -> None:
+    """More than the device has is an error of resources, and the device goes on."""
+    for size_bytes in (SIZE_BYTES_MAX, 1 << 62, -1):
+        with pytest.raises(ingot_runtime.ResourceError, match="not enough memory on device"):
+            device.allocate(size_bytes)
+    assert Scale(device)() == 0
+
+
+def test_use_after_free(device: Device) -> None:
+    """What was freed, or what nobody holds any more, is not the device's memory."""
+    scale = Scale(device)
+    device.free(scale.x)
+    with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+        scale()
+    with pytest.raises(ingot_runtime.DeviceError):
+        device.free(scale.x)
+    address = scale.y.address
+    del scale.y
+    gc.collect()
+    with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+        got(device, address)
+
+
+def test_instances_are_apart(kind: str) -> None:
+    """Two devices of a kind have memory apart: one's address is not the other's."""
+    devices = [OPEN_KINDS[kind](index) for index in range(2)]
+    assert devices[0].name != devices[1].name
+    made = put(devices[0], np.ones(COUNT, np.float32))
+    with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
+        got(devices[1], made.address)
+    devices[1].close()
+    assert got(devices[0], made.address).all()
+
+
+@pytest.mark.parametrize(("end", "why"), [("close", "closed"), ("lose", "lost: no power")])
+def test_lost_device(device: Device, end: str, why: str) -> None:
+    """A device that is closed or lost refuses everything, and may be closed again."""
+    scale = Scale(device)
+    if end == "close":
+        device.close()
+    else:
+        device.lose("no power")
+    calls: list[Callable[[], object]] = [
+        scale, device.wait, lambda: device.allocate(1), lambda: got(device, scale.x.address),
+        lambda: device.write(scale.x.address, address_of(scale.values), 4), lambda: device.free(scale.x),
+        lambda: device.move(scale.x.address, scale.y.address, 4),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(ingot_runtime.DeviceError, match=why):
+            call()
+    device.close()
+
+
+def test_cancelled_launch(device: Device) -> None:
+    """A launch looks at the watch that it is given."""
+    scale = Scale(device)
+    watch = ctypes.create_string_buffer(abi.WATCH.size_bytes)
+    ctypes.c_uint32.from_buffer(watch, abi.WATCH.offsets["cancel"]).value = 1
+    buffers = [each.address for each in (scale.y, scale.x, scale.w, scale.scratch)]
+    assert device.launch(SCALE, buffers, [COUNT], COUNT, 1, ctypes.addressof(watch)) == abi.RC_CANCELLED
+    assert not got(device, scale.y.address).any()
+
+
+_TOUCH = """
+import ctypes, sys
+from tests.conformance.test_devices import OPEN_KINDS, Scale
+device = OPEN_KINDS[sys.argv[1]](0)
+scale = Scale(device)
+assert scale() == 0
+device.read(ctypes.addressof(ctypes.create_string_buffer(4)), scale.y.address, 4)
+print("ready", flush=True)
+{access}
+print("alive", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "access", ["ctypes.string_at(scale.y.address, 4)", "ctypes.memset(scale.x.address, 1, 4)"], ids=["read", "write"]
+)
+def test_the_host_traps(kind: str, access: str) -> None:
+    """An access by host code ends the process by a signal, also after the device has used the memory."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TOUCH.format(access=access), kind], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == ("ready\n", -signal.SIGSEGV), done.stderr
