@@ -5,6 +5,7 @@ In: a bundle and the user's choices. Out: a ``Session``. Not done here: each ste
 
 from .devices.bind import bind_devices
 from .errors import InputError, no_memory
+from .executor.loaded import Loaded
 from .executor.session import Session
 from .format import header as head
 from .format.checks import require
@@ -15,7 +16,6 @@ from .format.sha256 import sha256
 from .format.source import Source, changed, checked_digest, open_file, read_plan
 from .loader import choose, cpu, system
 from .loader.image import Image
-from .loader.loaded import Loaded
 from .loader.pool import Pool, usable_threads
 from .loader.watch import Watch
 from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs

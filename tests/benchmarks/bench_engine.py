@@ -22,15 +22,15 @@ sys.path.insert(0, str(ROOT))
 from tests.hostile.engine_harness import Plan, finish, read_log, start_builder, wait_for  # noqa: E402
 
 from ingot_artifacts.store.cache import Cache  # noqa: E402
-from ingot_build_rules.engine.action_cache import ActionCache  # noqa: E402
-from ingot_build_rules.engine.artifact import Artifact  # noqa: E402
-from ingot_build_rules.engine.codec import Codec  # noqa: E402
-from ingot_build_rules.engine.executor import InlineExecutor  # noqa: E402
-from ingot_build_rules.engine.file_digests import DiskFiles  # noqa: E402
-from ingot_build_rules.engine.key import KeyMaker  # noqa: E402
-from ingot_build_rules.engine.rule import Context, Rule, Rulebook  # noqa: E402
+from ingot_build_rules.engine.actions.artifact import Artifact  # noqa: E402
+from ingot_build_rules.engine.actions.codec import Codec  # noqa: E402
+from ingot_build_rules.engine.actions.key import KeyMaker  # noqa: E402
+from ingot_build_rules.engine.actions.rule import Context, Rule, Rulebook  # noqa: E402
+from ingot_build_rules.engine.actions.values import Values  # noqa: E402
+from ingot_build_rules.engine.cache.action_cache import ActionCache  # noqa: E402
+from ingot_build_rules.engine.cache.file_digests import DiskFiles  # noqa: E402
+from ingot_build_rules.engine.executors.executor import InlineExecutor  # noqa: E402
 from ingot_build_rules.engine.scheduler import Scheduler  # noqa: E402
-from ingot_build_rules.engine.values import Values  # noqa: E402
 
 ROUNDS = 3
 ACTIONS = 10_000

@@ -24,18 +24,18 @@ from tests.tidy.source import ROOT
 
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.folder_layer import open_layer
-from ingot_build_rules.engine.action import Action
-from ingot_build_rules.engine.action_cache import ActionCache
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.executor import InlineExecutor
-from ingot_build_rules.engine.file_digests import DiskFiles
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.pool import PoolExecutor
-from ingot_build_rules.engine.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.action import Action
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.cache.action_cache import ActionCache
+from ingot_build_rules.engine.cache.file_digests import DiskFiles
+from ingot_build_rules.engine.executors.executor import InlineExecutor
+from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
-from ingot_build_rules.engine.values import Values
 
 HANG_SECONDS = 300.0
 _PADDING_BYTES = 3000

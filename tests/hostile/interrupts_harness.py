@@ -4,6 +4,7 @@ In: a bundle, a number of threads, how many points, a seed. Out: one line per tr
 Not done here: deciding (``test_loader_interrupts``).
 """
 
+import dis
 import gc
 import os
 import random
@@ -19,6 +20,7 @@ import ingot_runtime
 from ingot_runtime import load_bundle as load_module
 
 X = np.arange(32, dtype=np.float32).reshape(4, 8)
+_HANDLER_OPCODES = frozenset((dis.opmap["PUSH_EXC_INFO"], dis.opmap["POP_EXCEPT"]))
 _HANDLER_MAPPINGS = 2
 """Text and rest of the one image that may wait for the next load, because its handler is installed."""
 
@@ -36,9 +38,11 @@ class Interrupter:
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> "Callable[..., Any]":
         frame.f_trace_opcodes = True
-        # Instructions without a line enter and leave exception handlers; there the interpreter never looks for signals, and
-        # 3.11 does not unwind an exception that a trace function raises. Lines count, too: early 3.12 tells of nothing else.
-        if event in ("opcode", "line") and frame.f_lineno is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        # Where exception handlers are entered and left (most such instructions have no line) the interpreter never looks for
+        # signals, and 3.11 does not unwind an exception that a trace function raises there. Lines count, too: early 3.12 tells of
+        # nothing else.
+        is_handler = frame.f_code.co_code[frame.f_lasti] in _HANDLER_OPCODES or frame.f_lineno is None  # pyright: ignore[reportUnnecessaryComparison]
+        if event in ("opcode", "line") and not is_handler:
             self.count += 1
             if self.count == self.at:
                 sys.settrace(None)

@@ -18,9 +18,9 @@ from tests.unit.build_harness import TARGET, Workbench, chain, new_weight, ran
 
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.no_op import is_no_op
-from ingot_build_rules.engine import unchanged
-from ingot_build_rules.engine.file_digests import stamp_of
-from ingot_build_rules.engine.state_file import write_state
+from ingot_build_rules.engine.cache import unchanged
+from ingot_build_rules.engine.cache.file_digests import stamp_of
+from ingot_build_rules.engine.cache.state_file import write_state
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.state import read_workspace, write_workspace
 from ingot_build_rules.workspace.user_key import user_key

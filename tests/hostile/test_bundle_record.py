@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ingot_build_rules.engine.message_pack import pack
+from ingot_build_rules.engine.actions.message_pack import pack
 from ingot_build_rules.reproduce.bundle_difference import Side, bundle_difference
 from ingot_build_rules.reproduce.bundle_record import read_record
 from ingot_build_rules.reproduce.stage_difference import program_difference

@@ -26,8 +26,8 @@ from ingot_artifacts.store.scrub import verify
 from ingot_artifacts.store.trust import ANYONE, Trust
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.cli.no_op import is_no_op
-from ingot_build_rules.engine import unchanged
-from ingot_build_rules.engine.message_pack import pack, unpack
+from ingot_build_rules.engine.actions.message_pack import pack, unpack
+from ingot_build_rules.engine.cache import unchanged
 from ingot_build_rules.workspace import user_key as keys
 from ingot_compiler.ir.errors import UserError
 

@@ -35,9 +35,9 @@ from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.records import read_facts
 from ingot_artifacts.store.scrub import verify
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.errors import ActionError, HitDiffersError
-from ingot_build_rules.engine.message_pack import pack, unpack
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.errors import ActionError, HitDiffersError
+from ingot_build_rules.engine.actions.message_pack import pack, unpack
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 
 NUMBERS = range(12)

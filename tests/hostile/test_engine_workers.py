@@ -24,12 +24,12 @@ from tests.hostile.engine_harness import (
 )
 from tests.unit.executor_harness import spec_of
 
-from ingot_build_rules.engine.action import Task
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.errors import ActionError, BuildStoppedError
-from ingot_build_rules.engine.executor import Handle
-from ingot_build_rules.engine.naive import NaiveBuild
-from ingot_build_rules.engine.perform import Outcome
+from ingot_build_rules.engine.actions.action import Task
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError
+from ingot_build_rules.engine.actions.naive import NaiveBuild
+from ingot_build_rules.engine.actions.perform import Outcome
+from ingot_build_rules.engine.executors.executor import Handle
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 
 KEEP_GOING = Policy(keep_going=True)

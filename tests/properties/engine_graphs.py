@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.file_digests import moment
-from ingot_build_rules.engine.rule import AnyRule, Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.rule import AnyRule, Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.cache.file_digests import moment
 
 FILE_COUNT = 5
 _NODE_COUNT_MAX = 12

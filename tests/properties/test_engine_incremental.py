@@ -22,16 +22,16 @@ from tests.properties.engine_graphs import (
 )
 
 from ingot_artifacts.store.cache import Cache
-from ingot_build_rules.engine.action_cache import ActionCache
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.errors import BuildStoppedError
-from ingot_build_rules.engine.executor import InlineExecutor
-from ingot_build_rules.engine.file_digests import DiskFiles
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.naive import NaiveBuild
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.errors import BuildStoppedError
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.naive import NaiveBuild
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.cache.action_cache import ActionCache
+from ingot_build_rules.engine.cache.file_digests import DiskFiles
+from ingot_build_rules.engine.executors.executor import InlineExecutor
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
-from ingot_build_rules.engine.values import Values
 
 Answer = int | str
 

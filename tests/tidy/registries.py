@@ -82,18 +82,61 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     The core op has the ONNX op's name in lower case; its elementwise functions start with it.
     """
-    from ingot_compiler.frontend.ops import OPS_BY_NAME as ONNX_OPS
-    from ingot_compiler.ir.ops import OPS_BY_NAME as CORE_OPS
     from ingot_compiler.lowering.ops import ELEMENTS
 
     core = onnx_op.lower()
-    objects: list[Callable[..., object]] = [ONNX_OPS[onnx_op].translate, CORE_OPS[core].infer, ELEMENTS[core]]
-    sources = [Path(inspect.getsourcefile(item) or "").resolve() for item in objects]
-    files: dict[str, None] = {}
-    for source in [*sources, *_emitters(core)]:
-        files[str(source.relative_to(ROOT))] = None
-        files[str((source.parent / "__init__.py").relative_to(ROOT))] = None
-    return tuple(files)
+    sources = [*_down_to_core(onnx_op), _source(ELEMENTS[core]), *_emitters(core)]
+    return _with_lists(*((source, source.parent / "__init__.py") for source in sources))
+
+
+def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> tuple[str, ...]:
+    """List the files of an ONNX op of one operand that has loops of its own, down to those of the kernel that fusion gives it."""
+    from ingot_compiler.ir.builder import GraphBuilder
+    from ingot_compiler.ir.graph import OptimizedGraph
+    from ingot_compiler.ir.types import TensorType
+    from ingot_compiler.lowering.fuse import fuse
+    from ingot_compiler.lowering.fused import groups_of
+    from ingot_compiler.lowering.fusion import anchors
+    from ingot_compiler.lowering.kinds import KINDS
+    from ingot_compiler.placement.place import place
+    from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+    from ingot_compiler.targets.target import parse_target
+
+    builder = GraphBuilder([TensorType("f32", shape)])
+    graph = builder.finish([builder.add(onnx_op.lower(), (0,), attributes)])
+    placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
+    (group,) = groups_of(fuse(placed, (parse_target("x86-64-v3"),)))
+    sources = [(source, source.parent / "__init__.py") for source in _down_to_core(onnx_op)]
+    kind = _source(KINDS[group.kind])
+    return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, kind.parent / "__init__.py"))
+
+
+def files_that_name(core: str) -> set[str]:
+    """List the files of the compiler that write a core op's name as a string; docstrings do not count."""
+    return {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "compiler" / "ingot_compiler").rglob("*.py")
+        if any(
+            isinstance(node, ast.Constant) and node.value == core
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    }
+
+
+def _down_to_core(onnx_op: str) -> list[Path]:
+    from ingot_compiler.frontend.ops import FILES
+    from ingot_compiler.ir.ops import OPS_BY_NAME as CORE_OPS
+
+    frontend = ROOT / "compiler" / "ingot_compiler" / "frontend" / "ops" / f"{FILES[onnx_op]}.py"
+    return [frontend, _source(CORE_OPS[onnx_op.lower()].infer)]
+
+
+def _source(item: Callable[..., object]) -> Path:
+    return Path(inspect.getsourcefile(item) or "").resolve()
+
+
+def _with_lists(*files: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(file.relative_to(ROOT)) for entry in files for file in entry))
 
 
 def _emitters(core: str) -> list[Path]:

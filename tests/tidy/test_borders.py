@@ -24,7 +24,7 @@ ONLY_IN = {
     "ziglang": ("ingot_compiler.codegen",),
     "rich": ("ingot_build_rules.cli",),
     "diskcache": ("ingot_artifacts.store",),
-    "subprocess": ("ingot_compiler.codegen", "ingot_build_rules.engine.pool"),
+    "subprocess": ("ingot_compiler.codegen", "ingot_build_rules.engine.executors.pool"),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
     "pickle": (),
@@ -46,12 +46,12 @@ PURE = (
     "ingot_compiler.lowering",
     "ingot_compiler.targets",
     "ingot_build_rules.project",
-    "ingot_build_rules.engine.rule",
-    "ingot_build_rules.engine.content",
-    "ingot_build_rules.engine.leaves",
-    "ingot_build_rules.engine.codec",
-    "ingot_build_rules.engine.key",
-    "ingot_build_rules.engine.record",
+    "ingot_build_rules.engine.actions.rule",
+    "ingot_build_rules.engine.actions.content",
+    "ingot_build_rules.engine.actions.leaves",
+    "ingot_build_rules.engine.actions.codec",
+    "ingot_build_rules.engine.actions.key",
+    "ingot_build_rules.engine.actions.record",
 )
 IMPURE_LIBRARIES = ("os", "time", "random", "secrets", "uuid", "datetime", "socket", "getpass", "platform", "locale")
 # module -> library and why it is pure all the same

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.tidy.registries import REGISTRIES, Registry, path_of_op
+from tests.tidy.registries import REGISTRIES, Registry, files_that_name, path_of_op, path_with_loops
 from tests.tidy.source import ROOT, modules
 
 from ingot_build_rules.cli.verbs import VERBS
@@ -41,9 +41,30 @@ def test_every_stage_has_a_text() -> None:
     assert tuple(STAGE_TEXTS) == STAGES
 
 
+def _recipe(heading: str) -> tuple[str, ...]:
+    """The files that a section of CONTRIBUTING names, each once, in order."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split(f"\n## {heading}", 1)[1].split("\n## ", 1)[0]
+    listed = re.findall(r"`((?:compiler|build_rules)/[\w/]+\.py)`", section)
+    return tuple(dict.fromkeys(path for path in listed if "test" not in path))
+
+
 def test_the_way_of_gelu_is_as_contributing_says() -> None:
     """CONTRIBUTING lists exactly the files that the registries lead through, in that order."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = text.split("Gelu", 1)[1].split("\n## ", 1)[0]
-    listed = [path for path in re.findall(r"`((?:compiler|build_rules)/[\w/]+\.py)`", section) if "test" not in path]
-    assert tuple(dict.fromkeys(listed)) == path_of_op("Gelu")
+    assert _recipe("An op, from ONNX to machine code: Gelu") == path_of_op("Gelu")
+
+
+def test_the_way_of_softmax_is_as_contributing_says() -> None:
+    """For an op with loops of its own, too: the kernel's files are those of the kind that fusion gives it."""
+    assert _recipe("An op with loops of its own: Softmax") == path_with_loops("Softmax", (2, 3), axis=1)
+
+
+@pytest.mark.parametrize(
+    ("core", "heading"),
+    [("gelu", "An op, from ONNX to machine code: Gelu"), ("softmax", "An op with loops of its own: Softmax")],
+)
+def test_no_other_file_has_to_know_of_an_op(core: str, heading: str) -> None:
+    """Who adds an op as the recipe says has forgotten nothing: beside patterns, no other file names it."""
+    naming = files_that_name(core)
+    assert naming
+    assert {path for path in naming if "/passes/" not in path} <= set(_recipe(heading))

@@ -19,7 +19,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from ingot_build_rules.engine.pool import PoolExecutor
+from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.workspace.cache_folder import cache_trust
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build

@@ -22,8 +22,8 @@ from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.naive import NaiveBuild
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.naive import NaiveBuild
 from ingot_build_rules.rules.import_model import Imported
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.frontend.imported import ImportedModel

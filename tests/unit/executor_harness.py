@@ -17,17 +17,17 @@ from tests.hostile.engine_harness import BOOK, HANG_SECONDS
 from tests.unit.remote_executor import RemoteExecutor
 
 from ingot_artifacts.store.cache import Cache
-from ingot_build_rules.engine.action_spec import ActionSpec, Cost, specify
-from ingot_build_rules.engine.backlog import Backlog
-from ingot_build_rules.engine.build import Count
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.executor import Executor, Handle, InlineExecutor
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.local import LocalExecutor
-from ingot_build_rules.engine.perform import Outcome
-from ingot_build_rules.engine.pool import PoolExecutor
-from ingot_build_rules.engine.rule import Rule
-from ingot_build_rules.engine.values import Values
+from ingot_build_rules.engine.actions.action_spec import ActionSpec, Cost, specify
+from ingot_build_rules.engine.actions.backlog import Backlog
+from ingot_build_rules.engine.actions.build import Count
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.perform import Outcome
+from ingot_build_rules.engine.actions.rule import Rule
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.executors.executor import Executor, Handle, InlineExecutor
+from ingot_build_rules.engine.executors.local import LocalExecutor
+from ingot_build_rules.engine.executors.pool import PoolExecutor
 
 JOBS = 2
 

@@ -18,13 +18,13 @@ from tests.tidy.source import ROOT
 
 from ingot_artifacts.store.blobs import BlobMissing, BlobStore
 from ingot_artifacts.store.folder_blobs import FolderBlobs
-from ingot_build_rules.engine.action_spec import ActionSpec
-from ingot_build_rules.engine.errors import ActionError
-from ingot_build_rules.engine.executor import Handle
-from ingot_build_rules.engine.perform import Outcome
-from ingot_build_rules.engine.rule import Rulebook
-from ingot_build_rules.engine.values import Blobs
-from ingot_build_rules.engine.wire import framed, plain_action, read_message, read_outcome
+from ingot_build_rules.engine.actions.action_spec import ActionSpec
+from ingot_build_rules.engine.actions.errors import ActionError
+from ingot_build_rules.engine.actions.perform import Outcome
+from ingot_build_rules.engine.actions.rule import Rulebook
+from ingot_build_rules.engine.actions.values import Blobs
+from ingot_build_rules.engine.executors.executor import Handle
+from ingot_build_rules.engine.executors.wire import framed, plain_action, read_message, read_outcome
 
 _BOOT = "import sys; from tests.unit.remote_worker import serve; serve(*sys.argv[1:])"
 

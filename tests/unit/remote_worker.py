@@ -12,11 +12,11 @@ from typing import cast
 
 from ingot_artifacts.store.blobs import BlobStore
 from ingot_artifacts.store.folder_blobs import FolderBlobs
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.perform import perform_action
-from ingot_build_rules.engine.rule import Rulebook
-from ingot_build_rules.engine.values import Values
-from ingot_build_rules.engine.wire import framed, plain_outcome, read_action, read_message
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.perform import perform_action
+from ingot_build_rules.engine.actions.rule import Rulebook
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.executors.wire import framed, plain_outcome, read_action, read_message
 
 
 def serve(where: str, folder: str) -> None:

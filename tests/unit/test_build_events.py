@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingot_build_rules.engine.event_lines import event_line, read_events, read_timed_events
-from ingot_build_rules.engine.events import (
+from ingot_build_rules.engine.events.event_lines import event_line, read_events, read_timed_events
+from ingot_build_rules.engine.events.events import (
     ActionFinished,
     ActionQueued,
     ActionStarted,

@@ -12,10 +12,10 @@ import pytest
 from onnx import helper, numpy_helper
 from tests.unit.build_harness import Workbench, chain, convolution, model_of, new_weight, ran, with_external
 
-from ingot_build_rules.engine.differ import differences
-from ingot_build_rules.engine.explain import explain, name_of
-from ingot_build_rules.engine.key import Ingredient
-from ingot_build_rules.engine.trace_file import TargetTrace, TracedAction
+from ingot_build_rules.engine.actions.key import Ingredient
+from ingot_build_rules.engine.events.differ import differences
+from ingot_build_rules.engine.events.explain import explain, name_of
+from ingot_build_rules.engine.events.trace_file import TargetTrace, TracedAction
 from ingot_build_rules.workspace.difference_text import short_texts
 from ingot_build_rules.workspace.run_build import Report
 
@@ -162,7 +162,7 @@ def test_first_build_is_one_line(bench: Workbench) -> None:
 
 def test_explanation_is_kept(bench: Workbench) -> None:
     """A build that runs nothing keeps the explanation of the last one that did."""
-    from ingot_build_rules.engine.trace_file import read_trace
+    from ingot_build_rules.engine.events.trace_file import read_trace
     from ingot_build_rules.workspace.state import trace_path
 
     bench.edit("a", lambda model: setattr(model.graph.node[1], "op_type", "Tanh"))

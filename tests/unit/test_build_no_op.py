@@ -15,7 +15,7 @@ from tests.unit.build_harness import TARGET, TEST, Workbench, age, chain, with_e
 
 from ingot_build_rules.cli import main as command
 from ingot_build_rules.cli.no_op import is_no_op
-from ingot_build_rules.engine import unchanged as engine
+from ingot_build_rules.engine.cache import unchanged as engine
 from ingot_build_rules.rules.registry import RULES
 
 HEAVY = {
@@ -214,6 +214,6 @@ def test_imports_of_a_no_op(tmp_path: Path) -> None:
     assert not {name for name in imported if name.partition(".")[0] in HEAVY}
     assert [name for name in sorted(imported) if name.startswith("ingot")] == [
         "ingot", "ingot_build_rules", "ingot_build_rules.cli", "ingot_build_rules.cli.entry", "ingot_build_rules.cli.no_op",
-        "ingot_build_rules.engine", "ingot_build_rules.engine.unchanged", "ingot_build_rules.workspace",
+        "ingot_build_rules.engine", "ingot_build_rules.engine.cache", "ingot_build_rules.engine.cache.unchanged", "ingot_build_rules.workspace",
         "ingot_build_rules.workspace.user_key",
     ]  # fmt: skip

@@ -17,8 +17,8 @@ from rich.console import Console
 from ingot_build_rules.cli.build_progress import EventWriter, PlainLines, build_observer
 from ingot_build_rules.cli.build_tally import BuildTally
 from ingot_build_rules.cli.live_progress import render
-from ingot_build_rules.engine.event_lines import event_line, read_events
-from ingot_build_rules.engine.events import (
+from ingot_build_rules.engine.events.event_lines import event_line, read_events
+from ingot_build_rules.engine.events.events import (
     ActionFinished,
     ActionHow,
     ActionQueued,
@@ -201,7 +201,7 @@ def test_a_full_disk_ends_the_stream_and_not_the_build(capsys: pytest.CaptureFix
 REPLAY = """
 import sys, threading
 from ingot_build_rules.cli.build_progress import build_observer
-from ingot_build_rules.engine.event_lines import read_events
+from ingot_build_rules.engine.events.event_lines import read_events
 drawn, frames = threading.Event(), []
 if "started" in sys.argv:
     from ingot_build_rules.cli import live_progress

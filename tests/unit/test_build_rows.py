@@ -12,7 +12,7 @@ from tests.unit.build_harness import TARGET, TEST, Workbench, all_in_workers, ch
 
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.engine.file_digests import stamp_of
+from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_compiler.ir.errors import VerificationError
 
 

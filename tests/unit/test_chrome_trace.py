@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingot_build_rules.engine.chrome_trace import chrome_trace
-from ingot_build_rules.engine.event_lines import event_line, read_timed_events
-from ingot_build_rules.engine.events import (
+from ingot_build_rules.engine.events.chrome_trace import chrome_trace
+from ingot_build_rules.engine.events.event_lines import event_line, read_timed_events
+from ingot_build_rules.engine.events.events import (
     ActionFinished,
     ActionStarted,
     BuildFinished,

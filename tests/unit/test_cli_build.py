@@ -21,8 +21,8 @@ from onnx import helper
 from tests.unit.build_harness import TARGET, TEST, Workbench, chain, model_of, new_weight, with_external
 
 from ingot_build_rules.cli.main import main
-from ingot_build_rules.engine.event_lines import read_events
-from ingot_build_rules.engine.events import BuildFinished, BuildStarted
+from ingot_build_rules.engine.events.event_lines import read_events
+from ingot_build_rules.engine.events.events import BuildFinished, BuildStarted
 from ingot_build_rules.rules.registry import RULES
 
 PARTS = re.compile(r"error: .+\n  where: .+\n  why: .+\n  do: .+", re.DOTALL)

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tidy.source import PACKAGES
 
-from ingot_build_rules.engine import file_facts
-from ingot_build_rules.engine.code_digest import CodeDigests
-from ingot_build_rules.engine.file_facts import FileFacts
-from ingot_build_rules.engine.installed import find_installed
-from ingot_build_rules.engine.state_file import read_state, write_state
+from ingot_build_rules.engine.cache import file_facts
+from ingot_build_rules.engine.cache.code_digest import CodeDigests
+from ingot_build_rules.engine.cache.file_facts import FileFacts
+from ingot_build_rules.engine.cache.installed import find_installed
+from ingot_build_rules.engine.cache.state_file import read_state, write_state
 
 
 def write_package(root: Path, files: Mapping[str, str]) -> dict[str, str]:

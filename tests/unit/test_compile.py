@@ -21,9 +21,9 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_artifacts.store.blobs import BlobMissing
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.message_pack import pack
-from ingot_build_rules.engine.values import MemoryBlobs
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.message_pack import pack
+from ingot_build_rules.engine.actions.values import MemoryBlobs
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.text.loop_record import read_program
 from ingot_compiler.ir.errors import IngotError, UserError

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingot_artifacts.errors import OutputError
-from ingot_build_rules.engine.depfile import depfile_text
+from ingot_build_rules.engine.events.depfile import depfile_text
 
 NINJA = str(Path(sys.executable).with_name("ninja"))
 _BUILD = "rule run\n  command = cp text d && touch -- $out\n  depfile = d\n  deps = gcc\nbuild {}: run\n"

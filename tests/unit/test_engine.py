@@ -13,19 +13,19 @@ import pytest
 from tests.properties.engine_graphs import settle
 
 from ingot_artifacts.store.cache import Cache
-from ingot_build_rules.engine.action_cache import ActionCache
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.content import digest
-from ingot_build_rules.engine.errors import ActionError, BuildStoppedError, HitDiffersError
-from ingot_build_rules.engine.executor import InlineExecutor
-from ingot_build_rules.engine.file_digests import DiskFiles
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.naive import NaiveBuild
-from ingot_build_rules.engine.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.content import digest
+from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError, HitDiffersError
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.naive import NaiveBuild
+from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.values import MemoryBlobs, Values
+from ingot_build_rules.engine.cache.action_cache import ActionCache
+from ingot_build_rules.engine.cache.file_digests import DiskFiles
+from ingot_build_rules.engine.executors.executor import InlineExecutor
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
-from ingot_build_rules.engine.values import MemoryBlobs, Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ def test_digests_tell_values_apart() -> None:
 def test_digests_do_not_depend_on_the_hash_seed() -> None:
     """Sets and mappings are written in sorted order."""
     code = (
-        "from ingot_build_rules.engine.content import digest;"
+        "from ingot_build_rules.engine.actions.content import digest;"
         "print(digest((frozenset({'a', 'b', 'c', 'd'}), {'y': 1, 'x': 2})))"
     )
     seen = {

@@ -18,17 +18,17 @@ from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.trust import ANYONE
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
 from ingot_build_rules.compilation.options import resolve_target
-from ingot_build_rules.engine.action_spec import ActionSpec, Blob, Cost, Tool, specify
-from ingot_build_rules.engine.backlog import Backlog
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.errors import ActionError, BuildStoppedError
-from ingot_build_rules.engine.executor import Handle, InlineExecutor
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.perform import Outcome
+from ingot_build_rules.engine.actions.action_spec import ActionSpec, Blob, Cost, Tool, specify
+from ingot_build_rules.engine.actions.backlog import Backlog
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.perform import Outcome
+from ingot_build_rules.engine.actions.values import MemoryBlobs, Values
+from ingot_build_rules.engine.executors.executor import Handle, InlineExecutor
+from ingot_build_rules.engine.executors.wire import plain_action, read_action
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
-from ingot_build_rules.engine.values import MemoryBlobs, Values
-from ingot_build_rules.engine.wire import plain_action, read_action
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
 

@@ -20,12 +20,12 @@ from ingot_artifacts.store.cache import Cache
 from ingot_artifacts.store.trust import ANYONE
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
 from ingot_build_rules.compilation.options import resolve_target
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.errors import UndeclaredReadError
-from ingot_build_rules.engine.lint import LintExecutor
-from ingot_build_rules.engine.perform import Outcome, RunningAction
-from ingot_build_rules.engine.rule import Context, FileDigests, Rule, Rulebook
-from ingot_build_rules.engine.values import Values
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.errors import UndeclaredReadError
+from ingot_build_rules.engine.actions.perform import Outcome, RunningAction
+from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.executors.lint import LintExecutor
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
 

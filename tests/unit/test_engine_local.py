@@ -12,10 +12,10 @@ from tests.hostile.engine_harness import BOOK, each, open_scheduler, read_log
 
 from ingot_artifacts.store.folder_layer import FolderLayer
 from ingot_artifacts.store.layout import versioned
-from ingot_build_rules.engine.build import Count
-from ingot_build_rules.engine.executor import InlineExecutor
-from ingot_build_rules.engine.local import LocalExecutor
-from ingot_build_rules.engine.pool import PoolExecutor
+from ingot_build_rules.engine.actions.build import Count
+from ingot_build_rules.engine.executors.executor import InlineExecutor
+from ingot_build_rules.engine.executors.local import LocalExecutor
+from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Scheduler
 
 

@@ -20,9 +20,9 @@ from tests.hostile.engine_harness import (
 from tests.unit.executor_harness import ELSEWHERE, JOBS, KINDS, STOPPING, Place, opened, outcome_of, run_all, spec_of
 
 from ingot_artifacts.store.blob_file import blob_path
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.errors import ActionError
-from ingot_build_rules.engine.perform import Outcome
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.errors import ActionError
+from ingot_build_rules.engine.actions.perform import Outcome
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -12,9 +12,9 @@ from tests.hostile.engine_harness import LOOK, Look, open_scheduler, ran
 from tests.properties.engine_graphs import settle
 
 from ingot_build_rules.compilation.model_source import open_model
-from ingot_build_rules.engine import file_digests
-from ingot_build_rules.engine.file_digests import DiskFiles, moment
-from ingot_build_rules.engine.state_file import read_state, write_state
+from ingot_build_rules.engine.cache import file_digests
+from ingot_build_rules.engine.cache.file_digests import DiskFiles, moment
+from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_compiler.ir.errors import UserError
 
 KIND = "file digests 1"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ingot_build_rules.engine.events import ActionFinished, ActionHow, Event, Message
-from ingot_build_rules.engine.history import estimate, medians, read_history, with_events, write_history
-from ingot_build_rules.engine.state_file import write_state
+from ingot_build_rules.engine.cache.state_file import write_state
+from ingot_build_rules.engine.events.events import ActionFinished, ActionHow, Event, Message
+from ingot_build_rules.engine.events.history import estimate, medians, read_history, with_events, write_history
 
 
 def finished(rule: str, how: ActionHow, seconds: float) -> ActionFinished:

@@ -307,7 +307,7 @@ def test_symbolic_windows() -> None:
         "dilations": (1, 1),
         "groups": 1,
     }
-    (result,) = OPS_BY_NAME["conv"].infer([x, w], attributes)
+    (result,) = OPS_BY_NAME["conv"].infer([x, w], attributes).results
     assert result.shape == (S0, 4, dim_floordiv(S1 - 1, 2) + 1, 4)
 
 

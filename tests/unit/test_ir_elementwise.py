@@ -13,6 +13,7 @@ from tests.unit.ir_harness import NUMPY_NAMES, Array, run_onnx, run_op
 
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS, OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
 SPECIALS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.25, -17.0, 88.0, 1e-30, math.inf, -math.inf, math.nan]
@@ -181,8 +182,8 @@ def test_float_elementwise_ops_round_once() -> None:
 def test_every_op_is_listed_once() -> None:
     """Names are unique, and elementwise ops say so."""
     assert len(OPS_BY_NAME) == len(OPS)
-    assert all(OPS_BY_NAME[op].elementwise for op in (*UNARY, *BINARY, "select", "cast", "gelu"))
-    assert not OPS_BY_NAME["matmul"].elementwise
+    assert all(Trait.ELEMENTWISE in OPS_BY_NAME[op].traits for op in (*UNARY, *BINARY, "select", "cast", "gelu"))
+    assert Trait.ELEMENTWISE not in OPS_BY_NAME["matmul"].traits
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from ingot_compiler.ir.dims import dim_floordiv, dim_max, symbol
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.shapes import broadcast_shapes
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import broadcast_shapes
 
 X = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
 S0, S1 = symbol("s0"), symbol("s1")
@@ -176,13 +176,17 @@ def test_broadcasting_of_symbols() -> None:
 def test_symbolic_sizes_flow_through_movement() -> None:
     """Type rules compute with expressions: concat adds, pad adds, gather inserts, reshape trusts."""
     x = TensorType("f32", (S0, 4))
-    concat = OPS_BY_NAME["concat"].infer([x, x, TensorType("f32", (S1, 4))], {"axis": 0})
+    concat = OPS_BY_NAME["concat"].infer([x, x, TensorType("f32", (S1, 4))], {"axis": 0}).results
     assert concat[0].shape == (2 * S0 + S1, 4)
-    pad = OPS_BY_NAME["pad"].infer([x, TensorType("f32", ())], {"before": (1, 0), "after": (S1, 2), "mode": "constant"})
+    pad = (
+        OPS_BY_NAME["pad"]
+        .infer([x, TensorType("f32", ())], {"before": (1, 0), "after": (S1, 2), "mode": "constant"})
+        .results
+    )
     assert pad[0].shape == (S0 + S1 + 1, 6)
-    gather = OPS_BY_NAME["gather"].infer([x, TensorType("i64", (S1, 2))], {"axis": 1})
+    gather = OPS_BY_NAME["gather"].infer([x, TensorType("i64", (S1, 2))], {"axis": 1}).results
     assert gather[0].shape == (S0, S1, 2)
-    assert OPS_BY_NAME["reshape"].infer([x], {"shape": (2, S0 * 2)})[0].shape == (2, 2 * S0)
+    assert OPS_BY_NAME["reshape"].infer([x], {"shape": (2, S0 * 2)}).results[0].shape == (2, 2 * S0)
 
 
 @pytest.mark.parametrize(

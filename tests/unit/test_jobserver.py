@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from ingot_build_rules.engine.jobserver import JobServer
+from ingot_build_rules.engine.executors.jobserver import JobServer
 
 # Runs ``argv[2]`` jobs of 20 ms, each a line "+" and a line "-" in the file ``argv[1]``; says the warning, if there is one.
 WORKER = """
 import os, select, sys, time
-from ingot_build_rules.engine.jobserver import JobServer
+from ingot_build_rules.engine.executors.jobserver import JobServer
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 waiting, running = int(sys.argv[2]), []
 server = JobServer.from_makeflags(os.environ["MAKEFLAGS"])
@@ -173,7 +173,7 @@ def test_every_end_gives_all_tokens_back(error: type[BaseException], pipe: tuple
 def test_interrupted_builders_give_all_tokens_back(pipe: tuple[int, int]) -> None:
     """Ctrl-C at any moment of taking and giving loses nothing and adds nothing."""
     code = (
-        "import os, sys; from ingot_build_rules.engine.jobserver import JobServer\n"
+        "import os, sys; from ingot_build_rules.engine.executors.jobserver import JobServer\n"
         "with JobServer.from_makeflags(sys.argv[1]) as server:\n"
         "  print(flush=True)\n"
         "  while True:\n"

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.project_harness import GLOB, SMALL, parse
 
 import ingot_build_rules.project.model as data
-from ingot_build_rules.engine.content import digest
+from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.lines import find_lines

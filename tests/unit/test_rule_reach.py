@@ -6,7 +6,7 @@ import pytest
 from tests.tidy.source import PACKAGES
 
 from ingot_build_rules.compilation.open_build import code_digests
-from ingot_build_rules.engine.rule import AnyRule
+from ingot_build_rules.engine.actions.rule import AnyRule
 from ingot_build_rules.rules.registry import RULEBOOK
 
 COMPILER = "ingot_compiler"
@@ -15,7 +15,10 @@ LOWERING, CODEGEN = f"{COMPILER}/lowering/", f"{COMPILER}/codegen/"
 KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{LOWERING}memory/"
 PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{CODEGEN}emit_"
 DRIVER = ("ingot_build_rules/compilation/", "ingot_build_rules/text/", "ingot_build_rules/workspace/")
-ENGINE = tuple(f"ingot_build_rules/engine/{name}.py" for name in ("scheduler", "codec", "pool", "key"))
+ENGINE = tuple(
+    f"ingot_build_rules/engine/{name}"
+    for name in ("scheduler.py", "actions/codec.py", "actions/key.py", "executors/", "cache/", "events/")
+)
 LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime/devices/")
 # rule -> starts of paths that it must not reach
 UNUSED = {

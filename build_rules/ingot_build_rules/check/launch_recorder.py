@@ -21,6 +21,7 @@ from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import (
     BufferSpec,
+    Copy,
     Group,
     IfStep,
     LoopStep,
@@ -65,13 +66,17 @@ class LaunchRecorder:
             if spec.kind == "input"
         }
         self._read_later = {step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)}
+        for step in reversed(list(all_steps(steps))):
+            if isinstance(step, Copy) and step.result in self._read_later:
+                self._read_later.add(step.operand)
 
     def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
         """Note what a launch has stored."""
         del seconds
         group = self._next_group()
         operands = (*group.operands, *group.results)
-        views = dict(zip(dict.fromkeys(operand.buffer for operand in operands), buffers, strict=True))
+        numbers = dict.fromkeys(operand.buffer for operand in operands)
+        views = dict(zip(numbers, buffers[: len(numbers)], strict=True))  # behind them a device has its scratch
         self.launches += 1
         for result in group.results:
             if result.buffer in self._read_later:
@@ -96,6 +101,9 @@ class LaunchRecorder:
             elif isinstance(step, SymbolSet):
                 values = [evaluate(value, self._symbols) for value in step.values]
                 self._symbols.update(zip(step.symbols, values, strict=True))
+            elif isinstance(step, Copy):
+                if step.result in self._read_later:
+                    self._watched[step.result] = self._watched[step.operand]
             elif isinstance(step, IfStep):
                 yield from self._walk(step.then if self._symbols[step.condition] else step.otherwise)
             elif isinstance(step, LoopStep):

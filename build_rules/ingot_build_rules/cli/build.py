@@ -22,7 +22,7 @@ from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.engine.events import Event, Observer
+    from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import BuildRequest, Report
 
@@ -124,8 +124,8 @@ class TimedEvents:
 def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: TimedEvents) -> None:
     """Write the trace that was asked for, and always that of the last build, into the workspace's folder."""
     from ingot_build_rules.compilation.output_file import write_text
-    from ingot_build_rules.engine.chrome_trace import chrome_trace
-    from ingot_build_rules.engine.unchanged import write_whole
+    from ingot_build_rules.engine.cache.unchanged import write_whole
+    from ingot_build_rules.engine.events.chrome_trace import chrome_trace
     from ingot_build_rules.workspace.state import state_folder
 
     text = chrome_trace(timed.events)

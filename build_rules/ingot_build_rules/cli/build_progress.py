@@ -13,8 +13,8 @@ from collections.abc import Callable, Generator, Mapping
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.build_tally import action_text, text_worth
-from ingot_build_rules.engine.event_lines import event_line
-from ingot_build_rules.engine.events import ActionFinished, BuildFinished, Event, Observer
+from ingot_build_rules.engine.events.event_lines import event_line
+from ingot_build_rules.engine.events.events import ActionFinished, BuildFinished, Event, Observer
 from ingot_compiler.ir.errors import UserError
 
 Clock = Callable[[], float]

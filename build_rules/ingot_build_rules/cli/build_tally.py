@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ingot_build_rules.engine.events import (
+from ingot_build_rules.engine.events.events import (
     ActionFinished,
     ActionQueued,
     ActionStarted,
@@ -18,7 +18,7 @@ from ingot_build_rules.engine.events import (
     Message,
     TargetFinished,
 )
-from ingot_build_rules.engine.history import estimate
+from ingot_build_rules.engine.events.history import estimate
 from ingot_runtime.printable import printable
 
 

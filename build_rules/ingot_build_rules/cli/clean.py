@@ -27,7 +27,7 @@ def add_arguments(parser: usage.Parser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Remove, and say what."""
     from ingot_build_rules.compilation.lock_file import lock_path
-    from ingot_build_rules.engine.file_digests import stamp_of
+    from ingot_build_rules.engine.cache.file_digests import stamp_of
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import (
         failed_trace_path,

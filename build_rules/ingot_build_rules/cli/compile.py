@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.check.check_report import CheckReport
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.open_build import BuildSettings
-    from ingot_build_rules.engine.events import Event, Observer
+    from ingot_build_rules.engine.events.events import Event, Observer
 
 Value = TypeVar("Value")
 
@@ -48,7 +48,12 @@ def add_arguments(parser: usage.Parser) -> None:
         help="fix an input's shape",
     )
     parser.add_argument(
-        "--device", action="append", default=[], type=usage.pair, metavar="NAME=KIND", help="declare a virtual device"
+        "--device",
+        action="append",
+        default=[],
+        type=usage.device,
+        metavar="NAME=KIND[:ID][,target=T][,scope=S]",
+        help="declare a virtual device",
     )
     parser.add_argument(
         "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
@@ -93,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.open_build import open_build, start_compilation
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output, write_text
-    from ingot_build_rules.engine.depfile import depfile_text
-    from ingot_build_rules.engine.events import ActionFinished
+    from ingot_build_rules.engine.events.depfile import depfile_text
+    from ingot_build_rules.engine.events.events import ActionFinished
 
     if arguments.to is None and arguments.output is None:
         raise UserError(
@@ -145,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings:
     from ingot_build_rules.compilation.open_build import BuildSettings
-    from ingot_build_rules.engine.events import Message
+    from ingot_build_rules.engine.events.events import Message
     from ingot_build_rules.workspace.action_events import ActionEvents
 
     return BuildSettings(

@@ -111,14 +111,14 @@ def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str 
 
     found = [
         (target, symbol)
-        for target, symbols in described["kernels"].items()
+        for target, symbols in _kernels(described).items()
         if variant in (None, target)
         for symbol in symbols
         if symbol.startswith(kernel)
     ]
     symbols = sorted({symbol for _, symbol in found})
     if len(symbols) != 1:
-        known = symbols or sorted({symbol for names in described["kernels"].values() for symbol in names})
+        known = symbols or sorted({symbol for names in _kernels(described).values() for symbol in names})
         raise UserError(
             f"several kernels start with {kernel!r}" if symbols else f"no kernel {kernel!r}",
             where=bundle,
@@ -126,3 +126,11 @@ def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str 
             do="ingot inspect lists the kernels with their nodes",
         )
     return kernel_assembly(described, *found[0])
+
+
+def _kernels(described: dict[str, Any]) -> dict[str, list[str]]:
+    """Symbols by target: of the variants, and of the libraries of other devices."""
+    found = {target: list(symbols) for target, symbols in described["kernels"].items()}
+    for library, symbols in zip(described["libraries"], described["library_kernels"], strict=False):
+        found.setdefault(library["target"], []).extend(symbols)
+    return found

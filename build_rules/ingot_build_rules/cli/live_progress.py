@@ -18,7 +18,7 @@ from rich.text import Text
 
 from ingot_build_rules.cli.build_tally import BuildTally, text_worth
 from ingot_build_rules.cli.console import format_seconds
-from ingot_build_rules.engine.events import Event, Observer
+from ingot_build_rules.engine.events.events import Event, Observer
 from ingot_runtime.printable import printable
 
 RUNNING_SHOWN_MAX = 8

@@ -22,7 +22,7 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the log of each bundle."""
-    from ingot_build_rules.engine.trace_file import read_trace
+    from ingot_build_rules.engine.events.trace_file import read_trace
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.state import failed_trace_path, trace_path
 

@@ -23,7 +23,7 @@ from ingot_build_rules.cli import console
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.usage import Parser, add_debug
 from ingot_build_rules.cli.verbs import VERBS
-from ingot_build_rules.engine.garbage import collect_rarely
+from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import __version__
 

@@ -1,20 +1,20 @@
 """The build that has nothing to do: found before anything else is imported.
 
 In: the command's arguments, a workspace's memory, the user's key. Out: True when all is as the last build left it. Not done here: looking at files
-(``engine.unchanged``), everything else (``build``).
+(``engine.cache.unchanged``), everything else (``build``).
 """
 
 import os
 import sys
 
-from ingot_build_rules.engine.unchanged import forget, remember, seal, unchanged, write_whole
+from ingot_build_rules.engine.cache.unchanged import forget, remember, seal, unchanged, write_whole
 from ingot_build_rules.workspace.user_key import known_key
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ingot_build_rules.engine.unchanged import Stamp
+    from ingot_build_rules.engine.cache.unchanged import Stamp
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import Report
 
@@ -67,7 +67,7 @@ def remember_build(
 ) -> None:
     """Let the next build with the same arguments find that nothing has changed; ``looked_at``: the project's own files."""
     from ingot_build_rules.compilation.lock_file import lock_path
-    from ingot_build_rules.engine.file_digests import stamp_of
+    from ingot_build_rules.engine.cache.file_digests import stamp_of
 
     done = all(item.is_good for item in report.results)
     if report.looked_at is None or not done:

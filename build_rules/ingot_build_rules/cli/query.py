@@ -60,7 +60,7 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _actions(folder: str, name: str) -> list[dict[str, object]]:
-    from ingot_build_rules.engine.trace_file import read_trace
+    from ingot_build_rules.engine.events.trace_file import read_trace
     from ingot_build_rules.workspace.state import trace_path
 
     trace = read_trace(trace_path(folder, name))

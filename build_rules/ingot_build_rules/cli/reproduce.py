@@ -92,8 +92,8 @@ def _old_values(folder: str, trust: Trust) -> Generator[Load]:
     """Values of the build that made the bundle, if its cache is this one."""
     from ingot_artifacts.errors import ArtifactError
     from ingot_artifacts.store.cache import Cache
-    from ingot_build_rules.engine.codec import Codec
-    from ingot_build_rules.engine.values import Values
+    from ingot_build_rules.engine.actions.codec import Codec
+    from ingot_build_rules.engine.actions.values import Values
     from ingot_build_rules.rules.registry import RULEBOOK
 
     cache = Cache(folder, read_only=True, trust=trust)

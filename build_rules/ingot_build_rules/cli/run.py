@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outputs", metavar="F.npz", help="write the outputs here (default: print a summary)")
     parser.add_argument("--threads", type=usage.positive, default=1, metavar="N", help="threads (default 1)")
     parser.add_argument(
-        "--device", action="append", default=[], type=usage.pair, metavar="NAME=KIND:ID", help="bind a virtual device"
+        "--device", action="append", default=[], type=usage.device, metavar="NAME=KIND:ID", help="bind a virtual device"
     )
     parser.add_argument(
         "--executor", choices=("aot", "vm"), default="aot", help="native main, or step its instructions"

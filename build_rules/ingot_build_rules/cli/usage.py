@@ -97,6 +97,14 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def device(text: str) -> tuple[str, str]:
+    """Read ``NAME=KIND...``; the first ``=`` counts, since what follows has its own."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise argparse.ArgumentTypeError(f"expected NAME=KIND, got {text!r}")
+    return name, value
+
+
 def shape(text: str) -> tuple[str, tuple[int, ...]]:
     """Read ``NAME=1x3x224x224``; ``NAME=scalar`` is rank 0."""
     from ingot_build_rules.compilation.options import read_sizes

@@ -14,8 +14,8 @@ import time
 from contextlib import suppress
 
 from ingot_build_rules.cli import build, console, usage
-from ingot_build_rules.engine.file_digests import stamp_of
-from ingot_build_rules.engine.unchanged import Stamp
+from ingot_build_rules.engine.cache.file_digests import stamp_of
+from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.user_key import known_key
 from ingot_compiler.ir.errors import IngotError
 

@@ -1,7 +1,7 @@
 """Verb ``why``: what a bundle's next build would do and what has changed, how its last build failed, why the last that did not did
 what it did.
 
-In: a bundle's name. Out: explanations. Not done here: reasons (``engine.explain``), words (``workspace.explanations``).
+In: a bundle's name. Out: explanations. Not done here: reasons (``engine.events.explain``), words (``workspace.explanations``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def add_arguments(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain each bundle."""
-    from ingot_build_rules.engine.trace_file import read_trace
+    from ingot_build_rules.engine.events.trace_file import read_trace
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.pending import pending_changes
     from ingot_build_rules.workspace.state import failed_trace_path, read_workspace, trace_path

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.build import Build
-from ingot_build_rules.engine.rule import Inputs, Output, Rule
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
 from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs

@@ -17,8 +17,8 @@ from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_build_rules.compilation.toolchain import linker_digest, toolchain
 from ingot_build_rules.compilation.weight_layout import WeightLayout
-from ingot_build_rules.engine.file_digests import file_digest
-from ingot_build_rules.engine.naive import NaiveBuild, Observer
+from ingot_build_rules.engine.actions.naive import NaiveBuild, Observer
+from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
 from ingot_build_rules.rules.kernel_object import KernelObject

@@ -22,7 +22,7 @@ from ingot_compiler.ir.errors import UserError
 from ingot_runtime.format.regular_file import open_without_waiting
 
 if TYPE_CHECKING:
-    from ingot_build_rules.engine.code_digest import CodeDigests
+    from ingot_build_rules.engine.cache.code_digest import CodeDigests
 
 _FORMAT = 1
 _ENDING = ".ingot"

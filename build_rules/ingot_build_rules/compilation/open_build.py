@@ -26,20 +26,20 @@ from ingot_artifacts.store.trust import Trust
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.toolchain import toolchain
-from ingot_build_rules.engine.action_cache import ActionCache
-from ingot_build_rules.engine.backlog import Backlog
-from ingot_build_rules.engine.code_digest import CodeDigests
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.executor import Executor, InlineExecutor
-from ingot_build_rules.engine.file_digests import DiskFiles
-from ingot_build_rules.engine.jobserver import JobServer
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.lint import LintExecutor
-from ingot_build_rules.engine.local import LocalExecutor
-from ingot_build_rules.engine.pool import PoolExecutor
-from ingot_build_rules.engine.rule import Rule
+from ingot_build_rules.engine.actions.backlog import Backlog
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.rule import Rule
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.cache.action_cache import ActionCache
+from ingot_build_rules.engine.cache.code_digest import CodeDigests
+from ingot_build_rules.engine.cache.file_digests import DiskFiles
+from ingot_build_rules.engine.executors.executor import Executor, InlineExecutor
+from ingot_build_rules.engine.executors.jobserver import JobServer
+from ingot_build_rules.engine.executors.lint import LintExecutor
+from ingot_build_rules.engine.executors.local import LocalExecutor
+from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
-from ingot_build_rules.engine.values import Values
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_compiler.codegen.link import linker_path
@@ -51,7 +51,7 @@ _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
 PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
 _DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""
-_ENCODING = ("ingot_build_rules/engine/codec.py", "ingot_build_rules/engine/message_pack.py")
+_ENCODING = ("ingot_build_rules/engine/actions/codec.py", "ingot_build_rules/engine/actions/message_pack.py")
 Code = tuple[tuple[str, str], ...]
 """(file, package or program, digest)."""
 

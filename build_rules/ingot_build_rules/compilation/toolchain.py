@@ -1,7 +1,7 @@
 """What a bundle's lock says of the tools that made it.
 
 In: the installed packages. Out: (name, version or digest) pairs. Not done here: digests of our own code, which are in keys
-(``engine.code_digest``): two versions of it that make the same artifacts make the same bundle.
+(``engine.cache.code_digest``): two versions of it that make the same artifacts make the same bundle.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import sys
 
-from ingot_build_rules.engine.file_digests import file_digest
-from ingot_build_rules.engine.installed import installed_versions
+from ingot_build_rules.engine.cache.file_digests import file_digest
+from ingot_build_rules.engine.cache.installed import installed_versions
 from ingot_compiler.codegen.link import linker_path
 from ingot_runtime import __version__
 

@@ -19,22 +19,22 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
-from ingot_build_rules.engine.action import Action, Awaited, Task, Wait
-from ingot_build_rules.engine.action_cache import ActionCache, Resolve
-from ingot_build_rules.engine.action_spec import specify
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.backlog import Backlog
-from ingot_build_rules.engine.build import Count
-from ingot_build_rules.engine.checked_result import checked_result
-from ingot_build_rules.engine.errors import ActionError, BuildStoppedError, HitDiffersError
-from ingot_build_rules.engine.executor import Executor, Handle
-from ingot_build_rules.engine.file_digests import WatchedFiles, moment
-from ingot_build_rules.engine.key import KeyMaker
-from ingot_build_rules.engine.leases import Leases
-from ingot_build_rules.engine.perform import Outcome
-from ingot_build_rules.engine.record import Record
-from ingot_build_rules.engine.rule import AnyRule, FileDigests, Inputs, Output, Rule, Rulebook
-from ingot_build_rules.engine.values import Values
+from ingot_build_rules.engine.actions.action import Action, Awaited, Task, Wait
+from ingot_build_rules.engine.actions.action_spec import specify
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.backlog import Backlog
+from ingot_build_rules.engine.actions.build import Count
+from ingot_build_rules.engine.actions.checked_result import checked_result
+from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError, HitDiffersError
+from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.perform import Outcome
+from ingot_build_rules.engine.actions.record import Record
+from ingot_build_rules.engine.actions.rule import AnyRule, FileDigests, Inputs, Output, Rule, Rulebook
+from ingot_build_rules.engine.actions.values import Values
+from ingot_build_rules.engine.cache.action_cache import ActionCache, Resolve
+from ingot_build_rules.engine.cache.file_digests import WatchedFiles, moment
+from ingot_build_rules.engine.cache.leases import Leases
+from ingot_build_rules.engine.executors.executor import Executor, Handle
 
 Value = TypeVar("Value")
 _POLL_SECONDS = 0.02

@@ -133,6 +133,8 @@ def _ends(groups: Sequence[Group], graph: Graph, names: Names) -> Iterator[tuple
 def _reason(graph: Graph, readers: Sequence[int]) -> str:
     """The reason where no user was offered the kernel: they read memory by their nature."""
     ops = {graph.nodes[reader].op for reader in readers}
+    if "copy" in ops:
+        return "its user runs on another device"
     if ops & MOVEMENT.keys():
         return "its user is a view of memory"
     return "its user reads its operands from memory" if ops & ANCHORS.keys() else "its user looks elements up in memory"

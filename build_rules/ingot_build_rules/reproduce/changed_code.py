@@ -1,6 +1,6 @@
 """Which of our source files are not those that a lock file names.
 
-In: a lock file, the code of today. Out: ``ChangedCode``. Not done here: digests of code (``engine.code_digest``).
+In: a lock file, the code of today. Out: ``ChangedCode``. Not done here: digests of code (``engine.cache.code_digest``).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.lock_file import CodeRecord, Pairs, record_code
-from ingot_build_rules.engine.code_digest import CodeDigests
+from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.reproduce.blame import Blame, shorten, tool_blames
 from ingot_build_rules.rules.registry import RULES
 

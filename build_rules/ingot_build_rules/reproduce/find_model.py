@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.lock_file import LockFile
-from ingot_build_rules.engine.file_digests import file_digest
+from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.reproduce.bundle_record import BundleRecord
 from ingot_compiler.ir.digest import graph_digest
 from ingot_compiler.ir.errors import IngotError, UserError

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.rule import Context, Rule
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
@@ -165,11 +165,26 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
     variants = inputs.variants
     return {
         "launches": {str(variant.target): _launches(inputs, variant, names) for variant in variants},
-        "programs": {str(variant.target): variant.encoded_programs() for variant in variants},
+        "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
         "messages": name_messages((text for variant in variants for text in variant.main.messages), names),
         "memory": {str(variant.target): describe_memory(variant.plan.value()) for variant in variants},
     }
+
+
+def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
+    """What each kernel was made from, by target and symbol, as ``loop_record`` reads it."""
+    from ingot_compiler.lowering.fused import groups_of
+
+    found: dict[str, dict[str, bytes]] = {}
+    for variant in inputs.variants:
+        targets = (variant.target, *(device.target for device in inputs.options.devices))
+        groups = groups_of(variant.fused.value())
+        for group, symbol, program in zip(groups, variant.launched, variant.programs, strict=True):
+            programs = found.setdefault(str(targets[group.device]), {})
+            if symbol not in programs:
+                programs[symbol] = program.encoded()
+    return found
 
 
 def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[object]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.rule import Context, Rule
 from ingot_build_rules.rules.main_object import MainObject
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.rule import Context, Rule
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.rule import Context, Rule
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.ir.errors import InternalError
 

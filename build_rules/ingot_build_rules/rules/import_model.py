@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.artifact import Artifact
-from ingot_build_rules.engine.rule import Context, FileDigests, Rule
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule
 from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import IngotError, ModelError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.actions.artifact import Artifact
 
 
 @dataclass(frozen=True, slots=True)

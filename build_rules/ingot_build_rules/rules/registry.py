@@ -6,7 +6,7 @@ In: nothing. Out: ``RULEBOOK``. Not done here: what a rule does, who asks for it
 from __future__ import annotations
 
 from ingot_artifacts.errors import ArtifactError, OutputError
-from ingot_build_rules.engine.rule import AnyRule, Rulebook
+from ingot_build_rules.engine.actions.rule import AnyRule, Rulebook
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.rules.bundle import BUNDLE
 from ingot_build_rules.rules.codegen import CODEGEN

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.engine.artifact import Artifact
+from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.main_object import MainObject
 
@@ -32,11 +32,6 @@ class Variant:
     plan: Artifact[MemoryPlan]
     main: MainObject
     image: Artifact[memoryview]
-
-    def encoded_programs(self) -> dict[str, bytes]:
-        """Return what each kernel was made from, by symbol, as ``loop_record`` reads it."""
-        first = dict(zip(reversed(self.launched), reversed(self.programs), strict=True))
-        return {symbol: first[symbol].encoded() for symbol in dict.fromkeys(self.launched)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ the same LLVM makes the same code of the same program).
 
 from __future__ import annotations
 
-from ingot_build_rules.engine.codec import Codec
-from ingot_build_rules.engine.values import MemoryBlobs, Values
+from ingot_build_rules.engine.actions.codec import Codec
+from ingot_build_rules.engine.actions.values import MemoryBlobs, Values
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.lowering.loops import LoopProgram

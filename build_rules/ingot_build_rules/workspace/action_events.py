@@ -5,8 +5,8 @@ In: actions that start and end. Out: events to an observer. Not done here: displ
 
 from __future__ import annotations
 
-from ingot_build_rules.engine.action import Action
-from ingot_build_rules.engine.events import ActionFinished, ActionHow, ActionStarted, Message, Observer
+from ingot_build_rules.engine.actions.action import Action
+from ingot_build_rules.engine.events.events import ActionFinished, ActionHow, ActionStarted, Message, Observer
 from ingot_build_rules.engine.scheduler import Observers
 
 

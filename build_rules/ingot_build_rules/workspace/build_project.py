@@ -21,14 +21,14 @@ from ingot_build_rules.compilation.bundle_file import is_other_file, write_bundl
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.model_source import open_model
-from ingot_build_rules.engine.action import Action
-from ingot_build_rules.engine.content import digest
-from ingot_build_rules.engine.errors import BuildStoppedError
-from ingot_build_rules.engine.file_digests import moment, stamp_of
-from ingot_build_rules.engine.rule import Moment
+from ingot_build_rules.engine.actions.action import Action
+from ingot_build_rules.engine.actions.content import digest
+from ingot_build_rules.engine.actions.errors import BuildStoppedError
+from ingot_build_rules.engine.actions.rule import Moment
+from ingot_build_rules.engine.cache.file_digests import moment, stamp_of
+from ingot_build_rules.engine.cache.unchanged import Stamp
+from ingot_build_rules.engine.events.trace_file import TracedAction, traced
 from ingot_build_rules.engine.scheduler import Scheduler
-from ingot_build_rules.engine.trace_file import TracedAction, traced
-from ingot_build_rules.engine.unchanged import Stamp
 from ingot_build_rules.project.compile_requests import CompileRequest
 from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.compile_options import CompileOptions

@@ -1,6 +1,6 @@
 """Which files the code of each rule was, for every version of the code that bundles of a workspace were made by.
 
-In: tables, the workspace's folder. Out: the tables again, by their digest. Not done here: digests of code (``engine.code_digest``).
+In: tables, the workspace's folder. Out: the tables again, by their digest. Not done here: digests of code (``engine.cache.code_digest``).
 
 A table is as long as some hundred traces, and the same for all bundles: each is kept once.
 """
@@ -12,8 +12,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any, cast
 
-from ingot_build_rules.engine.explain import Code
-from ingot_build_rules.engine.state_file import read_state, write_state
+from ingot_build_rules.engine.cache.state_file import read_state, write_state
+from ingot_build_rules.engine.events.explain import Code
 from ingot_build_rules.workspace.state import state_folder
 
 _KIND = "code table 1"

@@ -1,6 +1,6 @@
 """Differences as people read them: short digests, only what is different of long texts, attributes by their names.
 
-In: differences, pairs of texts. Out: text. Not done here: finding differences (``engine.differ``).
+In: differences, pairs of texts. Out: text. Not done here: finding differences (``engine.events.differ``).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ingot_build_rules.engine.differ import Difference
+from ingot_build_rules.engine.events.differ import Difference
 
 _DIGITS = 12
 _TEXT_MAX = 80

@@ -1,7 +1,7 @@
 """Why things ran, in the user's words: files, tensors, nodes and attributes instead of digests alone.
 
 In: reasons, the artifacts of both builds as far as the cache still has them. Out: lines of text. Not done here: finding reasons
-(``engine.explain``), what an import made of a model (``import_differences``).
+(``engine.events.explain``), what an import made of a model (``import_differences``).
 
 What is different is told where it came in: of the model by its import; of the artifacts of a rule whose code, tools or options are other
 ones by who reads them. All that follows from these is told by digests and producers.
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from ingot_build_rules.engine.differ import differences
-from ingot_build_rules.engine.explain import Change, Reason, name_of
+from ingot_build_rules.engine.events.differ import differences
+from ingot_build_rules.engine.events.explain import Change, Reason, name_of
+from ingot_build_rules.engine.events.trace_file import TracedAction
 from ingot_build_rules.engine.scheduler import Scheduler
-from ingot_build_rules.engine.trace_file import TracedAction
 from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported
 from ingot_build_rules.rules.infer_types import INFER_TYPES
 from ingot_build_rules.workspace.difference_text import difference_text, short, short_texts

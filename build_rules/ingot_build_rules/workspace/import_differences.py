@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ingot_build_rules.engine.differ import differences
+from ingot_build_rules.engine.events.differ import differences
 from ingot_build_rules.rules.import_model import Imported
 from ingot_build_rules.workspace.difference_text import difference_text, short
 from ingot_compiler.frontend.imported import ImportedModel, ImportedNode

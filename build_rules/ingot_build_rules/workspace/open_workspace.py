@@ -10,8 +10,8 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.engine.file_digests import stamp_of
-from ingot_build_rules.engine.unchanged import Stamp
+from ingot_build_rules.engine.cache.file_digests import stamp_of
+from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.model import Project
 from ingot_build_rules.project.selection import Selection, select

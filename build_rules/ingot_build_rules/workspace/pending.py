@@ -12,9 +12,9 @@ from typing import cast
 
 from ingot_build_rules.compilation.lock_file import lock_path
 from ingot_build_rules.compilation.open_build import code_digests
-from ingot_build_rules.engine.explain import Code
-from ingot_build_rules.engine.file_digests import DiskFiles, stamp_of
-from ingot_build_rules.engine.trace_file import TargetTrace
+from ingot_build_rules.engine.cache.file_digests import DiskFiles, stamp_of
+from ingot_build_rules.engine.events.explain import Code
+from ingot_build_rules.engine.events.trace_file import TargetTrace
 from ingot_build_rules.project.compile_requests import compile_requests
 from ingot_build_rules.workspace.build_project import options_text, request_digest
 from ingot_build_rules.workspace.code_tables import read_code

@@ -22,9 +22,11 @@ from ingot_build_rules.compilation.lock_file import record_code
 from ingot_build_rules.compilation.open_build import BuildSettings, code_digests_of, open_build
 from ingot_build_rules.compilation.output_file import write_text
 from ingot_build_rules.compilation.toolchain import toolchain
-from ingot_build_rules.engine.build import Count
-from ingot_build_rules.engine.depfile import depfile_text
-from ingot_build_rules.engine.events import (
+from ingot_build_rules.engine.actions.build import Count
+from ingot_build_rules.engine.cache.file_digests import stamp_of
+from ingot_build_rules.engine.cache.unchanged import Stamp, forget
+from ingot_build_rules.engine.events.depfile import depfile_text
+from ingot_build_rules.engine.events.events import (
     BuildFinished,
     BuildStarted,
     Event,
@@ -33,10 +35,8 @@ from ingot_build_rules.engine.events import (
     TargetFinished,
     TargetHow,
 )
-from ingot_build_rules.engine.file_digests import stamp_of
-from ingot_build_rules.engine.history import medians, read_history, with_events, write_history
+from ingot_build_rules.engine.events.history import medians, read_history, with_events, write_history
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
-from ingot_build_rules.engine.unchanged import Stamp, forget
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.model import BundleSpec, TestSpec
 from ingot_build_rules.project.selection import Selection

@@ -13,8 +13,8 @@ import urllib.parse
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ingot_build_rules.engine.state_file import read_state, write_state
-from ingot_build_rules.engine.unchanged import Stamp
+from ingot_build_rules.engine.cache.state_file import read_state, write_state
+from ingot_build_rules.engine.cache.unchanged import Stamp
 
 _KIND = "workspace 2"
 FOLDER_NAME = ".ingot"

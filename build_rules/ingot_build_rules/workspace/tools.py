@@ -1,6 +1,6 @@
 """All code and tools that decide what a build makes, as one digest and as files to look at.
 
-In: digests of code, of files. Out: ``Tools``. Not done here: which code a single rule depends on (``engine.code_digest``).
+In: digests of code, of files. Out: ``Tools``. Not done here: which code a single rule depends on (``engine.cache.code_digest``).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.open_build import PACKAGE_FOLDERS, code_parts, tool_path
-from ingot_build_rules.engine.code_digest import CodeDigests
-from ingot_build_rules.engine.content import digest
-from ingot_build_rules.engine.explain import Code
-from ingot_build_rules.engine.rule import FileDigests
+from ingot_build_rules.engine.actions.content import digest
+from ingot_build_rules.engine.actions.rule import FileDigests
+from ingot_build_rules.engine.cache.code_digest import CodeDigests
+from ingot_build_rules.engine.events.explain import Code
 from ingot_build_rules.rules.registry import RULES
 
 

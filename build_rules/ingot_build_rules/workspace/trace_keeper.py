@@ -1,6 +1,6 @@
 """Keeps what each bundle's last build was made from, and says why what ran did.
 
-In: results of a build. Out: lines of explanation; traces in the workspace's folder. Not done here: reasons (``engine.explain``),
+In: results of a build. Out: lines of explanation; traces in the workspace's folder. Not done here: reasons (``engine.events.explain``),
 words (``explanations``).
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_build_rules.engine.explain import Files, changed_files, explain
+from ingot_build_rules.engine.events.explain import Files, changed_files, explain
+from ingot_build_rules.engine.events.trace_file import TargetTrace, read_trace, write_trace
 from ingot_build_rules.engine.scheduler import Scheduler
-from ingot_build_rules.engine.trace_file import TargetTrace, read_trace, write_trace
 from ingot_build_rules.workspace.build_project import TargetResult
 from ingot_build_rules.workspace.code_tables import keep_code, read_code
 from ingot_build_rules.workspace.explanations import Explainer

@@ -1,6 +1,6 @@
 """The user's key: what builds remember is sealed with it, so that nobody else can make it up.
 
-In: the environment. Out: 32 bytes. Not done here: sealing (``ingot_artifacts.store.trust``, ``engine.unchanged``).
+In: the environment. Out: 32 bytes. Not done here: sealing (``ingot_artifacts.store.trust``, ``engine.cache.unchanged``).
 
 The key decides what is believed and no byte of what is made: without it, or with another, everything is built again and comes out
 the same. It lies outside of the cache: who can write there must not find it there. Imports nothing that takes time.

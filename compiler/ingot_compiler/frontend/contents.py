@@ -23,6 +23,7 @@ from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import equal, is_nonnegative, less, maximum, minimum
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 Element = Dim | float | None
@@ -34,58 +35,6 @@ _NUMPY: dict[DType, type[np.generic]] = {
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
     "u64": np.uint64, "bool": np.bool_, "f32": np.float32, "f64": np.float64,
 }  # fmt: skip
-
-# Exact on every machine, so that the graph does not depend on where it was made (DESIGN 5).
-_EXACT = frozenset(
-    (
-        "abs",
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "mod",
-        "fmod",
-        "min",
-        "max",
-        "neg",
-        "floor",
-        "ceil",
-        "round",
-        "sqrt",
-        "sign",
-        "cast",
-        "equal",
-        "less",
-        "less_equal",
-        "select",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "logical_xor",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "bitwise_not",
-        "shift_left",
-        "shift_right",
-        "cumsum",
-        "argmax",
-        "argmin",
-        "isnan",
-        "isinf",
-        "relu",
-        "reciprocal",
-        "split",
-    )
-)
-_MOVEMENT = frozenset(("reshape", "transpose", "slice", "concat", "broadcast_to"))
-_INDEXED = {
-    "gather": (0,),
-    "gather_elements": (0,),
-    "gather_nd": (0,),
-    "scatter_elements": (0, 2),
-    "scatter_nd": (0, 2),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +70,7 @@ def propagate(
     count = result.element_count
     if not isinstance(count, int) or count > ELEMENT_COUNT_MAX or not _concrete(attributes):
         return None
-    if op not in _MOVEMENT and any(contents is None for _, contents in operands):
+    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(contents is None for _, contents in operands):
         return None
 
     def find() -> Contents | None:
@@ -139,14 +88,15 @@ def _contents(
     operands: Sequence[tuple[TensorType, Contents | None]],
     result: TensorType,
 ) -> Contents | None:
-    if op in _MOVEMENT:
+    traits = OPS_BY_NAME[op].traits
+    if Trait.MOVEMENT in traits:
         return _move(op, attributes, operands)
     known = [contents for _, contents in operands if contents is not None]
     if len(known) < len(operands) or result.dtype not in _NUMPY:
         return None
-    if op in _INDEXED:
+    if Trait.INDEXED in traits:
         return _indexed(op, attributes, operands)
-    if op in _EXACT and all(_is_concrete(contents) for contents in known):
+    if Trait.EXACT in traits and all(_is_concrete(contents) for contents in known):
         return _evaluate(op, attributes, operands, result)
     return _symbolic(op, attributes, known, result)
 
@@ -195,7 +145,7 @@ def _indexed(
         return None
     for position, (_, contents) in enumerate(operands):
         assert contents is not None
-        if position not in _INDEXED[op]:
+        if position == 1:
             if not _is_concrete(contents):
                 return None
             arrays.append(contents.astype(np.int64))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.frontend.agree import Claim, claims
 from ingot_compiler.frontend.contents import (
     Contents,
     Later,
@@ -26,6 +25,7 @@ from ingot_compiler.frontend.contents import (
     symbols_appear,
 )
 from ingot_compiler.frontend.imported import ImportedAttribute
+from ingot_compiler.frontend.unify_sizes import Detour, unify_sizes
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -198,7 +198,7 @@ class OpContext:
         translation = self.translation
         operands = self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
-        results = OPS_BY_NAME[op].infer(types, attributes)
+        results = OPS_BY_NAME[op].infer(types, attributes).results
         for result in results:
             self._check_size(result)
         if len(results) != 1:
@@ -228,19 +228,19 @@ class OpContext:
         return values
 
     def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
-        """Operands behind the run-time checks that ``agree`` asks for."""
-        wanted = claims(op, attributes, [self.shape_of(operand) for operand in operands])
-        for claim, operand in zip(wanted, operands, strict=True):
-            self._require_equal(claim, self.shape_of(operand))
+        """Operands whose sizes agree, some of them behind a run-time check."""
+        detours = unify_sizes(op, attributes, [self.type_of(operand) for operand in operands])
+        for detour, operand in zip(detours, operands, strict=True):
+            self._require_equal(detour, self.shape_of(operand))
         return tuple(
-            operand if claim is None else self.add(claim[0], operand, shape=claim[1])
-            for operand, claim in zip(operands, wanted, strict=True)
+            operand if detour is None else self.add(detour[0], operand, shape=detour[1])
+            for operand, detour in zip(operands, detours, strict=True)
         )
 
-    def _require_equal(self, claim: Claim | None, shape: tuple[Dim, ...]) -> None:
+    def _require_equal(self, detour: Detour | None, shape: tuple[Dim, ...]) -> None:
         """A reshape compares element counts: where it stands for several sizes, each is compared."""
-        pairs = [pair for pair in zip(shape, claim[1], strict=False) if pair[0] != pair[1]] if claim else []
-        if claim is not None and claim[0] == "reshape" and len(pairs) > 1:
+        pairs = [pair for pair in zip(shape, detour[1], strict=False) if pair[0] != pair[1]] if detour else []
+        if detour is not None and detour[0] == "reshape" and len(pairs) > 1:
             for own, wanted in pairs:
                 what = f"expected equal sizes, got {format_dim(own)} and {format_dim(wanted)}"
                 self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=what)

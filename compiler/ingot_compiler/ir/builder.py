@@ -11,6 +11,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Symbol
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
 
@@ -43,9 +44,9 @@ class GraphBuilder:
     ) -> tuple[int, ...]:
         """Append an op; returns all its result ids."""
         table = dict(attributes or {})
-        if OPS_BY_NAME[op].elementwise:
+        if Trait.ELEMENTWISE in OPS_BY_NAME[op].traits:
             operands = self._harmonised(operands, source, mark)
-        types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table)
+        types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
         self.nodes.append(Node(op, tuple(operands), results, make_attributes(table), (), source, mark))

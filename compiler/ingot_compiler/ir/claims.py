@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, format_dim
-from ingot_compiler.ir.types import TensorType
 
 Shape = tuple[Dim, ...]
 
@@ -25,11 +24,6 @@ class Size:
     dim: Dim
     operand: int
     axis: int
-
-
-def sizes_of(types: tuple[TensorType, ...] | list[TensorType], operand: int) -> tuple[Size, ...]:
-    """The sizes of an operand with their places."""
-    return tuple(Size(dim, operand, axis) for axis, dim in enumerate(types[operand].shape))
 
 
 @dataclass(frozen=True, slots=True)

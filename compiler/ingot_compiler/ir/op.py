@@ -13,11 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.attributes import Attributes
+from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What a type rule says of operands that fit: the types of the results, and what it takes for granted of sizes."""
+
+    results: tuple[TensorType, ...]
+    claims: tuple[Claim, ...] = ()
+
+
 Array = npt.NDArray[Any]
-TypeRule = Callable[[Sequence[TensorType], Attributes], tuple[TensorType, ...]]
+TypeRule = Callable[[Sequence[TensorType], Attributes], Inferred]
 RegionRule = Callable[[Sequence[TensorType], Attributes, Sequence[Graph]], tuple[TensorType, ...]]
 Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
 
@@ -26,16 +37,16 @@ Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
 class CoreOp:
     """One core op.
 
-    ``infer(operand types, attributes)`` returns the result types or raises ``OpTypeError`` (expected, got).
+    ``infer(operand types, attributes)`` returns the result types and what they take for granted of sizes, or raises
+    ``OpTypeError`` (expected, got).
     ``reference(operands, attributes)`` is the oracle: numpy in, numpy out; symbolic attributes arrive as integers.
-    ``elementwise``: result[i] depends on operand[i] alone, operands broadcast as in numpy.
     ``infer_regions(operand types, attributes, regions)`` is the rule of an op of control flow, which ``interpret`` runs.
     """
 
     name: str
     infer: TypeRule
     reference: Reference
-    elementwise: bool = False
+    traits: Trait = Trait.NONE
     infer_regions: RegionRule | None = None
 
 

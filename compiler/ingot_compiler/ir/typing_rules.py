@@ -1,9 +1,7 @@
-"""Pieces that the type rules of the core ops share: reading attributes, unifying dimensions, elementwise rules.
+"""Pieces that the type rules of the core ops share: demands on operands, rules that several ops have.
 
-In: operand types and attribute tables. Out: result types, or ``OpTypeError`` (expected, got). Not done here: windows of
-convolutions and pools (``window_rules``), values (``reference_rules``).
-
-Two dimensions that may be equal at run time are accepted; the run-time check is the frontend's task.
+In: operand types and attribute tables. Out: result types and claims, or ``OpTypeError`` (expected, got). Not done here: claims of
+sizes (``claim_rules``), windows of convolutions and pools (``window_rules``), values (``reference_rules``).
 """
 
 from __future__ import annotations
@@ -11,20 +9,18 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_float, require_attributes
-from ingot_compiler.ir.dims import Dim, dim_max, format_dim
-from ingot_compiler.ir.op import TypeRule
-from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_compiler.ir.claim_rules import broadcast_together, elements_along, equal_shapes, not_above, sizes_of
+from ingot_compiler.ir.claims import Claim
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import Inferred, TypeRule
+from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.shapes import format_shape, reduced_shape
 from ingot_compiler.ir.types import DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
 
 INTEGERS: frozenset[DType] = SIGNED | UNSIGNED
 NUMBERS: frozenset[DType] = FLOATS | INTEGERS
 BOOLS: frozenset[DType] = frozenset(("bool",))
 ANY: frozenset[DType] = frozenset(DTYPES)
-
-
-def format_shape(shape: Sequence[Dim]) -> str:
-    """``[1, s0, 3]``."""
-    return f"[{', '.join(map(format_dim, shape))}]"
 
 
 def require_operands(types: Sequence[TensorType], count: int, count_max: int | None = None) -> None:
@@ -53,77 +49,33 @@ def require_sizes(shape: Sequence[Dim], what: str) -> None:
     require(all(not isinstance(dim, int) or dim >= 0 for dim in shape), f"{what} >= 0", format_shape(shape))
 
 
-def unify(left: Dim, right: Dim, what: str) -> Dim:
-    """The common value of two dimensions that must be equal at run time; an integer wins over an expression."""
-    if left == right or (isinstance(left, int) and not isinstance(right, int)):
-        return left
-    require(not (isinstance(left, int) and isinstance(right, int)), f"equal {what}", f"{left} and {right}")
-    return right if isinstance(right, int) else left
-
-
-def unify_shapes(left: Sequence[Dim], right: Sequence[Dim], what: str) -> tuple[Dim, ...]:
-    """``unify`` per dimension."""
-    require(len(left) == len(right), f"equal {what}", f"{format_shape(left)} and {format_shape(right)}")
-    return tuple(unify(a, b, what) for a, b in zip(left, right, strict=True))
-
-
-def broadcast_dims(left: Dim, right: Dim) -> Dim:
-    """Broadcast one dimension.
-
-    Of an integer above 1 and an expression the integer is taken; of two different expressions, ``max``: at run time
-    they are equal or one is 1, which the frontend checks. An expression against 0 gives 0.
-    """
-    if right in (left, 1):
-        return left
-    if left == 1:
-        return right
-    if isinstance(left, int) and isinstance(right, int):
-        raise OpTypeError("equal dimensions, or 1", f"{left} and {right}")
-    if isinstance(left, int):
-        return left
-    return right if isinstance(right, int) else dim_max(left, right)
-
-
-def broadcast_shapes(*shapes: Sequence[Dim]) -> tuple[Dim, ...]:
-    """Broadcast any number of shapes as numpy does, aligned at the last dimension."""
-    rank = max(map(len, shapes), default=0)
-    result: list[Dim] = [1] * rank
-    for shape in shapes:
-        for index, dim in enumerate(shape, rank - len(shape)):
-            result[index] = broadcast_dims(result[index], dim)
-    return tuple(result)
-
-
-def require_broadcasts_to(shape: Sequence[Dim], target: Sequence[Dim]) -> None:
-    """Demand that ``shape`` broadcasts to ``target`` without changing it (as far as integers show)."""
-    fits = len(shape) <= len(target) and all(
-        from_ in (1, to) or not (isinstance(from_, int) and isinstance(to, int))
-        for from_, to in zip(reversed(shape), reversed(target), strict=False)
-    )
-    require(fits, f"a shape that broadcasts to {format_shape(target)}", format_shape(shape))
-
-
 def unary(allowed: Collection[DType], result: DType | None = None, names: Sequence[str] = ()) -> TypeRule:
     """Rule of a unary elementwise op: keeps the shape, and the element type unless ``result`` is given."""
 
-    def infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require_attributes(attributes, *names)
         require_operands(types, 1)
         require_dtype(types[0], allowed)
-        return (TensorType(result or types[0].dtype, types[0].shape),)
+        return Inferred((TensorType(result or types[0].dtype, types[0].shape),))
 
     return infer
+
+
+def broadcast_result(dtype: DType, types: Sequence[TensorType]) -> Inferred:
+    """A result of the shape that all operands broadcast to."""
+    together = broadcast_together(tensor.shape for tensor in types)
+    return Inferred((TensorType(dtype, together.target),), (together,))
 
 
 def binary(allowed: Collection[DType], result: DType | None = None) -> TypeRule:
     """Rule of a binary elementwise op: both operands of one element type, shapes broadcast."""
 
-    def infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require_attributes(attributes)
         require_operands(types, 2)
         require_same_dtype(types)
         require_dtype(types[0], allowed)
-        return (TensorType(result or types[0].dtype, broadcast_shapes(types[0].shape, types[1].shape)),)
+        return broadcast_result(result or types[0].dtype, types)
 
     return infer
 
@@ -131,23 +83,7 @@ def binary(allowed: Collection[DType], result: DType | None = None) -> TypeRule:
 SCATTER_REDUCTIONS = ("none", "add", "mul", "min", "max")
 
 
-def require_element_indices(x: TensorType, indices: TensorType, axis: int) -> None:
-    """Demand integers of x's rank, beside ``axis`` not larger than x."""
-    require_dtype(indices, INTEGERS)
-    require(indices.rank == x.rank, f"indices of rank {x.rank}", indices)
-    for other, (size, index_size) in enumerate(zip(x.shape, indices.shape, strict=True)):
-        fits = not (isinstance(size, int) and isinstance(index_size, int)) or index_size <= size
-        require(other == axis or fits, f"indices not larger than {x} beside axis {axis}", indices)
-
-
-def reduced_shape(shape: Sequence[Dim], axes: Collection[int], keepdims: bool) -> tuple[Dim, ...]:
-    """``shape`` with ``axes`` gone, or of size 1 when ``keepdims``."""
-    if keepdims:
-        return tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))
-    return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
-
-
-def infer_arg_extreme(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def infer_arg_extreme(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     """Rule of ``argmax`` and ``argmin``."""
     require_attributes(attributes, "axis", "keepdims", "select_last")
     require_operands(types, 1)
@@ -155,26 +91,43 @@ def infer_arg_extreme(types: Sequence[TensorType], attributes: Attributes) -> tu
     attribute_bool(attributes, "select_last")
     axis = attribute_axis(attributes, types[0].rank)
     require(types[0].shape[axis] != 0, "elements along the axis", types[0])
-    return (TensorType("i64", reduced_shape(types[0].shape, (axis,), attribute_bool(attributes, "keepdims"))),)
+    shape = reduced_shape(types[0].shape, (axis,), attribute_bool(attributes, "keepdims"))
+    return Inferred((TensorType("i64", shape),))
 
 
-def infer_norm_over_tail(types: Sequence[TensorType], attributes: Attributes, count: int) -> tuple[TensorType, ...]:
+def infer_scattered_elements(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
+    """Rule of ``gather_elements`` and ``scatter_elements``: x, and integers of x's rank, beside ``axis`` not larger than x."""
+    x, indices, *updates = types
+    axis = attribute_axis(attributes, x.rank)
+    require_dtype(indices, INTEGERS)
+    require(indices.rank == x.rank, f"indices of rank {x.rank}", indices)
+    claims: list[Claim] = []
+    for other, (size, index_size) in enumerate(zip(x.shape, indices.shape, strict=True)):
+        if other != axis:
+            claims += not_above(index_size, size, f"size of the indices at axis {other}")
+    claims += elements_along(x.shape[axis], indices.element_count)
+    for tensor in updates:
+        require_same_dtype((x, tensor))
+        claims += equal_shapes("sizes of indices and updates", indices.shape, tensor.shape)
+    return Inferred((x if updates else TensorType(x.dtype, indices.shape),), tuple(claims))
+
+
+def infer_norm_over_tail(types: Sequence[TensorType], attributes: Attributes, count: int) -> Inferred:
     """Rule of ``layer_norm`` and ``rms_norm``: x, then ``count`` - 1 operands of shape x.shape[axis:]."""
     require_attributes(attributes, "axis", "epsilon")
     require_operands(types, count)
     require_same_dtype(types)
     require_dtype(types[0], FLOATS)
     attribute_float(attributes, "epsilon")
-    tail = types[0].shape[attribute_axis(attributes, types[0].rank) :]
-    for tensor in types[1:]:
-        unify_shapes(tail, tensor.shape, "shapes of x[axis:] and its parameters")
-    return (types[0],)
+    axis = attribute_axis(attributes, types[0].rank)
+    x, *parameters = (sizes_of(types, operand) for operand in range(count))
+    return Inferred((types[0],), equal_shapes("sizes of x[axis:] and its parameters", x[axis:], *parameters))
 
 
-def require_channel_vectors(x: TensorType, vectors: Sequence[TensorType]) -> None:
+def channel_vectors(types: Sequence[TensorType]) -> tuple[Claim, ...]:
     """Demand x[N, C, ..] of floats and vectors [C] of its element type."""
-    require_dtype(x, FLOATS)
-    require_same_dtype((x, *vectors))
-    require(x.rank >= 2, "rank >= 2", x)
-    for vector in vectors:
-        unify_shapes((x.shape[1],), vector.shape, "shapes of channels and their parameters")
+    require_dtype(types[0], FLOATS)
+    require_same_dtype(types)
+    require(types[0].rank >= 2, "rank >= 2", types[0])
+    x, *vectors = (sizes_of(types, operand) for operand in range(len(types)))
+    return equal_shapes("numbers of channels", x[1:2], *vectors)

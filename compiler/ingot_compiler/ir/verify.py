@@ -180,7 +180,9 @@ def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
         return
     try:
         inferred = (
-            op.infer_regions(operands, attributes, node.regions) if op.infer_regions else op.infer(operands, attributes)
+            op.infer_regions(operands, attributes, node.regions)
+            if op.infer_regions
+            else op.infer(operands, attributes).results
         )
     except OpTypeError as error:
         yield Problem(path, node.op, error.expected, error.got)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
-from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.op import Array, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
@@ -69,7 +69,7 @@ def window_count(spatial: Sequence[Dim], window: Window) -> tuple[Dim, ...]:
     return tuple(counts)
 
 
-def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     """Rule of the pools: x[N, C, spatial..] of numbers -> the window count per spatial axis."""
     require_operands(types, 1)
     x = types[0]
@@ -77,7 +77,7 @@ def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> tuple[Ten
     require(x.rank >= 3, "rank >= 3", x)
     kernel = attribute_ints(attributes, "kernel")
     require(len(kernel) == x.rank - 2, f"{x.rank - 2} kernel sizes", kernel)
-    return (TensorType(x.dtype, (*x.shape[:2], *window_count(x.shape[2:], window_of(attributes, kernel)))),)
+    return Inferred((TensorType(x.dtype, (*x.shape[:2], *window_count(x.shape[2:], window_of(attributes, kernel)))),))
 
 
 def pad_spatial(x: Array, attributes: Attributes, value: Any) -> Array:

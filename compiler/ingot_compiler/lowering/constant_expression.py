@@ -21,7 +21,9 @@ from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.lowering.constant_arithmetic import ARITHMETIC, cast, may_cast
 from ingot_compiler.lowering.constant_movement import MOVEMENT, dense
@@ -34,7 +36,6 @@ GROWTH_TOTAL_FREE_BYTES = (
 EXPRESSION_NODES_MAX = (
     1024  # of one value, each as often as it is read: every value that kernels read has an expression of its own
 )
-_SOURCES = frozenset(("constant", "literal", "iota", "dim_values"))
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
 _FLOATS_ONLY = frozenset(("div", "sqrt", "reciprocal"))
 
@@ -83,7 +84,7 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
     result, operands = graph.types[node.results[0]], [graph.types[operand] for operand in node.operands]
     if not all(isinstance(dim, int) for dim in result.shape):
         return False
-    if node.op in _SOURCES or node.op in MOVEMENT:
+    if Trait.SOURCE in OPS_BY_NAME[node.op].traits or node.op in MOVEMENT:
         return True
     if node.op == "cast":
         return may_cast(operands[0].dtype, result.dtype)
@@ -166,7 +167,7 @@ def _evaluate_node(
         weight = attributes["weight"]
         assert isinstance(weight, str)
         return np.frombuffer(read(weight), STORAGE_DTYPES[tensor.dtype].newbyteorder("<")).reshape(shape)
-    if node.op in _SOURCES:
+    if Trait.SOURCE in OPS_BY_NAME[node.op].traits:
         return _source(node, tensor, shape)
     if node.op in MOVEMENT:
         return MOVEMENT[node.op](operands, attributes, shape)

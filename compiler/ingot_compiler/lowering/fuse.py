@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.bounds import require_bounds
@@ -93,9 +92,6 @@ def _visit(fuser: Fuser, index: int, node: Node) -> None:
 def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
     """An elementwise node takes its single-use operands into its own kernel, at most one of them with loops."""
     shape = fuser.types[node.results[0]].shape
-    if OPS_BY_NAME[node.op].elementwise:
-        for operand in node.operands:
-            fuser.require_broadcast(fuser.types[operand].shape, shape, node)
     parts: list[Deferred] = []
     anchored: int | None = None
     for position, operand in enumerate(node.operands):

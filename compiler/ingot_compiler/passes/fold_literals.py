@@ -19,24 +19,12 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op import Array
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 ELEMENTS_MAX = 1024
-_EXACT = frozenset(
-    (
-        "add", "sub", "mul", "div", "neg", "abs", "min", "max", "sqrt", "reciprocal", "floor", "ceil",
-        "round", "sign", "relu", "cast", "select", "isnan", "isinf", "equal", "less", "less_equal",
-        "logical_and", "logical_or", "logical_xor", "logical_not",
-    )
-)  # fmt: skip
-_INTEGERS = _EXACT | frozenset(
-    (
-        "mod", "fmod", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right",
-        "reshape", "transpose", "slice", "concat", "broadcast_to", "gather", "gather_elements", "reduce",
-        "cumsum", "iota",
-    )
-)  # fmt: skip
+_INTEGERS = Trait.EXACT | Trait.EXACT_ON_INTEGERS | Trait.MOVEMENT | Trait.INDEXED
 _DIVISIONS = frozenset(("div", "mod", "fmod"))
 _FOLDED_FLOATS = frozenset(("f32", "f64"))
 
@@ -54,7 +42,10 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
     if len(known) != len(operands) or (node.op in _DIVISIONS and _divides_integers_by_zero(known)):
         return None
     with np.errstate(all="ignore"):
-        (result,) = OPS_BY_NAME[node.op].reference(known, dict(node.attributes))
+        try:
+            (result,) = OPS_BY_NAME[node.op].reference(known, node.table)
+        except IndexError:
+            return None  # an index outside of its axis: the call is refused
     return (_emit_literal(state, np.asarray(result), state.type_of(node.results[0]), node),)
 
 
@@ -64,11 +55,12 @@ def _may_fold(state: Rewriter, node: Node) -> bool:
         return False
     if any(isinstance(leaf, Sum) for _, value in node.attributes for leaf in _leaves(value)):
         return False
+    traits = OPS_BY_NAME[node.op].traits
     floats = [item for item in types if item.dtype in FLOATS]
     if not floats:
-        return node.op in _INTEGERS
+        return bool(traits & _INTEGERS)
     single = all(item.element_count == 1 and item.dtype in _FOLDED_FLOATS for item in floats)
-    return single and node.op in _EXACT and (node.op != "cast" or _casts_exactly(state, node))
+    return single and Trait.EXACT in traits and (node.op != "cast" or _casts_exactly(state, node))
 
 
 def _casts_exactly(state: Rewriter, node: Node) -> bool:

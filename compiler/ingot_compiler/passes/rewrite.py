@@ -21,12 +21,12 @@ from ingot_compiler.ir.graph import Graph, Node, captured, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.region_rules import bound_symbols
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
 Rule = Callable[["Rewriter", Node], Sequence[int] | None]
 """(state, node with current operands) -> the values that stand for its results, or None to keep the node."""
 
-SOURCES = frozenset(("constant", "literal", "dim_values", "iota"))
 _CACHED_MAX = 1 << 14
 _GRAPH_OUTPUT = -1  # the "user" of a value that the graph returns
 Operand = int | float
@@ -82,7 +82,11 @@ class Rewriter:
     def made_by(self, value: int, *ops: str) -> Node | None:
         """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node being visited."""
         node = self.producer(value)
-        return node if node and node.op in ops and (node.mark == self.mark or node.op in SOURCES) else None
+        return (
+            node
+            if node and node.op in ops and (node.mark == self.mark or Trait.SOURCE in OPS_BY_NAME[node.op].traits)
+            else None
+        )
 
     def is_constant(self, value: int) -> bool:
         """Whether ``value`` depends on constants and literals alone and has a fixed size."""
@@ -103,7 +107,7 @@ class Rewriter:
         dtype = next((self.types[item].dtype for item in operands if isinstance(item, int)), "f32")
         values = [self.literal(item, dtype, source) if isinstance(item, float) else item for item in operands]
         table = dict(attributes or {})
-        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table)
+        types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table).results
         return self._append(Node(op, tuple(values), (), make_attributes(table), (), tuple(source), self.mark), types)[0]
 
     def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
@@ -148,7 +152,11 @@ class Rewriter:
             found[node.results[0]] = node
             for operand in node.operands:
                 producer = self.producer(operand)
-                if operand in leaves or operand in found or (producer and producer.op in SOURCES):
+                if (
+                    operand in leaves
+                    or operand in found
+                    or (producer and Trait.SOURCE in OPS_BY_NAME[producer.op].traits)
+                ):
                     continue
                 if producer is None:
                     return None

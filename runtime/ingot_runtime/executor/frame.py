@@ -14,7 +14,7 @@ from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.limits import SIZE_BYTES_MAX
 from ..format.plan import TensorPlan
 from ..loader.block import Block
-from ..loader.loaded import Loaded
+from .loaded import Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

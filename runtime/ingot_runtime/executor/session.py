@@ -16,9 +16,9 @@ from ..format import abi
 from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
 from ..format.plan import TensorPlan
 from ..loader.block import Block
-from ..loader.loaded import Loaded
 from .frame import ALIGNMENT_BYTES, Frame, Memory, Shape
 from .grow import Grow
+from .loaded import Loaded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

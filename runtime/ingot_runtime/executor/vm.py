@@ -16,8 +16,8 @@ from ..format.program import OPCODES, Instruction
 from ..format.program_decode import decode_program
 from ..format.source import weights_sizes_bytes
 from ..loader.launch import LAUNCH
-from ..loader.loaded import Loaded
 from .grow import Grow
+from .loaded import Loaded
 from .vm_values import NUMBERS, element, wrap
 
 TYPE_CHECKING = False

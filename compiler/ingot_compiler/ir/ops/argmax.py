@@ -13,6 +13,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import arg_extreme
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import infer_arg_extreme
 
 
@@ -20,4 +21,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (arg_extreme(np.argmax, operands[0], attributes),)
 
 
-OP = CoreOp("argmax", infer_arg_extreme, _reference)
+OP = CoreOp("argmax", infer_arg_extreme, _reference, traits=Trait.EXACT)

@@ -13,21 +13,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import broadcasts_to, equal, sizes_of
+from ingot_compiler.ir.claims import Bound, Claim
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, format_dim
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, real, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import (
-    require_broadcasts_to,
     require_dtype,
     require_operands,
     require_rank,
     require_same_dtype,
-    unify,
 )
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "causal", "nan_to_zero", "scale")
     require_operands(types, 3, 4)
     require_same_dtype(types[:3])
@@ -38,16 +39,27 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     attribute_float(attributes, "scale")
     attribute_bool(attributes, "causal")
     attribute_bool(attributes, "nan_to_zero")
-    batch = unify(q.shape[0], unify(k.shape[0], v.shape[0], "batch sizes"), "batch sizes")
-    unify(q.shape[3], k.shape[3], "sizes of q and k heads")
-    heads, groups = q.shape[1], unify(k.shape[1], v.shape[1], "k and v heads")
-    fits = not (isinstance(heads, int) and isinstance(groups, int)) or (groups > 0 and heads % groups == 0)
-    require(fits, f"k heads that divide {heads} q heads", groups)
-    keys = unify(k.shape[2], v.shape[2], "k and v lengths")
+    of_q, of_k, of_v = (sizes_of(types, operand) for operand in range(3))
+    batch = equal("batch sizes of q, k and v", of_q[0], of_k[0], of_v[0])
+    depth = equal("head sizes of q and k", of_q[3], of_k[3])
+    groups = equal("numbers of k and v heads", of_k[1], of_v[1])
+    keys = equal("lengths of k and v", of_k[2], of_v[2])
+    claims: list[Claim] = [batch, depth, groups, keys, *_heads_divide(q.shape[1], groups.common)]
+    scores = (batch.common, q.shape[1], q.shape[2], keys.common)
     for mask in types[3:]:
         require(mask.dtype in ("bool", q.dtype), f"a mask of bool or {q.dtype}", mask)
-        require_broadcasts_to(mask.shape, (batch, heads, q.shape[2], keys))
-    return (TensorType(q.dtype, (batch, heads, q.shape[2], v.shape[3])),)
+        claims.append(broadcasts_to(mask.shape, scores))
+    return Inferred((TensorType(q.dtype, (*scores[:3], v.shape[3])),), tuple(claims))
+
+
+def _heads_divide(heads: Dim, groups: Dim) -> tuple[Bound, ...]:
+    """Each key head is read by as many query heads; 0 heads of k can only be read by 0 of q."""
+    if heads == groups:
+        return ()
+    fits = not (isinstance(heads, int) and isinstance(groups, int)) or (groups > 0 and heads % groups == 0)
+    require(fits, f"k heads that divide {format_dim(heads)} q heads", groups)
+    rest = heads - dim_mul(groups, dim_floordiv(heads, groups))
+    return (Bound(rest, f"{format_dim(groups)} heads of k do not divide {format_dim(heads)} of q"),)
 
 
 def _bias(shape: tuple[int, ...], masks: Sequence[Array], causal: bool) -> Array:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_dims, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
@@ -22,7 +22,7 @@ from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     names = ("dilations", "kernel", "pads_after", "pads_before", "strides")
     require_attributes(attributes, *names, "count_include_pad", "pads_counted_after")
     results = infer_pool(types, attributes)

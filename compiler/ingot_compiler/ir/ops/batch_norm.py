@@ -11,18 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_float, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, real
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_channel_vectors, require_operands
+from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "epsilon")
     require_operands(types, 5)
     attribute_float(attributes, "epsilon")
-    require_channel_vectors(types[0], types[1:])
-    return (types[0],)
+    return Inferred((types[0],), channel_vectors(types))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

@@ -9,6 +9,12 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
-OP = CoreOp("bitwise_and", binary(INTEGERS), directly(np.bitwise_and), elementwise=True)
+OP = CoreOp(
+    "bitwise_and",
+    binary(INTEGERS),
+    directly(np.bitwise_and),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+)

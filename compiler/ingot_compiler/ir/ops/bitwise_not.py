@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, unary
 
-OP = CoreOp("bitwise_not", unary(INTEGERS), directly(np.invert), elementwise=True)
+OP = CoreOp("bitwise_not", unary(INTEGERS), directly(np.invert), traits=Trait.ELEMENTWISE | Trait.EXACT)

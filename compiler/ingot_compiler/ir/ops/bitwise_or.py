@@ -9,6 +9,9 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
-OP = CoreOp("bitwise_or", binary(INTEGERS), directly(np.bitwise_or), elementwise=True)
+OP = CoreOp(
+    "bitwise_or", binary(INTEGERS), directly(np.bitwise_or), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+)

@@ -9,6 +9,12 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
-OP = CoreOp("bitwise_xor", binary(INTEGERS), directly(np.bitwise_xor), elementwise=True)
+OP = CoreOp(
+    "bitwise_xor",
+    binary(INTEGERS),
+    directly(np.bitwise_xor),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+)

@@ -10,23 +10,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import broadcasts_to
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_broadcasts_to, require_operands, require_sizes
+from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "shape")
     require_operands(types, 1)
     shape = attribute_dims(attributes, "shape")
     require_sizes(shape, "shape")
-    require_broadcasts_to(types[0].shape, shape)
-    return (TensorType(types[0].dtype, shape),)
+    return Inferred((TensorType(types[0].dtype, shape),), (broadcasts_to(types[0].shape, shape),))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     return (np.broadcast_to(operands[0], ints(attributes["shape"])),)
 
 
-OP = CoreOp("broadcast_to", _infer, _reference)
+OP = CoreOp("broadcast_to", _infer, _reference, traits=Trait.MOVEMENT)

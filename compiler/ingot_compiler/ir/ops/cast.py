@@ -13,16 +13,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dtype, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, float_to_integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype")
     require_operands(types, 1)
-    return (TensorType(attribute_dtype(attributes), types[0].shape),)
+    return Inferred((TensorType(attribute_dtype(attributes), types[0].shape),))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -31,4 +32,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (float_to_integer(x, dtype) if x.dtype.kind == "f" and dtype.kind in "iu" else x.astype(dtype),)
 
 
-OP = CoreOp("cast", _infer, _reference, elementwise=True)
+OP = CoreOp("cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT)

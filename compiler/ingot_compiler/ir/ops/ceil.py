@@ -9,7 +9,8 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("ceil", unary(FLOATS), directly(np.ceil), elementwise=True)
+OP = CoreOp("ceil", unary(FLOATS), directly(np.ceil), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -12,8 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
+from ingot_compiler.ir.claim_rules import equal, equal_shapes, groups_divide, sizes_of
+from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import dim_mul
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import integer, narrow, widen
 from ingot_compiler.ir.types import TensorType
@@ -22,13 +24,11 @@ from ingot_compiler.ir.typing_rules import (
     require_dtype,
     require_operands,
     require_same_dtype,
-    unify,
-    unify_shapes,
 )
 from ingot_compiler.ir.window_rules import pad_spatial, window_count, window_of, window_view
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dilations", "groups", "pads_after", "pads_before", "strides")
     require_operands(types, 2, 3)
     require_same_dtype(types)
@@ -36,13 +36,14 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     require_dtype(x, NUMBERS)
     require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", f"{x} and {w}")
     groups, outputs = attribute_int(attributes, "groups"), w.shape[0]
-    divides = groups >= 1 and (not isinstance(outputs, int) or outputs % groups == 0)
-    require(divides, f"groups that divide {outputs} output channels", groups)
-    unify(x.shape[1], dim_mul(w.shape[1], groups), "input channels")
+    claims: list[Claim] = [
+        equal("numbers of input channels", sizes_of(types, 0)[1], dim_mul(w.shape[1], groups)),
+        *groups_divide(groups, outputs, "output channels"),
+    ]
     for bias in types[2:]:
-        unify_shapes((outputs,), bias.shape, "shapes of output channels and bias")
+        claims += equal_shapes("numbers of output channels", (outputs,), bias.shape)
     positions = window_count(x.shape[2:], window_of(attributes, w.shape[2:]))
-    return (TensorType(x.dtype, (x.shape[0], outputs, *positions)),)
+    return Inferred((TensorType(x.dtype, (x.shape[0], outputs, *positions)),), tuple(claims))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

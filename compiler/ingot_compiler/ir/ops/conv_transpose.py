@@ -12,8 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_int, require_attributes
+from ingot_compiler.ir.claim_rules import equal, equal_shapes, groups_divide, sizes_of
+from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import integer, ints, narrow, widen
 from ingot_compiler.ir.types import TensorType
@@ -23,8 +25,6 @@ from ingot_compiler.ir.typing_rules import (
     require_operands,
     require_same_dtype,
     require_sizes,
-    unify,
-    unify_shapes,
 )
 from ingot_compiler.ir.window_rules import dilated, window_of
 
@@ -42,7 +42,7 @@ def _sizes(spatial: Sequence[Dim], kernel: Sequence[Dim], attributes: Attributes
     return tuple(sizes)
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     names = ("dilations", "groups", "output_padding", "pads_after", "pads_before", "strides")
     require_attributes(attributes, *names)
     require_operands(types, 2, 3)
@@ -50,13 +50,16 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     x, w = types[:2]
     require_dtype(x, NUMBERS)
     require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", f"{x} and {w}")
-    groups, channels = attribute_int(attributes, "groups"), unify(x.shape[1], w.shape[0], "input channels")
-    divides = groups >= 1 and (not isinstance(channels, int) or channels % groups == 0)
-    require(divides, f"groups that divide {channels} input channels", groups)
+    groups, channels = (
+        attribute_int(attributes, "groups"),
+        equal("numbers of input channels", sizes_of(types, 0)[1], w.shape[0]),
+    )
+    claims: list[Claim] = [channels, *groups_divide(groups, channels.common, "input channels")]
     outputs = dim_mul(w.shape[1], groups)
     for bias in types[2:]:
-        unify_shapes((outputs,), bias.shape, "shapes of output channels and bias")
-    return (TensorType(x.dtype, (x.shape[0], outputs, *_sizes(x.shape[2:], w.shape[2:], attributes))),)
+        claims += equal_shapes("numbers of output channels", (outputs,), bias.shape)
+    shape = (x.shape[0], outputs, *_sizes(x.shape[2:], w.shape[2:], attributes))
+    return Inferred((TensorType(x.dtype, shape),), tuple(claims))
 
 
 def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Attributes) -> None:

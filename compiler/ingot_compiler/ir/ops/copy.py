@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "destination")
     require_operands(types, 1)
     attribute_str(attributes, "destination")
-    return (types[0],)
+    return Inferred((types[0],))
 
 
 def _reference(operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:
     return (operands[0],)
 
 
-OP = CoreOp("copy", _infer, _reference)
+OP = CoreOp("copy", _infer, _reference, traits=Trait.MOVEMENT)

@@ -11,20 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import integer, narrow, widen
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "axis", "exclusive", "reverse")
     require_operands(types, 1)
     require_dtype(types[0], NUMBERS)
     attribute_axis(attributes, types[0].rank)
     attribute_bool(attributes, "exclusive")
     attribute_bool(attributes, "reverse")
-    return (types[0],)
+    return Inferred((types[0],))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -37,4 +38,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (narrow(np.moveaxis(sums, -1, integer(attributes["axis"])), operands[0]),)
 
 
-OP = CoreOp("cumsum", _infer, _reference)
+OP = CoreOp("cumsum", _infer, _reference, traits=Trait.EXACT)

@@ -10,20 +10,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "values")
     require_operands(types, 0)
-    return (TensorType("i64", (len(attribute_dims(attributes, "values")),)),)
+    return Inferred((TensorType("i64", (len(attribute_dims(attributes, "values")),)),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     return (np.array(ints(attributes["values"]), np.int64),)
 
 
-OP = CoreOp("dim_values", _infer, _reference)
+OP = CoreOp("dim_values", _infer, _reference, traits=Trait.SOURCE)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
 
@@ -20,4 +21,4 @@ def _divide(a: Array, b: Array) -> Array:
     return np.asarray(quotient + ((rest != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
 
 
-OP = CoreOp("div", binary(NUMBERS), directly(_divide), elementwise=True)
+OP = CoreOp("div", binary(NUMBERS), directly(_divide), traits=Trait.ELEMENTWISE | Trait.EXACT)

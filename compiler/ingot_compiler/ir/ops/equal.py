@@ -9,6 +9,9 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
-OP = CoreOp("equal", binary(ANY, "bool"), directly(np.equal), elementwise=True)
+OP = CoreOp(
+    "equal", binary(ANY, "bool"), directly(np.equal), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("floor", unary(FLOATS), directly(np.floor), elementwise=True)
+OP = CoreOp("floor", unary(FLOATS), directly(np.floor), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -11,19 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import elements_along
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "axis")
     require_operands(types, 2)
     x, indices = types
     require_dtype(indices, INTEGERS)
     axis = attribute_axis(attributes, x.rank)
-    return (TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
+    result = TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]))
+    return Inferred((result,), elements_along(x.shape[axis], result.element_count))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -31,4 +34,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.asarray(np.take(x, indices.astype(np.int64), integer(attributes["axis"]))),)
 
 
-OP = CoreOp("gather", _infer, _reference)
+OP = CoreOp("gather", _infer, _reference, traits=Trait.INDEXED)

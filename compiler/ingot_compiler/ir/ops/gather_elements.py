@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import element_index, integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_element_indices, require_operands
+from ingot_compiler.ir.typing_rules import infer_scattered_elements, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "axis")
     require_operands(types, 2)
-    x, indices = types
-    require_element_indices(x, indices, attribute_axis(attributes, x.rank))
-    return (TensorType(x.dtype, indices.shape),)
+    return infer_scattered_elements(types, attributes)
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -28,4 +27,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (x[element_index(indices, integer(attributes["axis"]))],)
 
 
-OP = CoreOp("gather_elements", _infer, _reference)
+OP = CoreOp("gather_elements", _infer, _reference, traits=Trait.INDEXED)

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import elements_along, equal_shapes
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import integer, open_grid
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands, unify_shapes
+from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "batch_dims")
     require_operands(types, 2)
     x, indices = types
@@ -28,8 +30,11 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     depth = indices.shape[-1]
     if not isinstance(depth, int) or not 1 <= depth <= x.rank - count:
         raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", str(indices))
-    batch = unify_shapes(x.shape[:count], indices.shape[:count], "batch sizes")
-    return (TensorType(x.dtype, (*batch, *indices.shape[count:-1], *x.shape[count + depth :])),)
+    batch = equal_shapes("batch sizes", x.shape[:count], indices.shape[:count])
+    common = (claim.common for claim in batch)
+    result = TensorType(x.dtype, (*common, *indices.shape[count:-1], *x.shape[count + depth :]))
+    picked = (bound for size in x.shape[count : count + depth] for bound in elements_along(size, result.element_count))
+    return Inferred((result,), (*batch, *picked))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -42,4 +47,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (x[(*grids, *picked)],)
 
 
-OP = CoreOp("gather_nd", _infer, _reference)
+OP = CoreOp("gather_nd", _infer, _reference, traits=Trait.INDEXED)

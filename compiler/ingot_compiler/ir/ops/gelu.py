@@ -11,15 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import erf, in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, names=("approximate",))
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     results = _UNARY(types, attributes)
     attribute_str(attributes, "approximate", ("none", "tanh"))
     return results
@@ -37,4 +38,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return in_f64(_exact if attributes["approximate"] == "none" else _by_tanh)(operands, attributes)
 
 
-OP = CoreOp("gelu", _infer, _reference, elementwise=True)
+OP = CoreOp("gelu", _infer, _reference, traits=Trait.ELEMENTWISE)

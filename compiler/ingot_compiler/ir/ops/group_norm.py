@@ -12,22 +12,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.claim_rules import groups_divide
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_channel_vectors, require_operands
+from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "epsilon", "groups")
     require_operands(types, 3)
     attribute_float(attributes, "epsilon")
-    require_channel_vectors(types[0], types[1:])
-    groups, channels = attribute_int(attributes, "groups"), types[0].shape[1]
-    divides = groups > 0 and (not isinstance(channels, int) or channels % groups == 0)
-    require(divides, f"groups that divide {channels} channels", groups)
-    return (types[0],)
+    vectors = channel_vectors(types)
+    divided = groups_divide(attribute_int(attributes, "groups"), types[0].shape[1], "channels")
+    return Inferred((types[0],), (*vectors, *divided))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.region_rules import (
     HOLE,
@@ -52,8 +52,8 @@ def _infer_regions(
     return fill_holes(unified(regions), symbol_names(attributes))
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
-    return _infer_regions(types, attributes, ())
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
+    return Inferred(_infer_regions(types, attributes, ()))
 
 
 def _reference(_operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:

@@ -10,23 +10,24 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_dtype, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, integer
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype", "length")
     require_operands(types, 0)
     result = TensorType(attribute_dtype(attributes), (attribute_dim(attributes, "length"),))
     require_dtype(result, NUMBERS)
     require_sizes(result.shape, "length")
-    return (result,)
+    return Inferred((result,))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     return (np.arange(integer(attributes["length"])).astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
 
 
-OP = CoreOp("iota", _infer, _reference)
+OP = CoreOp("iota", _infer, _reference, traits=Trait.SOURCE | Trait.EXACT)

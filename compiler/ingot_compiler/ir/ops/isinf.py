@@ -10,14 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_bool
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import unary
 
 _UNARY = unary(FLOATS, "bool", ("negative", "positive"))
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     results = _UNARY(types, attributes)
     attribute_bool(attributes, "positive")
     attribute_bool(attributes, "negative")
@@ -30,4 +31,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (np.asarray(np.isinf(x) & wanted),)
 
 
-OP = CoreOp("isinf", _infer, _reference, elementwise=True)
+OP = CoreOp("isinf", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("isnan", unary(FLOATS, "bool"), directly(np.isnan), elementwise=True)
+OP = CoreOp("isnan", unary(FLOATS, "bool"), directly(np.isnan), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
-OP = CoreOp("less", binary(ANY, "bool"), directly(np.less), elementwise=True)
+OP = CoreOp("less", binary(ANY, "bool"), directly(np.less), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_dtype, attribute_ints, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
@@ -31,7 +32,7 @@ def _fits(value: Attribute, dtype: DType) -> bool:
     return int(limits.min) <= value <= int(limits.max)
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype", "shape", "value")
     require_operands(types, 0)
     dtype, shape, value = attribute_dtype(attributes), attribute_ints(attributes, "shape"), attributes["value"]
@@ -42,7 +43,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     require(isinstance(value, tuple) and len(value) == count, f"a tuple of {count} values", repr(value))
     assert isinstance(value, tuple)
     require(all(_fits(item, dtype) for item in value), f"values of type {dtype}", repr(value))
-    return (TensorType(dtype, shape),)
+    return Inferred((TensorType(dtype, shape),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -52,4 +53,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
         return (np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(ints(attributes["shape"])),)
 
 
-OP = CoreOp("literal", _infer, _reference)
+OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE)

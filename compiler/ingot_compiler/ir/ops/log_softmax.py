@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, integer
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import unary
@@ -20,7 +20,7 @@ from ingot_compiler.ir.typing_rules import unary
 _UNARY = unary(FLOATS, names=("axis",))
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     results = _UNARY(types, attributes)
     attribute_axis(attributes, types[0].rank)
     return results

@@ -9,6 +9,9 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import BOOLS, binary
 
-OP = CoreOp("logical_or", binary(BOOLS), directly(np.logical_or), elementwise=True)
+OP = CoreOp(
+    "logical_or", binary(BOOLS), directly(np.logical_or), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+)

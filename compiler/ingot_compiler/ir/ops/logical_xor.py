@@ -9,6 +9,9 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import BOOLS, binary
 
-OP = CoreOp("logical_xor", binary(BOOLS), directly(np.logical_xor), elementwise=True)
+OP = CoreOp(
+    "logical_xor", binary(BOOLS), directly(np.logical_xor), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+)

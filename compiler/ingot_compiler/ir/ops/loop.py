@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_dim, require_attributes
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Graph
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.region_rules import (
     HOLE,
@@ -88,8 +88,8 @@ def _texts(types: Sequence[TensorType]) -> str:
     return ", ".join(map(str, types))
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
-    return _infer_regions(types, attributes, ())
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
+    return Inferred(_infer_regions(types, attributes, ()))
 
 
 def _reference(_operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import ints, least
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dilations", "kernel", "pads_after", "pads_before", "strides")
     return infer_pool(types, attributes)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
-OP = CoreOp("min", binary(ANY), directly(np.minimum), elementwise=True)
+OP = CoreOp("min", binary(ANY), directly(np.minimum), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
-OP = CoreOp("mul", binary(NUMBERS), directly(np.multiply), elementwise=True)
+OP = CoreOp("mul", binary(NUMBERS), directly(np.multiply), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_str, require_attributes
+from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.dims import dim_add
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
@@ -22,7 +23,7 @@ from ingot_compiler.ir.typing_rules import require_operands, require_rank, requi
 MODES = ("constant", "edge", "reflect", "wrap")
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "after", "before", "mode")
     require_operands(types, 2)
     require_same_dtype(types)
@@ -34,9 +35,13 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     mode = attribute_str(attributes, "mode", MODES)
     sizes = zip(before, types[0].shape, after, strict=True)
     shape = tuple(dim_add(dim_add(low, dim), high) for low, dim, high in sizes)
+    result = TensorType(types[0].dtype, shape)
+    if mode == "constant":
+        return Inferred((result,))
     grows_from_nothing = any(dim == 0 and out != 0 for dim, out in zip(types[0].shape, shape, strict=True))
-    require(mode == "constant" or not grows_from_nothing, f"elements to {mode}", types[0])
-    return (TensorType(types[0].dtype, shape),)
+    require(not grows_from_nothing, f"elements to {mode}", types[0])
+    padded = (dim for dim, *pads in zip(types[0].shape, before, after, strict=True) if pads != [0, 0])
+    return Inferred((result,), tuple(bound for dim in padded for bound in elements_along(dim, result.element_count)))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

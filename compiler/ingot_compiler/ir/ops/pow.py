@@ -10,6 +10,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
 
@@ -21,4 +22,4 @@ def _power(a: Array, b: Array) -> Array:
     return np.where(b >= 0, positive, reciprocal.astype(a.dtype))
 
 
-OP = CoreOp("pow", binary(NUMBERS), in_f64(_power), elementwise=True)
+OP = CoreOp("pow", binary(NUMBERS), in_f64(_power), traits=Trait.ELEMENTWISE)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "index", "symbol")
     require_operands(types, 1)
     require_dtype(types[0], INTEGERS)
@@ -24,7 +24,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     require(index >= 0 and (not isinstance(count, int) or index < count), f"index in [0, {count})", index)
     name = attribute_str(attributes, "symbol")
     require(name.isidentifier() and name.isascii(), "symbol to be an identifier", repr(name))
-    return ()
+    return Inferred(())
 
 
 def _reference(_operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:

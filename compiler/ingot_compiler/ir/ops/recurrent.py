@@ -14,11 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import equal, equal_shapes
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, real, sigmoid, widen
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_dtype, unify_shapes
+from ingot_compiler.ir.typing_rules import require_dtype
 
 CELLS: Mapping[str, tuple[int, int]] = {"gru": (3, 2), "lstm": (4, 3), "rnn": (1, 1)}
 """cell -> (gates, activations)."""
@@ -50,7 +52,7 @@ def operand_names(attributes: Attributes) -> tuple[str, ...]:
     return (*names, "peepholes") if attributes["has_peepholes"] else tuple(names)
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(
         attributes, "activations", "alphas", "betas", "cell", "clip", "has_lengths", "has_peepholes", "input_forget",
         "linear_before_reset", "reverse",
@@ -70,15 +72,15 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     time, batch, columns = x.shape
     gates, activations = CELLS[cell]
     own = 2 if "candidate" in given else gates
-    vectors: dict[str, tuple[object, ...]] = {
+    expected: dict[str, tuple[Dim, ...]] = {
         "weights": (directions, hidden, own * hidden), "h": (directions, batch, hidden), "c": (directions, batch, hidden),
         "candidate": (directions, hidden, hidden), "bias": (directions, hidden), "lengths": (batch,),
         "peepholes": (directions, 3 * hidden),
     }  # fmt: skip
-    require(columns == gates * directions * hidden, f"x[T, B, {gates * directions * hidden}]", x)
+    claims = [equal("sizes of x and the gates", columns, gates * hidden * directions)]
     for name, kind in given.items():
         if name != "x":
-            unify_shapes(kind.shape, vectors[name], f"shapes of {name}")  # type: ignore[arg-type]
+            claims += equal_shapes(f"sizes of {name}", kind.shape, expected[name])
     for name in ("activations", "alphas", "betas"):
         value = attributes[name]
         require(isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value)
@@ -86,7 +88,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     require(isinstance(reverse, tuple) and len(reverse) == directions, f"{directions} directions", reverse)
     state = TensorType(x.dtype, (directions, batch, hidden))
     y = TensorType(x.dtype, (time, directions, batch, hidden))
-    return (y, state, state) if cell == "lstm" else (y, state)
+    return Inferred((y, state, state) if cell == "lstm" else (y, state), tuple(claims))
 
 
 def _activation(attributes: Attributes, position: int) -> Callable[[Array], Array]:

@@ -14,21 +14,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axes, attribute_bool, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import greatest, ints, least, mean, narrow, widen
+from ingot_compiler.ir.shapes import reduced_shape
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import ANY, NUMBERS, reduced_shape, require_dtype, require_operands
+from ingot_compiler.ir.typing_rules import ANY, NUMBERS, require_dtype, require_operands
 
 FUNCTIONS = ("sum", "product", "max", "min", "mean")
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "axes", "function", "keepdims")
     require_operands(types, 1)
     x = types[0]
     require_dtype(x, ANY if attribute_str(attributes, "function", FUNCTIONS) in ("max", "min") else NUMBERS)
     axes = attribute_axes(attributes, x.rank)
-    return (TensorType(x.dtype, reduced_shape(x.shape, axes, attribute_bool(attributes, "keepdims"))),)
+    return Inferred((TensorType(x.dtype, reduced_shape(x.shape, axes, attribute_bool(attributes, "keepdims"))),))
 
 
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
@@ -55,4 +57,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (narrow(combine(axis=axes, dtype=wide.dtype, keepdims=keepdims), x),)
 
 
-OP = CoreOp("reduce", _infer, _reference)
+OP = CoreOp("reduce", _infer, _reference, traits=Trait.EXACT_ON_INTEGERS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, unary
 
 
@@ -16,4 +17,4 @@ def _relu(x: Array) -> Array:
     return np.asarray(np.maximum(x, x.dtype.type(0)))
 
 
-OP = CoreOp("relu", unary(NUMBERS), directly(_relu), elementwise=True)
+OP = CoreOp("relu", unary(NUMBERS), directly(_relu), traits=Trait.ELEMENTWISE | Trait.EXACT)

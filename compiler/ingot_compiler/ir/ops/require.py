@@ -13,18 +13,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import BOOLS, broadcast_shapes, require_dtype, require_operands
+from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtype, require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "what")
     require_operands(types, 2)
     attribute_str(attributes, "what")
     x, condition = types
     require_dtype(condition, BOOLS)
-    return (TensorType(x.dtype, broadcast_shapes(x.shape, condition.shape)),)
+    return broadcast_result(x.dtype, types)
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -34,4 +35,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (x,)
 
 
-OP = CoreOp("require", _infer, _reference, elementwise=True)
+OP = CoreOp("require", _infer, _reference, traits=Trait.ELEMENTWISE)

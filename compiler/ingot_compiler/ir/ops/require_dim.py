@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claims import Bound
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "difference", "what")
     require_operands(types, 0)
-    attribute_dim(attributes, "difference")
-    attribute_str(attributes, "what")
-    return ()
+    difference, what = attribute_dim(attributes, "difference"), attribute_str(attributes, "what")
+    return Inferred((), (Bound(difference, what),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

@@ -8,24 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
-from ingot_compiler.ir.dims import dim_product
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import same_count
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands, require_sizes, unify
+from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "shape")
     require_operands(types, 1)
     shape = attribute_dims(attributes, "shape")
     require_sizes(shape, "shape")
-    unify(types[0].element_count, dim_product(shape), "element counts")
-    return (TensorType(types[0].dtype, shape),)
+    return Inferred((TensorType(types[0].dtype, shape),), same_count(types[0].shape, shape))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     return (operands[0].reshape(ints(attributes["shape"])),)
 
 
-OP = CoreOp("reshape", _infer, _reference)
+OP = CoreOp("reshape", _infer, _reference, traits=Trait.MOVEMENT)

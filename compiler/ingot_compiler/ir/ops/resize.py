@@ -21,7 +21,8 @@ from ingot_compiler.ir.attributes import (
     attribute_str,
     require_attributes,
 )
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import elements_along
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, real, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
@@ -44,7 +45,7 @@ def _floats(attributes: Attributes, name: str) -> tuple[float, ...]:
     return tuple(real(item) for item in value)
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(
         attributes, "antialias", "axes", "coordinates", "cubic_coefficient", "exclude_outside", "extrapolation_value",
         "mode", "nearest_mode", "roi", "scales", "sizes",
@@ -72,7 +73,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     for axis, size in zip(axes, sizes, strict=True):
         require(size == 0 or shape[axis] != 0, "elements along the axis", types[0])
         shape[axis] = size
-    return (TensorType(types[0].dtype, tuple(shape)),)
+    result = TensorType(types[0].dtype, tuple(shape))
+    claims = (bound for axis in axes for bound in elements_along(types[0].shape[axis], result.element_count))
+    return Inferred((result,), tuple(claims))
 
 
 def _coordinates(attributes: Attributes, position: int, size: int) -> tuple[Array, float]:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import infer_norm_over_tail
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     return infer_norm_over_tail(types, attributes, 2)
 
 

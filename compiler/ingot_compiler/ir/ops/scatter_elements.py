@@ -10,28 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import element_index, integer, scatter
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     SCATTER_REDUCTIONS,
-    require_element_indices,
+    infer_scattered_elements,
     require_operands,
-    require_same_dtype,
-    unify_shapes,
 )
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "axis", "reduction")
     require_operands(types, 3)
-    x, indices, updates = types
-    require_element_indices(x, indices, attribute_axis(attributes, x.rank))
-    require_same_dtype((x, updates))
-    unify_shapes(indices.shape, updates.shape, "shapes of indices and updates")
     attribute_str(attributes, "reduction", SCATTER_REDUCTIONS)
-    return (x,)
+    return infer_scattered_elements(types, attributes)
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -40,4 +35,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (scatter(x, index, updates, str(attributes["reduction"])),)
 
 
-OP = CoreOp("scatter_elements", _infer, _reference)
+OP = CoreOp("scatter_elements", _infer, _reference, traits=Trait.INDEXED)

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import elements_along, equal_shapes, sizes_of
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import open_grid, scatter
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     INTEGERS,
@@ -21,11 +23,10 @@ from ingot_compiler.ir.typing_rules import (
     require_dtype,
     require_operands,
     require_same_dtype,
-    unify_shapes,
 )
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "reduction")
     require_operands(types, 3)
     x, indices, updates = types
@@ -35,9 +36,12 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     depth = indices.shape[-1]
     if not isinstance(depth, int) or not 1 <= depth <= x.rank:
         raise OpTypeError(f"index vectors of 1 to {x.rank} elements", str(indices))
-    unify_shapes((*indices.shape[:-1], *x.shape[depth:]), updates.shape, "shapes of the picked slices and updates")
+    of_x, of_indices, of_updates = (sizes_of(types, operand) for operand in range(3))
+    slices = (*of_indices[:-1], *of_x[depth:])
+    same = equal_shapes("sizes of the picked slices and updates", slices, of_updates)
     attribute_str(attributes, "reduction", SCATTER_REDUCTIONS)
-    return (x,)
+    picked = (bound for size in x.shape[:depth] for bound in elements_along(size, updates.element_count))
+    return Inferred((x,), (*same, *picked))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
@@ -52,4 +56,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (scatter(x, index, updates, str(attributes["reduction"])),)
 
 
-OP = CoreOp("scatter_nd", _infer, _reference)
+OP = CoreOp("scatter_nd", _infer, _reference, traits=Trait.INDEXED)

@@ -10,18 +10,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
-from ingot_compiler.ir.op import CoreOp
+from ingot_compiler.ir.op import CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import BOOLS, broadcast_shapes, require_dtype, require_operands, require_same_dtype
+from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtype, require_operands, require_same_dtype
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes)
     require_operands(types, 3)
     require_dtype(types[0], BOOLS)
     require_same_dtype(types[1:])
-    return (TensorType(types[1].dtype, broadcast_shapes(*(tensor.shape for tensor in types))),)
+    return broadcast_result(types[1].dtype, types)
 
 
-OP = CoreOp("select", _infer, directly(np.where), elementwise=True)
+OP = CoreOp("select", _infer, directly(np.where), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
-OP = CoreOp("shift_right", binary(INTEGERS), directly(np.right_shift), elementwise=True)
+OP = CoreOp("shift_right", binary(INTEGERS), directly(np.right_shift), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import in_f64, sigmoid
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("sigmoid", unary(FLOATS), in_f64(sigmoid), elementwise=True)
+OP = CoreOp("sigmoid", unary(FLOATS), in_f64(sigmoid), traits=Trait.ELEMENTWISE)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import directly
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, unary
 
-OP = CoreOp("sign", unary(NUMBERS), directly(np.sign), elementwise=True)
+OP = CoreOp("sign", unary(NUMBERS), directly(np.sign), traits=Trait.ELEMENTWISE | Trait.EXACT)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import in_f64, sigmoid
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
@@ -16,4 +17,4 @@ def _silu(x: Array) -> Array:
     return result
 
 
-OP = CoreOp("silu", unary(FLOATS), in_f64(_silu), elementwise=True)
+OP = CoreOp("silu", unary(FLOATS), in_f64(_silu), traits=Trait.ELEMENTWISE)

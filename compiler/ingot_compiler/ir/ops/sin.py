@@ -9,7 +9,8 @@ import numpy as np
 
 from ingot_compiler.ir.op import CoreOp
 from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("sin", unary(FLOATS), in_f64(np.sin), elementwise=True)
+OP = CoreOp("sin", unary(FLOATS), in_f64(np.sin), traits=Trait.ELEMENTWISE)

@@ -10,24 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
-from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import inside_axis
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
 
 
-def _check_axis(dim: Dim, start: Dim, size: Dim, step: int) -> None:
-    require(step != 0, "a step other than 0", step)
-    if not isinstance(start, int) or not isinstance(size, int) or size == 0:
-        return
-    ends = sorted((start, start + (size - 1) * step))
-    in_bounds = ends[0] >= 0 and (not isinstance(dim, int) or ends[1] < dim)
-    require(in_bounds, f"indices in [0, {dim})", f"{ends[0]} .. {ends[1]}")
-
-
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "sizes", "starts", "steps")
     require_operands(types, 1)
     starts, sizes = attribute_dims(attributes, "starts"), attribute_dims(attributes, "sizes")
@@ -35,9 +27,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorT
     lengths = (len(starts), len(sizes), len(steps))
     require(lengths == (types[0].rank,) * 3, f"{types[0].rank} starts, sizes and steps", lengths)
     require_sizes(sizes, "sizes")
-    for entry in zip(types[0].shape, starts, sizes, steps, strict=True):
-        _check_axis(*entry)
-    return (TensorType(types[0].dtype, sizes),)
+    axes = zip(types[0].shape, starts, sizes, steps, strict=True)
+    claims = tuple(bound for axis in axes for bound in inside_axis(*axis))
+    return Inferred((TensorType(types[0].dtype, sizes),), claims)
 
 
 def _python_slice(start: int, size: int, step: int) -> slice:
@@ -51,4 +43,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (operands[0][tuple(_python_slice(*entry) for entry in entries)],)
 
 
-OP = CoreOp("slice", _infer, _reference)
+OP = CoreOp("slice", _infer, _reference, traits=Trait.MOVEMENT)

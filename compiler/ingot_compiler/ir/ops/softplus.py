@@ -9,6 +9,7 @@ import numpy as np
 
 from ingot_compiler.ir.op import Array, CoreOp
 from ingot_compiler.ir.reference_rules import in_f64
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
@@ -17,4 +18,4 @@ def _softplus(x: Array) -> Array:
     return np.logaddexp(x, 0.0)
 
 
-OP = CoreOp("softplus", unary(FLOATS), in_f64(_softplus), elementwise=True)
+OP = CoreOp("softplus", unary(FLOATS), in_f64(_softplus), traits=Trait.ELEMENTWISE)

@@ -12,21 +12,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
-from ingot_compiler.ir.op import Array, CoreOp
+from ingot_compiler.ir.claim_rules import equal_shapes
+from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import require_operands, unify_shapes
+from ingot_compiler.ir.typing_rules import require_operands
 
 
-def _infer(types: Sequence[TensorType], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes)
     require_operands(types, 3)
     boxes, candidates, threshold = types
     require(boxes.dtype == "f32" and boxes.rank == 3 and boxes.shape[1] == 4, "f32 boxes[R, 4, n]", boxes)
     require(candidates.dtype == "bool" and candidates.rank == 2, "bool candidates[R, n]", candidates)
     require(threshold == TensorType("f32", ()), "an f32 of rank 0", threshold)
-    unify_shapes(candidates.shape, (boxes.shape[0], boxes.shape[2]), "shapes of boxes and candidates")
-    return (candidates,)
+    same = equal_shapes("sizes of boxes and candidates", (boxes.shape[0], boxes.shape[2]), candidates.shape)
+    return Inferred((candidates,), same)
 
 
 def _reference(operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:

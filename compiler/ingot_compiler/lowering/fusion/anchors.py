@@ -12,6 +12,7 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.lowering.fusion import packing
 from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
@@ -103,7 +104,7 @@ def _stays_row_major(fuser: Fuser, node: Node) -> bool:
 def _becomes_output(fuser: Fuser, value: int) -> bool:
     """Whether all that comes of a value are graph outputs, through elementwise ops."""
     users = [user for user in fuser.graph.nodes if value in user.operands]
-    elementwise = all(OPS_BY_NAME[user.op].elementwise for user in users)
+    elementwise = all(Trait.ELEMENTWISE in OPS_BY_NAME[user.op].traits for user in users)
     return elementwise and all(_becomes_output(fuser, result) for user in users for result in user.results)
 
 

@@ -17,6 +17,7 @@ from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, symbol, symbols_of
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.loop import CONTROL, counted_before
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import (
     BufferSpec,
@@ -285,7 +286,7 @@ def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tupl
 
 def _is_pointwise(fuser: Fuser, deferred: Deferred) -> bool:
     ops = [fuser.nodes[index].op for index in deferred.nodes]
-    return not deferred.anchored and all(OPS_BY_NAME[op].elementwise for op in ops if op != "literal")
+    return not deferred.anchored and all(Trait.ELEMENTWISE in OPS_BY_NAME[op].traits for op in ops if op != "literal")
 
 
 def _reads(fuser: Fuser, value: int) -> set[int]:

@@ -345,22 +345,12 @@ class Fuser:
         del kind
         return all(stride != 0 for stride in stored.view.strides[2:])
 
-    def require_equal(self, left: Dim, right: Dim, what: str, node: Node) -> None:
-        """Check two sizes at run time unless they are known to be equal."""
-        self._require(left - right, what, node)
-
-    def require_broadcast(self, shape: tuple[Dim, ...], wanted: tuple[Dim, ...], node: Node) -> None:
-        """Check at run time that unknown sizes are 1 or what they broadcast to."""
-        for size, target in zip(shape, wanted[len(wanted) - len(shape) :], strict=True):
-            if size not in (1, target):
-                self._require((size - 1) * (size - target), f"{size} does not broadcast to {target}", node)
-
     def require_sizes(self, node: Node) -> None:
         """Check at run time that every size of the results is at least 0, unless it is known to be."""
         dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
         for dim in dict.fromkeys(dims):
             if not is_nonnegative(dim):
-                self._require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+                self.require(dim_min(dim, 0), f"a size is negative: {dim}", node)
         self.checked_sizes.update(dims)
 
     def require_countable(self, node: Node) -> None:
@@ -371,14 +361,14 @@ class Fuser:
             count = self.types[result].element_count
             if not isinstance(count, int) and count not in (*counts, *self.checked_counts):
                 what = f"expected at most {ELEMENT_COUNT_MAX} elements, got {count}"
-                self._require(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node)
+                self.require(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node)
                 self.checked_counts.add(count)
 
-    def _require(self, difference: Dim, what: str, node: Node) -> None:
-        if difference != 0:
-            requirement = Requirement(difference, what, node.source)
-            if requirement not in self.steps:
-                self.steps.append(requirement)
+    def require(self, difference: Dim, what: str, node: Node) -> None:
+        """Check at run time that ``difference`` is 0."""
+        requirement = Requirement(difference, what, node.source)
+        if requirement not in self.steps:
+            self.steps.append(requirement)
 
     # ---- deferring --------------------------------------------------------------------------------------------------
 

@@ -22,9 +22,9 @@ def extend(expression: Graph, op: str, attributes: Mapping[str, Attribute], lite
         table: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (number,)}
         operands.append(len(types))
         nodes.append(Node("literal", (), (len(types),), make_attributes(table)))
-        types += OPS_BY_NAME["literal"].infer([], table)
+        types += OPS_BY_NAME["literal"].infer([], table).results
     result = len(types)
-    types += OPS_BY_NAME[op].infer([types[operand] for operand in operands], attributes)
+    types += OPS_BY_NAME[op].infer([types[operand] for operand in operands], attributes).results
     nodes.append(Node(op, tuple(operands), (result,), make_attributes(attributes)))
     return Graph((), tuple(nodes), (result,), tuple(types))
 

@@ -2,11 +2,14 @@
 
 In: a node and a point of its result. Out: a value. Not done here: ops that need loops of their own (``kinds``).
 
-An elementwise op without attributes is one line in ``ELEMENTWISE``; any other op here is one file and one line.
+An elementwise op is the function of its name, and needs nothing here, unless its attributes choose among functions; that and any
+other op here is one file and one line.
 """
 
 from __future__ import annotations
 
+from ingot_compiler.ir.ops import OPS
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.ops import (
     batch_norm,
     dim_values,
@@ -22,16 +25,8 @@ from ingot_compiler.lowering.ops import (
 )
 from ingot_compiler.lowering.ops.element import ElementRule, apply_rule
 
-ELEMENTWISE = (
-    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bitwise_xor", "cast", "ceil", "cos", "cosh", "div", "equal", "erf", "exp", "floor", "fmod", "isnan", "less",
-    "less_equal", "log", "logical_and", "logical_not", "logical_or", "logical_xor", "max", "min", "mod", "mul", "neg",
-    "pow", "reciprocal", "relu", "round", "select", "shift_left", "shift_right", "sigmoid", "sign", "silu", "sin",
-    "sinh", "softplus", "sqrt", "sub", "tan", "tanh",
-)  # fmt: skip
-
 ELEMENTS: dict[str, ElementRule] = {
-    **{name: apply_rule(name) for name in ELEMENTWISE},
+    **{op.name: apply_rule(op.name) for op in OPS if Trait.ELEMENTWISE in op.traits},
     "batch_norm": batch_norm.element,
     "dim_values": dim_values.element,
     "gather": gather.element,

@@ -12,25 +12,20 @@ from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED, DType, dtype_size_bytes
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
 ElementwiseRule = Callable[[Rewriter, Node], int | None]
 
-COMMUTATIVE = frozenset(
-    (
-        "add", "mul", "min", "max", "equal", "logical_and", "logical_or", "logical_xor", "bitwise_and",
-        "bitwise_or", "bitwise_xor",
-    )
-)  # fmt: skip
 _EXACT_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 _SMALLEST_NORMAL = 2.0**-126
 
 
 def constants_last(state: Rewriter, node: Node) -> int | None:
     """Order the operands of a commutative op: by id, constants after others, literals last."""
-    if node.op not in COMMUTATIVE:
+    if Trait.COMMUTATIVE not in OPS_BY_NAME[node.op].traits:
         return None
     ordered = sorted(
         node.operands, key=lambda value: (scalar(state, value) is not None, state.is_constant(value), value)
@@ -41,16 +36,15 @@ def constants_last(state: Rewriter, node: Node) -> int | None:
 def without_broadcasts(state: Rewriter, node: Node) -> int | None:
     """Let an elementwise op broadcast by itself: read the operand beneath ``broadcast_to`` or a literal's reshape."""
     op = OPS_BY_NAME[node.op]
-    if not op.elementwise:
+    if Trait.ELEMENTWISE not in op.traits:
         return None
     for index, operand in enumerate(node.operands):
         beneath = _beneath(state, operand)
         if beneath is None:
             continue
         operands = (*node.operands[:index], beneath, *node.operands[index + 1 :])
-        if op.infer([state.type_of(value) for value in operands], dict(node.attributes)) == (
-            state.type_of(node.results[0]),
-        ):
+        inferred = op.infer([state.type_of(value) for value in operands], node.table)
+        if inferred.results == (state.type_of(node.results[0]),):
             return state.emit(node.op, operands, dict(node.attributes), node.source)
     return None
 

@@ -1,0 +1,84 @@
+"""Digests of values: the same for equal values in every process, on every machine.
+
+In: values made of frozen dataclasses, tuples, mappings, strings, bytes, numbers and artifacts. Out: sha256 digests.
+Not done here: keys (``key``), storage. Never ``hash()``, ``repr()`` of unknown objects or pickle: none of them is stable.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Protocol, cast
+
+from ingot_build_rules.engine.actions.artifact import Artifact
+
+
+class _Hash(Protocol):
+    def update(self, data: bytes | bytearray | memoryview, /) -> None: ...
+
+
+def digest(value: object) -> str:
+    """Return 64 hex digits that name ``value``.
+
+    Raises:
+        TypeError: a part of the value has no canonical encoding.
+    """
+    state = hashlib.sha256()
+    _feed(state, value)
+    return state.hexdigest()
+
+
+def _feed(state: _Hash, value: object) -> None:
+    """Write a prefix-free encoding: a letter for the kind, a length where it varies, then the content."""
+    if value is None or isinstance(value, bool):
+        state.update({None: b"n", True: b"t", False: b"f"}[value])
+    elif isinstance(value, int):
+        _feed_bytes(state, b"i", str(value).encode())
+    elif isinstance(value, float):
+        state.update(b"d" + struct.pack("<d", value))
+    elif isinstance(value, str):
+        _feed_bytes(state, b"s", value.encode("utf-8", "surrogatepass"))
+    elif isinstance(value, bytes | bytearray):
+        _feed_bytes(state, b"b", value)
+    elif isinstance(value, memoryview):
+        _feed_bytes(state, b"b", cast("memoryview", value))
+    elif isinstance(value, Artifact):
+        _feed_bytes(state, b"r" if value.raw else b"a", value.digest.encode())
+    else:
+        _feed_parts(state, value)
+
+
+def _feed_bytes(state: _Hash, kind: bytes, content: bytes | bytearray | memoryview) -> None:
+    state.update(kind + struct.pack("<Q", content.nbytes if isinstance(content, memoryview) else len(content)))
+    state.update(content)
+
+
+def _feed_parts(state: _Hash, value: object) -> None:
+    parts = list(_parts(value))
+    state.update(b"(" + struct.pack("<Q", len(parts)))
+    for part in parts:
+        _feed(state, part)
+
+
+def _parts(value: object) -> Iterator[object]:
+    """Yield what a composite value consists of, its kind first."""
+    if isinstance(value, tuple | list):
+        yield "sequence"
+        yield from cast("tuple[object, ...]", value)
+    elif isinstance(value, Mapping):
+        yield "mapping"
+        for key, item in sorted(cast("Mapping[str, object]", value).items()):
+            yield key
+            yield item
+    elif isinstance(value, set | frozenset):
+        yield "set"
+        yield from sorted(digest(item) for item in cast("frozenset[object]", value))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield type(value).__qualname__
+        for field in dataclasses.fields(value):
+            if field.compare:  # what equal values may differ in, such as a kept hash, is not content
+                yield getattr(value, field.name)
+    else:
+        raise TypeError(f"no canonical encoding of {type(value).__name__}")

@@ -1,0 +1,114 @@
+"""Digests of code: one for a module and everything that it can import.
+
+In: folders of packages, distributions to tell apart, a file of what was found last time. Out: for a module the sha256 over the
+sources of its static import closure, and the list behind it. Not done here: reading files (``source_files``) and imports
+(``source_references``); code outside of the given packages and distributions; the version of Python.
+
+The closure of a module: itself, its packages' ``__init__``, what these refer to, and so on. It depends on names and sources
+alone, not on where the packages are installed or when their files were written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from ingot_build_rules.engine.cache.file_facts import FileFacts
+from ingot_build_rules.engine.cache.installed import find_installed
+from ingot_build_rules.engine.cache.source_files import SourceFile, source_files
+
+
+class CodeDigests:
+    """The code as it lies on the disk when this is made; later changes need a new one."""
+
+    def __init__(
+        self,
+        package_roots: Mapping[str, str],
+        cache_file: str | None,
+        distributions: Mapping[str, str] | None = None,
+        search_path: Sequence[str] = (),
+        *,
+        saves: bool = True,
+        key: bytes = b"",
+    ) -> None:
+        """Look at every file of the packages.
+
+        Args:
+            package_roots: top package -> its folder.
+            cache_file: saves reading what did not change; whatever is in it that is not sealed, the digests are right.
+            distributions: top module -> the distribution that it comes from, for those that decide results.
+            search_path: the folders that distributions are looked for in.
+            saves: whether ``cache_file`` is brought up to date.
+            key: seals ``cache_file``.
+
+        Raises:
+            OSError: a source file is not readable.
+        """
+        facts = FileFacts(cache_file, "code digests 1", saves=saves, key=key)
+        self._files: dict[str, list[SourceFile]] = {}
+        self._references: dict[str, Iterable[str]] = {}
+        for top, root in sorted(package_roots.items()):
+            self._add(source_files(top, root, facts))
+        self._distributions = dict(distributions or {})
+        for name in self._distributions:
+            self._references |= {name: (), f"{name}^": ()}
+        self._installed = find_installed(self._distributions.values(), search_path, facts)
+        facts.save()
+        self._closures: dict[str, frozenset[str]] = {}
+        self._listed: dict[str, tuple[tuple[str, str], ...]] = {}
+
+    def digest(self, module: str) -> str:
+        """Return 64 hex digits that name the code that ``module`` can run.
+
+        Raises:
+            LookupError: no such module.
+        """
+        state = hashlib.sha256()
+        for name, digest in (*self.files_of(module), *self.distributions_of(module)):
+            state.update(f"{name}\n{digest}\n".encode())
+        return state.hexdigest()
+
+    def files_of(self, module: str) -> tuple[tuple[str, str], ...]:
+        """Return (path that starts with the top package, sha256) of each file in the closure, sorted."""
+        if module not in self._listed:
+            files = (file for name in self._closure(module) for file in self._files.get(name, ()))
+            self._listed[module] = tuple(sorted((file.path, file.digest) for file in files))
+        return self._listed[module]
+
+    def distributions_of(self, module: str) -> tuple[tuple[str, str], ...]:
+        """Return ("NAME VERSION", sha256 of its files' digests) of each distribution in the closure, sorted."""
+        names = {self._distributions[top] for top in self._closure(module) & self._distributions.keys()}
+        found = [self._installed[name] for name in sorted(names)]
+        return tuple((f"{item.name} {item.version}", item.digest) for item in found)
+
+    def records(self) -> tuple[str, ...]:
+        """Return the path of the list of files of each distribution that is installed and has one, sorted."""
+        return tuple(sorted(item.record for item in self._installed.values() if item.digest))
+
+    def _add(self, files: Iterable[SourceFile]) -> None:
+        """Note what each name that a reference can have leads to; ``~`` names, which only packages have, not from ``a^``."""
+        below: dict[str, list[str]] = {}
+        for file in files:
+            self._references[file.module] = self._references[f"{file.module}^"] = file.references
+            if file.path.endswith("/__init__.py"):
+                self._references[file.module] = [name.removeprefix("~") for name in file.references]
+            self._files.setdefault(file.module, []).append(file)
+            package = "" if file.module.endswith("/") else file.module.rpartition(".")[0]
+            while package:
+                below.setdefault(f"{package}.*", []).append(file.module)
+                package = package.rpartition(".")[0]
+        self._references |= below
+
+    def _closure(self, module: str) -> frozenset[str]:
+        """Return every name that ``module`` leads to, as in ``source_references``; ``a^`` as ``a``."""
+        if module not in self._files:
+            raise LookupError(f"no module {module!r} in the packages")
+        if module not in self._closures:
+            reached: set[str] = set()
+            waiting = {module}
+            while waiting:
+                reached |= waiting
+                waiting = {name for known in waiting for name in self._references[known]} & self._references.keys()
+                waiting -= reached
+            self._closures[module] = frozenset(name.removesuffix("^") for name in reached)
+        return self._closures[module]

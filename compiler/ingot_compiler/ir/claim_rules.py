@@ -1,0 +1,101 @@
+"""Makes the claims of type rules: one that numbers show to be false is refused at once (expected, got).
+
+In: sizes, with their places where the frontend may rewrite them. Out: claims, none where all is seen to hold, or ``OpTypeError``.
+Not done here: what becomes of a claim (``claims``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ingot_compiler.ir.claims import Bound, Broadcast, Equal, Shape, Size
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mod, dim_mul, dim_product, format_dim
+from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.ranges import at_most
+from ingot_compiler.ir.shapes import broadcast_shapes, format_shape
+from ingot_compiler.ir.types import TensorType
+
+
+def sizes_of(types: Sequence[TensorType], operand: int) -> tuple[Size, ...]:
+    """The sizes of an operand with their places."""
+    return tuple(Size(dim, operand, axis) for axis, dim in enumerate(types[operand].shape))
+
+
+def equal(what: str, *sizes: Size | Dim) -> Equal:
+    """All sizes are equal; ``what`` they are, in the plural."""
+    claim = Equal(sizes, what)
+    numbers = list(dict.fromkeys(dim for dim in claim.dims if isinstance(dim, int)))
+    require(len(numbers) <= 1, f"equal {what}", " and ".join(map(str, numbers)))
+    return claim
+
+
+def equal_shapes(what: str, *shapes: Sequence[Size | Dim]) -> tuple[Equal, ...]:
+    """All shapes are equal, axis by axis; ``what`` their sizes are, in the plural."""
+    alike = len(set(map(len, shapes))) == 1
+    require(alike, f"equal {what}", " and ".join(format_shape(Equal(tuple(shape), "").dims) for shape in shapes))
+    return tuple(equal(what, *column) for column in zip(*shapes, strict=True))
+
+
+def same_count(shape: Shape, wanted: Shape) -> tuple[Bound, ...]:
+    """Two shapes have one number of elements."""
+    before, after = dim_product(shape), dim_product(wanted)
+    equal("element counts", before, after)
+    what = f"cannot reshape {format_dim(before)} elements to {format_dim(after)}"
+    return (Bound(before - after, what),) if before != after else ()
+
+
+def broadcast_together(shapes: Iterable[Shape]) -> Broadcast:
+    """The leading axes of operands 0, 1, .. broadcast together, as in numpy."""
+    shapes = tuple(shapes)
+    return Broadcast(shapes, broadcast_shapes(*shapes), tuple(range(len(shapes))))
+
+
+def broadcasts_to(shape: Shape, target: Shape) -> Broadcast:
+    """A shape broadcasts to ``target`` without changing it."""
+    fits = len(shape) <= len(target) and all(
+        size in (1, to) or not (isinstance(size, int) and isinstance(to, int))
+        for size, to in zip(reversed(shape), reversed(target), strict=False)
+    )
+    require(fits, f"a shape that broadcasts to {format_shape(target)}", format_shape(shape))
+    return Broadcast((shape,), target)
+
+
+def groups_divide(groups: int, channels: Dim, what: str) -> tuple[Bound, ...]:
+    """``groups`` >= 1 divide channels; ``what`` channels, in the plural."""
+    fits = groups >= 1 and (not isinstance(channels, int) or channels % groups == 0)
+    require(fits, f"groups that divide {format_dim(channels)} {what}", groups)
+    rest = dim_mod(channels, groups)
+    return (Bound(rest, f"{groups} groups do not divide {format_dim(channels)} {what}"),) if rest != 0 else ()
+
+
+def not_above(size: Dim, limit: Dim, what: str) -> tuple[Bound, ...]:
+    """``size <= limit``."""
+    if at_most(size, limit):
+        return ()
+    excess = dim_max(size - limit, 0)
+    require(not isinstance(excess, int), f"{what} to be at most {format_dim(limit)}", size)
+    return (Bound(excess, f"{what}: expected at most {format_dim(limit)}, got {format_dim(size)}"),)
+
+
+def elements_along(extent: Dim, picked: Dim) -> tuple[Bound, ...]:
+    """An axis that ``picked`` elements are taken from is not empty, unless none is taken."""
+    if at_most(1, extent) or picked == 0:
+        return ()
+    excess = dim_mul(1 - dim_min(extent, 1), dim_min(picked, 1))
+    require(not isinstance(excess, int), "elements along the axis", f"none, of which {format_dim(picked)} are taken")
+    return (Bound(excess, "elements are taken from an empty axis"),)
+
+
+def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[Bound, ...]:
+    """``size`` elements from ``start`` on, ``step`` apart, lie on an axis; none may start anywhere."""
+    require(step != 0, "a step other than 0", step)
+    last = start + dim_mul(size - 1, step)
+    low, high = (start, last) if step > 0 else (last, start)
+    if isinstance(low, int) and isinstance(high, int) and size != 0:
+        inside = low >= 0 and (not isinstance(length, int) or high < length)
+        require(inside, f"indices in [0, {format_dim(length)})", f"{low} .. {high}")
+    if at_most(0, low) and at_most(high, length - 1):
+        return ()
+    beyond = dim_max(high + 1 - length, 0) - dim_min(low, 0)
+    excess = dim_mul(beyond, dim_min(size, 1))
+    return (Bound(excess, f"a slice leaves its axis of size {format_dim(length)}"),) if excess != 0 else ()

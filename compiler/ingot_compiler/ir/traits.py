@@ -1,0 +1,28 @@
+"""What passes, frontend and lowering may rely on of a core op beside its types, so that none of them lists names.
+
+In: nothing. Out: ``Trait``, a set of flags. Not done here: who has which (each op's file).
+"""
+
+from __future__ import annotations
+
+from enum import Flag, auto
+
+
+class Trait(Flag):
+    """``NONE`` promises nothing, and is always right."""
+
+    NONE = 0
+    SOURCE = auto()
+    """No operands, one result, no effect: attributes decide every element."""
+    ELEMENTWISE = auto()
+    """result[i] depends on operand[i] alone; operands broadcast as in numpy."""
+    COMMUTATIVE = auto()
+    """Two operands that may be exchanged."""
+    EXACT = auto()
+    """The reference gives the same bits on every machine: integers, or IEEE 754 operations that round once."""
+    EXACT_ON_INTEGERS = auto()
+    """As ``EXACT``, of integers and booleans alone (the order of a float sum is numpy's)."""
+    MOVEMENT = auto()
+    """Every element of the result is an element of an operand; attributes and sizes decide which."""
+    INDEXED = auto()
+    """As ``MOVEMENT``, where the integers of operand 1 decide which (of an op with a ``reduction``: if it is "none")."""

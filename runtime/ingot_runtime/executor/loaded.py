@@ -1,0 +1,109 @@
+"""A bundle in memory: mapped image and weights, worker pool. What sessions run on.
+
+In: a source, a plan, an image. Out: ``Loaded``, and its orderly end. Not done here: arrays, calls.
+
+Every part gives back what it has with its last reference, and holds what it needs: a thread its code, a mapping its guard. So
+there is no order of cleaning up that an exception could disturb.
+"""
+
+from ..errors import InputError
+from ..format.file import settled
+from ..format.plan import Plan, VariantPlan
+from ..format.source import Source, changed
+from ..loader.image import Image
+from ..loader.pool import Pool
+from ..loader.watch import Watch
+from ..loader.weights import Verifier, Weights
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    pass
+
+_CHANGES_MAX = 8
+
+
+class Loaded:
+    """Everything that lives as long as a session. ``program`` holds the encoded program for the vm, else b""."""
+
+    __slots__ = (
+        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
+        "watch", "weights",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source: Source,
+        plan: Plan,
+        variant_index: int,
+        image: Image,
+        weights: "Weights | None",
+        pool: Pool,
+        watch: Watch,
+        verifier: "Verifier | None",
+        program: bytes,
+    ) -> None:
+        self.source = source
+        self.plan = plan
+        self.variant_index = variant_index
+        self.variant: VariantPlan = plan.variants[variant_index]
+        self._image: Image | None = image
+        self._pool: Pool | None = pool
+        self.weights = weights
+        self.watch = watch
+        self.program = program
+        self.stamp = source.file.stamp
+        self._verifier = verifier
+        self._changes = 0
+
+    @property
+    def image(self) -> Image:
+        """The code.
+
+        Raises:
+            InputError: the session is closed.
+        """
+        if self._image is None:
+            raise InputError("the session is closed", self.source.name, "", "load the bundle again")
+        return self._image
+
+    @property
+    def pool(self) -> Pool:
+        """The workers; errors as for ``image``."""
+        if self._pool is None:
+            raise InputError("the session is closed", self.source.name, "", "load the bundle again")
+        return self._pool
+
+    def is_unchanged(self) -> bool:
+        """Whether the file is what it was when somebody looked last.
+
+        False: its record alone changed (a rename, a link, permissions; or a writer who put the time back), and what the
+        variant uses of the weights has just been verified again. What was computed meanwhile must be computed again.
+
+        Raises:
+            ChangedError: size, content or time of writing are others, or a page could not be read.
+        """
+        name = self.source.name
+        if self.weights is not None and not self.weights.is_whole:
+            raise changed(name, "some of its pages could not be read")
+        now = self.source.present_stamp()
+        if now == self.stamp:
+            return True
+        # What is verified now must show any change from now on.
+        now = settled(self.source.present_stamp)
+        self._changes += 1
+        if now[:2] != self.stamp[:2] or self._changes > _CHANGES_MAX:
+            raise changed(name)
+        if self.weights is not None and self._verifier is not None:
+            self._verifier.verify(self.weights, "full")
+        self.stamp = now
+        return False
+
+    def close(self) -> None:
+        """Join the workers and unmap; nothing may be running. May be called again."""
+        if self._pool is not None:
+            self._pool.stop()
+        self._verifier = None
+        self._pool = None
+        self._image = None
+        self.source.close()
+        self.weights = None

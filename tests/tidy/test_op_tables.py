@@ -1,0 +1,61 @@
+"""One op, one law: what is true of an op stands with the op; tables of op names are registries, and known by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tests.tidy.source import ROOT
+
+from ingot_compiler.ir.ops import OPS_BY_NAME
+
+COMPILER = ROOT / "compiler" / "ingot_compiler"
+NAMES_MIN = 3  # op names that make a table
+REGISTRIES = {
+    "codegen/math/__init__.py": "functions as instructions",
+    "frontend/contents.py": "functions of known sizes",
+    "ir/reference_rules.py": "how a scatter combines",
+    "ir/typing_rules.py": "how a scatter combines",
+    "lowering/constant_arithmetic.py": "functions of folded weights",
+    "lowering/constant_movement.py": "movements of folded weights",
+    "lowering/fusion/anchors.py": "what ops with loops ask for",
+    "lowering/fusion/movement.py": "views",
+    "lowering/interpret_scalars.py": "functions in numpy",
+    "lowering/kinds/__init__.py": "kinds of kernels",
+    "lowering/kinds/rows.py": "bodies of row kernels",
+    "lowering/ops/__init__.py": "how one element is computed",
+    "passes/canonical/elementwise.py": "rules of a pass",
+    "passes/canonical/movement.py": "rules of a pass",
+}
+REST = {
+    "codegen/emit_reduce.py", "codegen/emit_value.py", "codegen/kernels/epilogue.py", "codegen/main_steps.py",
+    "frontend/ops/scatter_elements.py", "frontend/ops/scatter_nd.py", "ir/dims.py", "lowering/constant_expression.py",
+    "lowering/fusion/fuser.py", "lowering/interpret_loops.py", "lowering/kinds/resize.py", "lowering/loops.py",
+    "lowering/print_loops.py", "passes/fold_literals.py",
+}  # fmt: skip
+"""Costs of instructions, comparisons, properties of kinds: this list may only shrink."""
+
+
+def _tables(source: str) -> Iterator[int]:
+    """Lines of collections most of which are names of core ops."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
+            continue
+        items = node.keys if isinstance(node, ast.Dict) else node.elts
+        texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        named = sum(text in OPS_BY_NAME for text in texts)
+        if named >= NAMES_MIN and 2 * named > len(texts):
+            yield node.lineno
+
+
+def test_tables_of_op_names_are_registries() -> None:
+    """A new list of op names is a trait, or a claim, that belongs to the ops."""
+    files = {path: path.read_text(encoding="utf-8") for path in COMPILER.rglob("*.py")}
+    found = {str(path.relative_to(COMPILER)) for path, source in files.items() if list(_tables(source))}
+    assert found == {*REGISTRIES, *REST}
+
+
+def test_what_counts_as_a_table() -> None:
+    """Sets, tuples, lists and keys of dicts count; words that are mostly something else do not."""
+    assert list(_tables('A = ("add", "sub", "mul")\nB = {"add": 1, "sub": 2, "mul": 3}')) == [1, 2]
+    assert not list(_tables('A = ("add", "sub")\nB = ("add", "sub", "mul", "a", "b", "c")'))
