@@ -187,7 +187,7 @@ def test_launch_addresses(device: Device) -> None:
     for address in (0, address_of(host), scale.y.address - 1, scale.y.address + (1 << 62)):
         with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
             scale(y=address)
-    with pytest.raises(ingot_runtime.DeviceError, match="multiple of 64"):
+    with pytest.raises(ingot_runtime.DeviceError, match="multiples of 64"):
         scale(scratch=scale.scratch.address + 4)
     with pytest.raises(ingot_runtime.DeviceError, match="extent"):
         scale(extent=-1)

@@ -23,6 +23,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 MOVEMENTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "broadcast_to": ([X], {"shape": (2, 2, 3)}),
     "concat": ([X, X + 10], {"axis": 0}),
+    "copy": ([X], {"destination": "acc"}),
     "reshape": ([X], {"shape": (3, 2)}),
     "slice": ([X], {"starts": (1, 2), "sizes": (1, 3), "steps": (1, -1)}),
     "transpose": ([X], {"permutation": (1, 0)}),

@@ -44,7 +44,8 @@ class MainInputs:
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
     from ingot_compiler.codegen.main import MAIN_LEVEL, main_module
     from ingot_compiler.codegen.object import compile_object
-    from ingot_compiler.lowering.main_program import build_program, workspace_bytes
+    from ingot_compiler.lowering.main_program import build_program
+    from ingot_compiler.lowering.workspace_bytes import workspace_bytes
     from ingot_runtime.format.program import encode_program
 
     programs = tuple(program.value() for program in inputs.programs)

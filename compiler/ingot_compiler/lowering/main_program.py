@@ -13,7 +13,6 @@ from ingot_compiler.ir.dims import (
     Dim,
     Symbol,
     dim_add,
-    dim_max,
     dim_min,
     substitute,
     symbols_of,
@@ -42,6 +41,7 @@ from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.main_assembler import TOO_LARGE, Assembler, without_symbols
 from ingot_compiler.lowering.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_compiler.lowering.typical import typical
+from ingot_compiler.lowering.workspace_bytes import scratch_sizes
 from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
@@ -336,27 +336,9 @@ def _other_devices(fused: FusedGraph) -> tuple[int, ...]:
     return tuple(sorted({group.device for group in groups_of(fused)} - {0}))
 
 
-def workspace_bytes(
-    fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan, device_count: int
-) -> tuple[int, ...]:
-    """The bytes that ``main`` asks for on each device; 0 where sizes are open. Beside the host the scratch is part of them."""
-    sizes = [0] * device_count
-    for pool in plan.pools:
-        none: Dim = 0
-        scratch = functools.reduce(dim_max, _scratch_sizes(fused, programs, pool.device) if pool.device else (), none)
-        if pool.is_fixed and isinstance(scratch, int):
-            sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    return tuple(sizes)
-
-
-def _scratch_sizes(fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> dict[Dim, tuple[int, ...]]:
-    pairs = zip(groups_of(fused), programs, strict=True)
-    return {program.scratch_bytes: group.source for group, program in pairs if group.device == device}
-
-
 def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
     """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
-    sizes = _scratch_sizes(fused, programs, device)
+    sizes = scratch_sizes(fused, programs, device)
     late = [f"node #{ordinal}" for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
     if late:
         raise UnsupportedError(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ID_COUNT = 16
 MEMORY_BYTES = 1 << 40
+# Behind each allocation: what lies beside one must not be another.
+_GAP_BYTES = system.PAGE_SIZE_BYTES
 _OPEN = system.PROT_READ | system.PROT_WRITE
 _SHUT = 0
 
@@ -63,13 +65,13 @@ class Null(Device):
     def allocate(self, size_bytes: int) -> "Allocation":
         """Reserve whole pages that nobody may touch."""
         self.require_open()
-        used = sum(area.size_bytes for area in self._live().values())
+        used = sum(_room(area) for area in self._live().values())
         if not 0 <= size_bytes <= MEMORY_BYTES - used:
             why = f"{used} of {MEMORY_BYTES} bytes are in use"
             raise ResourceError(
                 f"not enough memory on device {self.name}", f"{size_bytes} bytes", why, "use smaller shapes"
             )
-        area = Area(max(size_bytes, 1))
+        area = Area(system.round_up(max(size_bytes, 1)) + _GAP_BYTES)
         self._areas[area.address] = weakref.ref(area, system.callback(self._areas.pop, area.address))
         return area
 
@@ -109,9 +111,10 @@ class Null(Device):
             raise self.refused("launch", f"kernel {kernel} of {len(self._image.kernels)}")
         if extent < 0 or grain < 1:
             raise self.refused("launch", f"extent {extent}, grain {grain}")
-        if not buffers or buffers[-1] % ALIGNMENT_BYTES:
-            raise self.refused("launch", f"its last buffer must be scratch at a multiple of {ALIGNMENT_BYTES}")
-        areas = [self._require("launch", address, 0) for address in buffers]
+        areas = [self._require("launch", address, 1) for address in buffers]
+        if not buffers or any(address % ALIGNMENT_BYTES for address in buffers):
+            why = f"its buffers, the last of which is scratch, must lie at multiples of {ALIGNMENT_BYTES}"
+            raise self.refused("launch", why)
         scratch = buffers[-1]
         addresses = (ctypes.c_uint64 * len(buffers))(*buffers[:-1])
         values = (ctypes.c_int64 * max(len(scalars), 1))(*scalars)
@@ -142,11 +145,16 @@ class Null(Device):
         if size_bytes < 0 or index < 0:
             raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
         area = list(live.values())[index]
-        if not address + size_bytes <= area.address + area.size_bytes:
+        if not address + size_bytes <= area.address + _room(area):
             raise self.refused(what, f"{size_bytes} bytes at {address:#x} are not in its memory")
         return area
 
 
+def _room(area: Area) -> int:
+    """The bytes of an allocation, without the gap behind it."""
+    return area.size_bytes - _GAP_BYTES
+
+
 def _protect(areas: list[Area], protection: int) -> None:
     for area in areas:
-        system.protect(area.address, area.size_bytes, protection)
+        system.protect(area.address, _room(area), protection)
