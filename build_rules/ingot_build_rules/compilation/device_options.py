@@ -20,6 +20,11 @@ _KEYS = ("target", "scope")
 _ID_MAX = (1 << 31) - 1
 
 
+def kind_of(text: str) -> str:
+    """Return what stands where the kind does; it need not be one."""
+    return text.partition(",")[0].partition(":")[0]
+
+
 def read_device(name: str, text: str, host_targets: Sequence[Target]) -> DeviceOption:
     """Read one device; without a target it runs the code of the host target that most machines run.
 
@@ -30,13 +35,13 @@ def read_device(name: str, text: str, host_targets: Sequence[Target]) -> DeviceO
     if name == HOST:
         raise UserError("device name taken", where=where, why=f"{HOST!r} is always there", do="choose another name")
     head, *rest = text.split(",")
-    kind, _, number = head.partition(":")
+    kind, (_, colon, number) = kind_of(text), head.partition(":")
     _check_kind(kind, where)
     values = dict(_pair(part, where) for part in rest)
     if len(values) != len(rest):
         raise UserError("a key is given twice", where=where, why=f"got {', '.join(rest)}", do="give each key once")
     target = parse_target(values["target"]) if "target" in values else min(host_targets, key=lambda each: each.rank)
-    return DeviceOption(name, kind, _id(number, where) if ":" in head else 0, target, values.get("scope", ""))
+    return DeviceOption(name, kind, _id(number, where) if colon else 0, target, values.get("scope", ""))
 
 
 def _check_kind(kind: str, where: str) -> None:

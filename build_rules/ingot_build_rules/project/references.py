@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ingot_build_rules.compilation.device_options import KINDS
+from ingot_build_rules.compilation.device_options import KINDS, kind_of
 from ingot_build_rules.project.lines import Path
 from ingot_build_rules.project.model import NATIVE, STEM
 from ingot_build_rules.project.names import is_known, is_plain
@@ -88,7 +88,7 @@ def _check_devices(path: Path, values: Values, findings: Findings) -> None:
         why = f"{HOST!r} is always there"
         findings.add((*path, "devices", HOST), f"device name {HOST!r} is taken", why, "choose another name")
     for name, text in devices.items():
-        kind = text.partition(",")[0].partition(":")[0]
+        kind = kind_of(text)
         if kind not in KINDS:
             what, why = f"wrong value of 'devices.{name}' in {header(path)}", f"{one_of(KINDS)}, got the text {text!r}"
             findings.add((*path, "devices", name), what, why, did_you_mean(kind, KINDS, "write null"))
