@@ -1,9 +1,6 @@
 """Calls that are stopped from outside: cancel, timeout, signals; in loops, in one long launch, native and stepped."""
 
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -11,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.unit.end_to_end_harness import make_model, node, tensor
+from tests.unit.interrupted_child import run_interrupted
 from tests.unit.lowering_harness import normal
 
 import ingot
@@ -192,19 +190,8 @@ try:
 except KeyboardInterrupt:
     print(session.run({"n": np.array(3), "x": x})["y"].tolist())
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with subprocess.Popen(
-        [sys.executable, "-c", text, str(loop)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout
-        assert child.stdout.readline() == "ready\n"
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate()
-    assert (child.returncode, out) == (0, "[4.0, 4.0, 4.0, 4.0]\n"), err
+    code, out, err = run_interrupted(text, str(loop))
+    assert (code, out) == (0, "[4.0, 4.0, 4.0, 4.0]\n"), err
 
 
 @pytest.mark.parametrize("threads", [1, 2])

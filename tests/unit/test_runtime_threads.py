@@ -1,7 +1,6 @@
 """Threads are lent and returned: fork, Ctrl-C, two callers, sessions dropped while they run."""
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
+from tests.unit.interrupted_child import run_interrupted
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -179,20 +179,8 @@ try:
 except KeyboardInterrupt:
     print((session.run({"x": x})["y"] == session.run({"x": x})["y"]).all(), flush=True)
 """
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with subprocess.Popen(
-        [sys.executable, "-c", text, str(bundle)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as child:
-        assert child.stdout
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(0.1)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=300)
-    assert (child.returncode, out) == (0, "True\n"), err
+    code, out, err = run_interrupted(text, str(bundle), settle_seconds=0.1, limit_seconds=300)
+    assert (code, out) == (0, "True\n"), err
 
 
 def test_exit_while_running(bundle: Path) -> None:
