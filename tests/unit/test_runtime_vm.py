@@ -1,5 +1,6 @@
 """The native `main` and the stepped one are the same function: every opcode, every dtype, the same bits and errors."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,13 +44,18 @@ def build(
     main = main_module(program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0)
     objects = [
         ("main", compile_object(main, TARGET, level=MAIN_LEVEL)),
-        ("support", compile_object(support_module(TARGET), TARGET)),
+        ("support", _support()),
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
     variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())
     specs = [tuple(TensorSpec(*tensor) for tensor in group) for group in (inputs, outputs)]
     write_bundle(BundleContents("m", specs[0], specs[1], (DeviceSpec("host"),), (variant,)), path, tree_entry)
     return path
+
+
+@functools.cache
+def _support() -> bytes:
+    return compile_object(support_module(TARGET), TARGET)
 
 
 def both(path: Path, inputs: Arrays) -> Arrays:
