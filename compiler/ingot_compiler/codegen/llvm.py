@@ -121,6 +121,14 @@ def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:
     return engine
 
 
+def load_object_in_process(content: bytes, target: Target) -> Engine:
+    """Load an ELF object into this process; the code lives as long as the returned engine, which finds visible symbols only."""
+    engine = load_in_process("", target)
+    engine.add_object_file(_llvm.ObjectFileRef.from_data(content))
+    engine.finalize_object()
+    return engine
+
+
 @contextmanager
 def _parsed(ir_text: str, target: Target, *, verify: bool) -> Generator[Module, None, None]:
     """Parse in a context of its own, so that a long build keeps no types and constants of former modules."""
