@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
@@ -46,7 +47,7 @@ from ingot_runtime.format.plan import DEVICE_KINDS
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.placement.placed import PlacedGraph
     from ingot_compiler.targets.target import Target
 
@@ -348,7 +349,9 @@ class Compilation:
         labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
         packed = tuple(map(_packed, layout.constants, contents))
-        return packed, await self.need(DIGEST_WEIGHTS, DigestInputs(packed, layout.size_bytes))
+        machine = resolve_target("native")
+        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(machine), machine)
+        return packed, await self.need(DIGEST_WEIGHTS, digest_inputs)
 
     async def _bundle(self) -> BundleFrame:
         interface = await self.interface()  # what the format cannot hold is refused before code is made

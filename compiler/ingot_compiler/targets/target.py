@@ -91,11 +91,6 @@ class Target:
         return self.family.always_has_fma or "fma" in self.features
 
     @property
-    def pause_intrinsic(self) -> str | None:
-        """Intrinsic with its arguments, called while spinning: ``llvm.x86.sse2.pause()``; None where there is none."""
-        return self.family.spin_hint
-
-    @property
     def rank(self) -> int:
         """Order of preference between variants of one architecture: higher is better."""
         levels = [name for name, _ in self.family.levels]
