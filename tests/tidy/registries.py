@@ -52,7 +52,7 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/ops/__init__.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("program",)),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program")),
     Registry(
         "compiler/ingot_compiler/lowering/memory",
         "compiler/ingot_compiler/lowering/memory/__init__.py",
@@ -107,7 +107,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
     (group,) = groups_of(fuse(placed, (parse_target("x86-64-v3"),)))
     sources = [(source, source.parent / "__init__.py") for source in _down_to_core(onnx_op)]
-    kind = _source(KINDS[group.kind])
+    kind = _source(KINDS[group.kind].lower)
     return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, kind.parent / "__init__.py"))
 
 

@@ -21,7 +21,6 @@ REGISTRIES = {
     "lowering/fusion/anchors.py": "what ops with loops ask for",
     "lowering/fusion/movement.py": "views",
     "lowering/interpret_scalars.py": "functions in numpy",
-    "lowering/kinds/__init__.py": "kinds of kernels",
     "lowering/kinds/rows.py": "bodies of row kernels",
     "lowering/ops/__init__.py": "how one element is computed",
     "passes/canonical/elementwise.py": "rules of a pass",

@@ -17,7 +17,7 @@ def lower(group: Group, target: Target) -> LoopProgram:
     Raises:
         InternalError: a loop has the name of a size; one would be taken for the other, with a wrong answer.
     """
-    program = KINDS[group.kind](group, target)
+    program = KINDS[group.kind].lower(group, target)
     sizes = set(used_symbols((group.nodes, group.types, group.operands, group.results)))
     if both := sizes & {program.index, *bound_names(program.body)}:
         raise InternalError(f"{sorted(both)} are sizes and loop variables of one kernel", why=f"kind {group.kind}")

@@ -16,6 +16,7 @@ from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.lowering.convolution import ConvShape
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
@@ -233,3 +234,7 @@ def lower_conv(group: Group, target: Target) -> LoopProgram:
 def _weight_shape(anchor: Node) -> tuple[Dim, ...]:
     """[O, C/groups, kernel..] as the graph has it; the operand is laid out anew."""
     return anchor.dims("weight_shape")
+
+
+CONV = Kind("conv", lower_conv, ResultLayout.CHANNELS_LAST)
+MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import For, Local, LoopProgram, Store, Transpose, Value
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS
@@ -191,3 +192,6 @@ def _views(group: Group) -> list[View] | None:
 
 def _merges(views: list[View], shape: tuple[Dim, ...], outer: int, inner: int) -> bool:
     return all(view.strides[outer] == dim_mul(view.strides[inner], shape[inner]) for view in views)
+
+
+POINTWISE = Kind("pointwise", lower_pointwise)

@@ -12,6 +12,7 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul,
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Statement, Store, Value
@@ -87,3 +88,6 @@ def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim
         taps = dim_floordiv(limit - window.start + window.dilation - 1, window.dilation)
         count = dim_mul(count, dim_min(kernel, taps))
     return count
+
+
+POOL = Kind("pool", lower_pool, ResultLayout.CHANNELS_LAST)

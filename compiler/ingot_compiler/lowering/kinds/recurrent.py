@@ -14,6 +14,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kinds.contraction import contraction_tile
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -297,3 +298,6 @@ class _Recurrent:
         ]
         body = (self.rows((self.lanes(*copies),)), For("t", self.steps, "serial", self.step()))
         return finish_program(self.buffers, body, self.units, 1)
+
+
+RECURRENT = Kind("recurrent", lower_recurrent)

@@ -14,6 +14,7 @@ from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Reduce, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space
@@ -148,3 +149,6 @@ def _store(
     elements.given[anchor.results[0]] = total
     value = elements.value(result.value, space)
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
+
+
+REDUCE = Kind("reduce", lower_reduce, ResultLayout.ROW_MAJOR)

@@ -15,6 +15,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -204,3 +205,6 @@ def lower_rows(group: Group, target: Target) -> LoopProgram:
     loop = For("j", extent, "vector", (*body, *epilogue.take(), store))
     units = dim_product(tuple(shape[axis] for axis in kept))
     return finish_program(buffers, (*before, loop), units, grain_for(dim_mul(extent, 4)))
+
+
+ROWS = Kind("rows", lower_rows)

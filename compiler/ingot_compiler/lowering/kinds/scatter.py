@@ -11,6 +11,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, Load, LoopProgram, Store, Value
 from ingot_compiler.lowering.ops.gather import wrapped_index
@@ -81,3 +82,7 @@ def lower_scatter_nd(group: Group, target: Target) -> LoopProgram:
     slice_loop = For("j", dim_product(rest), "vector", (*elements.take(), Store(number, index, value)))
     body = (For("i", dim_product(tuple(outer)), "serial", (*before, slice_loop)),)
     return finish_program(buffers, body, 1, 1)
+
+
+SCATTER_ELEMENTS = Kind("scatter_elements", lower_scatter_elements, takes_followers=False)
+SCATTER_ND = Kind("scatter_nd", lower_scatter_nd, takes_followers=False)

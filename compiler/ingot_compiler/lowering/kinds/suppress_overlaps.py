@@ -9,6 +9,7 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Constant, For, If, Let, Load, Local, LoopProgram, Reduce, Store, Value
 from ingot_compiler.lowering.space import point
@@ -58,3 +59,6 @@ def lower_suppress_overlaps(group: Group, target: Target) -> LoopProgram:
     refused = If(Apply("logical_not", (candidate,), "bool"), (Store(number, here, Constant(False, "bool")),))
     body = (If(candidate, (found, Store(number, here, free))), refused)
     return finish_program(buffers, (For("i", count, "serial", body),), rows, grain_for(dim_product((count, count))))
+
+
+SUPPRESS_OVERLAPS = Kind("suppress_overlaps", lower_suppress_overlaps)
