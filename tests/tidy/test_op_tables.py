@@ -29,7 +29,7 @@ REGISTRIES = {
 REST = {
     "codegen/emit_reduce.py", "codegen/emit_value.py", "codegen/kernels/epilogue.py", "codegen/main_steps.py",
     "frontend/ops/scatter_elements.py", "frontend/ops/scatter_nd.py", "ir/dims.py", "lowering/constant_expression.py",
-    "lowering/fusion/fuser.py", "lowering/interpret_loops.py", "lowering/kinds/resize.py", "lowering/loops.py",
+    "lowering/interpret_loops.py", "lowering/kinds/resize.py", "lowering/loops.py",
     "lowering/print_loops.py", "passes/fold_literals.py",
 }  # fmt: skip
 """Costs of instructions, comparisons, properties of kinds: this list may only shrink."""
