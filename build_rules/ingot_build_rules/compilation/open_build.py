@@ -42,7 +42,7 @@ from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
-from ingot_compiler.codegen.link import linker_path
+from ingot_compiler.backends.host.link import linker_path
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel

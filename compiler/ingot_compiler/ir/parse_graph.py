@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import cast
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -19,6 +20,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import FUNCTIONS, Dim, dim_add, dim_mul, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import DTYPES, TensorType
 from ingot_compiler.ir.verify import Path, find_problems
 
@@ -169,7 +171,7 @@ class _Reader:
         made = tuple(self.define(value, type_, types) for value, type_ in zip(values, written, strict=True))
         ordinals = tuple(int(str(ordinal)) for ordinal in _present(source))
         placed = next((self.string(child) for child in _present(mark)), "")
-        return Node(str(op), read, made, self.attributes(attributes), inner, ordinals, placed)
+        return Node(cast("OpName", str(op)), read, made, self.attributes(attributes), inner, ordinals, placed)
 
     def region(self, item: Item, types: list[TensorType], path: Path) -> Graph:
         parameters, body = _children(item)

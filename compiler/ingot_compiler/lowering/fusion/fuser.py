@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.lowering.fused import Requirement, Step
@@ -169,7 +170,7 @@ class Fuser:
         """The tree of a value that no kernel has computed yet."""
         return self._deferred.get(value)
 
-    def ops_of(self, tree: Deferred) -> list[str]:
+    def ops_of(self, tree: Deferred) -> list[OpName]:
         """The ops of a tree."""
         return [self.values.node(index).op for index in tree.nodes]
 

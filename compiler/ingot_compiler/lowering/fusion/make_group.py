@@ -6,8 +6,10 @@ In: a tree, where its result goes. Out: ``Group``. Not done here: choosing the p
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from ingot_compiler.ir.graph import Node, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
 from ingot_compiler.lowering.fusion.layout import Halo
@@ -48,7 +50,8 @@ def group_of_tree(values: Values, value: int, tree: Deferred, place: Stored, end
 def group_of_halo(values: Values, value: int, place: Stored, halo: Halo) -> Group:
     """The kernel that writes the zeros around a value."""
     before, after = halo
-    node = Node("fill_halo", (), (value,), make_attributes({"before": before, "after": after}))
+    own_op = cast("OpName", FILL_HALO.name)  # of fusion's own: in no graph
+    node = Node(own_op, (), (value,), make_attributes({"before": before, "after": after}))
     kind = values.type_of(value)
     result = Operand(value, kind, place.buffer, place.view)
     source, device = values.source_of(value), values.device_of(value)
