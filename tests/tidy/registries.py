@@ -98,6 +98,7 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
 def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> tuple[str, ...]:
     """List the files of an ONNX op of one operand that has loops of its own, down to those of the kernel that fusion gives it."""
+    from ingot_compiler.backends.host.device_rules import device_rules
     from ingot_compiler.ir.builder import GraphBuilder
     from ingot_compiler.ir.graph import OptimizedGraph
     from ingot_compiler.ir.types import TensorType
@@ -112,7 +113,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     builder = GraphBuilder([TensorType("f32", shape)])
     graph = builder.finish([builder.add(op_name(onnx_op.lower()), (0,), attributes)])
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
-    (group,) = groups_of(fuse(placed, (parse_target("x86-64-v3"),)))
+    (group,) = groups_of(fuse(placed, (device_rules(parse_target("x86-64-v3")),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
     kind = _source(KINDS[group.kind].lower)
     return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, _list_of(kind)))

@@ -1,21 +1,22 @@
 """Fusion: layouts and operator groups, on each device for its target.
 
-In: a ``PlacedGraph`` and the targets. Out: the ``FusedGraph`` (stage 6). Not done here: loops (``lower``), addresses
+In: a ``PlacedGraph`` and the rules of its devices. Out: the ``FusedGraph`` (stage 6). Not done here: loops (``lower``), addresses
 (``plan_memory``). The order of decisions is that of the graph; nothing is searched.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
-from ingot_compiler.lowering.fusion.anchors import ANCHORS
+from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
+from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 from ingot_compiler.lowering.fusion.flatten import FlatGraph, flatten
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import image_demands
@@ -25,22 +26,25 @@ from ingot_compiler.lowering.fusion.values import Values
 from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
 from ingot_compiler.lowering.views import dense_view, is_dense
 from ingot_compiler.placement.placed import PlacedGraph
-from ingot_compiler.targets.target import Target
 
 
-def fuse(placed: PlacedGraph, targets: Sequence[Target]) -> FusedGraph:
+def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
     """Group the operations of a graph into kernels; UnsupportedError names every op without lowering.
 
-    ``targets``: what each device of the table runs, the host's first. A kernel never holds operations of two devices: every
+    ``devices``: the rules of each device of the table, the host's first. A kernel never holds operations of two devices: every
     crossing is a ``copy``, whose operand is stored.
     """
     flat = flatten(placed.graph)
     graph = flat.graph
     returned = [value for regions in flat.regions.values() for region in regions for value in region.outputs]
-    values = Values(graph, placed.device_of, returned, image_demands(_image_readers(graph)))
-    fuser = Fuser(values, graph.inputs, targets)
-    _refuse_unknown([node for node in graph.nodes if not _is_folded(values, node)])
-    _run(fuser, flat, 0, len(graph.nodes))
+    devices_of_nodes = _devices_of_nodes(graph, placed.device_of)
+    anchors = [devices[device].anchors.get(node.op) for node, device in zip(graph.nodes, devices_of_nodes, strict=True)]
+    values = Values(graph, placed.device_of, returned, image_demands(_image_readers(graph, anchors)))
+    fuser = Fuser(values, graph.inputs, [device.target for device in devices])
+    _refuse_unknown(
+        node for node, anchor in zip(graph.nodes, anchors, strict=True) if not anchor and not _is_folded(values, node)
+    )
+    _Walk(fuser, flat, anchors).run(0, len(graph.nodes))
     _store_outputs(fuser, graph.outputs)
     return FusedGraph(
         tuple(graph.types[value] for value in graph.inputs),
@@ -51,27 +55,49 @@ def fuse(placed: PlacedGraph, targets: Sequence[Target]) -> FusedGraph:
     )
 
 
-def _image_readers(graph: Graph) -> Iterator[tuple[Node, bool]]:
-    for node in graph.nodes:
-        anchor = ANCHORS.get(node.op)
+def _devices_of_nodes(graph: Graph, device_of: Sequence[int]) -> list[int]:
+    """Where each node runs; nodes of regions, and those without results, run on the host."""
+    results = [node.results[0] if node.results else len(device_of) for node in graph.nodes]
+    return [device_of[result] if result < len(device_of) else 0 for result in results]
+
+
+def _image_readers(graph: Graph, anchors: Sequence[Anchor | None]) -> Iterator[tuple[Node, bool]]:
+    for node, anchor in zip(graph.nodes, anchors, strict=True):
         if anchor is not None and anchor.reads_image:
             yield node, anchor.reads_halo
 
 
-def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
-    """Fuse the nodes from ``first`` to ``last`` (exclusive); those of regions with the node that holds them."""
-    index = first
-    while index < last:
-        node = flat.graph.nodes[index]
-        try:
-            if index in flat.regions:
-                CONTROL_RULES[node.op](fuser, node, flat.regions[index], functools.partial(_run, fuser, flat))
-            elif not _is_folded(fuser.values, node):
-                _require(fuser, node)
-                _visit(fuser, index, node)
-        except LimitError as error:
-            raise error.at(", ".join(f"node #{ordinal}" for ordinal in node.source)) from None
-        index = flat.end(index)
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """The nodes in their order; ``anchors``: of each node on its device, if it has loops of its own there."""
+
+    fuser: Fuser
+    flat: FlatGraph
+    anchors: Sequence[Anchor | None]
+
+    def run(self, first: int, last: int) -> None:
+        """Fuse the nodes from ``first`` to ``last`` (exclusive); those of regions with the node that holds them."""
+        index = first
+        while index < last:
+            node = self.flat.graph.nodes[index]
+            try:
+                self._visit(index, node)
+            except LimitError as error:
+                raise error.at(", ".join(f"node #{ordinal}" for ordinal in node.source)) from None
+            index = self.flat.end(index)
+
+    def _visit(self, index: int, node: Node) -> None:
+        fuser, anchor = self.fuser, self.anchors[index]
+        if index in self.flat.regions:
+            CONTROL_RULES[node.op](fuser, node, self.flat.regions[index], self.run)
+        elif not _is_folded(fuser.values, node):
+            _require(fuser, node)
+            if node.op in MOVEMENT:
+                MOVEMENT[node.op](fuser, node)
+            elif anchor is not None:
+                anchor.rule(fuser, index, node)
+            elif node.op != "constant":
+                _defer_elements(fuser, index, node)
 
 
 def _require(fuser: Fuser, node: Node) -> None:
@@ -87,23 +113,14 @@ def _is_folded(values: Values, node: Node) -> bool:
     return not scalar and bool(node.results) and all(values.is_constant(result) for result in node.results)
 
 
-def _refuse_unknown(nodes: list[Node]) -> None:
-    unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *ANCHORS, *MOVEMENT, *CONTROL_RULES})
+def _refuse_unknown(nodes: Iterable[Node]) -> None:
+    unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES})
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",
             why="these operations have no kernel on a CPU yet",
             do="report the model",
         )
-
-
-def _visit(fuser: Fuser, index: int, node: Node) -> None:
-    if node.op in MOVEMENT:
-        MOVEMENT[node.op](fuser, node)
-    elif node.op in ANCHORS:
-        ANCHORS[node.op].rule(fuser, index, node)
-    elif node.op != "constant":
-        _defer_elements(fuser, index, node)
 
 
 def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:

@@ -27,8 +27,8 @@ from ingot_compiler.lowering.fusion.requirements import Checked, Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
 from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Region:
 class Fuser:
     """The interface of the rules; its own state is what waits, and the steps so far."""
 
-    def __init__(self, values: Values, inputs: Sequence[int], targets: Sequence[Target]) -> None:
+    def __init__(self, values: Values, inputs: Sequence[int], targets: Sequence[KernelTarget]) -> None:
         """``targets``: what each device runs, by its index."""
         self.values = values
         self.targets = tuple(targets)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.targets.target import Target
 
 
 class ResultLayout(Enum):
@@ -37,6 +37,6 @@ class Kind:
     """
 
     name: str
-    lower: Callable[[Group, Target], LoopProgram]
+    lower: Callable[[Group, KernelTarget], LoopProgram]
     result_layout: ResultLayout = ResultLayout.LIKE_OPERAND
     takes_followers: bool = True

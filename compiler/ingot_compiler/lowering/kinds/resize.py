@@ -17,6 +17,7 @@ from ingot_compiler.ir.ops.resize import tap_count
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
@@ -34,7 +35,6 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import Run, Space, point
 from ingot_compiler.lowering.views import storage_order
-from ingot_compiler.targets.target import Target
 
 _WRITTEN_OUT_MAX = 16
 
@@ -301,7 +301,7 @@ class _Resize:
         return Apply("select", (outside, fill, value), fill.dtype)
 
 
-def lower_resize(group: Group, target: Target) -> LoopProgram:
+def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
     """Outer positions in units, then the second innermost axis of the result's layout, then the innermost in lanes."""
     del target
     anchor = group.nodes[group.anchor]
