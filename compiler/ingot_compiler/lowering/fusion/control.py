@@ -108,9 +108,7 @@ CONTROL_RULES: dict[str, Callable[[Fuser, Node, Sequence[FlatRegion], Run], None
 
 
 def _names(node: Node) -> frozenset[str]:
-    value = node.attribute("symbols")
-    assert isinstance(value, tuple)
-    return frozenset(map(str, value))
+    return frozenset(node.texts("symbols"))
 
 
 def _is_name(dim: Dim, names: frozenset[str]) -> bool:
@@ -125,8 +123,8 @@ def _is_true(fuser: Fuser, value: int) -> bool:
 def _literal(fuser: Fuser, value: int) -> int | None:
     """The number that a value is known to be."""
     maker = next((node for node in fuser.nodes if value in node.results and node.op == "literal"), None)
-    numbers = maker.attribute("value") if maker else ()
-    return int(numbers[0]) if isinstance(numbers, tuple) and numbers and isinstance(numbers[0], int) else None
+    first = next(iter(maker.numbers("value")), None) if maker else None
+    return int(first) if isinstance(first, int) else None
 
 
 def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
