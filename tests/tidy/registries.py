@@ -57,16 +57,20 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
     Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("program",)),
     Registry(
-        "compiler/ingot_compiler/lowering/memory",
-        "compiler/ingot_compiler/lowering/memory/__init__.py",
+        "compiler/ingot_compiler/memory/planners",
+        "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
     Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
-    Registry("compiler/ingot_compiler/codegen/math", "compiler/ingot_compiler/codegen/math/__init__.py", ("number",)),
     Registry(
-        "compiler/ingot_compiler/codegen/support",
-        "compiler/ingot_compiler/codegen/support/__init__.py",
+        "compiler/ingot_compiler/backends/host/emit/math",
+        "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
+        ("number",),
+    ),
+    Registry(
+        "compiler/ingot_compiler/backends/host/support",
+        "compiler/ingot_compiler/backends/host/support/__init__.py",
         ("parts", "host"),
     ),
     Registry(
@@ -149,12 +153,13 @@ def _with_lists(*files: tuple[Path, ...]) -> tuple[str, ...]:
 
 def _emitters(core: str) -> list[Path]:
     """Return the files that the table of math functions imports the functions of ``core`` from."""
-    table = ROOT / "compiler" / "ingot_compiler" / "codegen" / "math" / "__init__.py"
+    table = ROOT / "compiler/ingot_compiler/backends/host/emit/math/__init__.py"
     tree = ast.parse(table.read_text(encoding="utf-8"))
     origins = {
         alias.asname or alias.name: (node.module or "").rsplit(".", 1)[1]
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingot_compiler.codegen.math.")
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("ingot_compiler.backends.host.emit.math.")
         for alias in node.names
     }
     stems: dict[str, None] = {}

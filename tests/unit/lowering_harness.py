@@ -46,9 +46,9 @@ from ingot_compiler.lowering.fused import (
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
-from ingot_compiler.lowering.memory_plan import MemoryPlan
-from ingot_compiler.lowering.plan_memory import plan_memory
 from ingot_compiler.lowering.verify_fused import verify_fused
+from ingot_compiler.memory.memory_plan import MemoryPlan
+from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice

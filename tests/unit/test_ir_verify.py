@@ -114,4 +114,4 @@ def test_regions_are_checked_in_their_scope() -> None:
 
 
 def _problems(graph: Graph) -> list[str]:
-    return [f"{problem.where()}: {problem.expected}" for problem in find_problems(graph)]
+    return [f"{problem.where('node', 'graph')}: {problem.expected}" for problem in find_problems(graph)]
