@@ -61,7 +61,8 @@ def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
                 require_bounds(fuser, node)
                 _visit(fuser, index, node)
         except LimitError as error:
-            raise error.at(", ".join(f"node #{ordinal}" for ordinal in node.source)) from None
+            where = error.where or ", ".join(f"node #{ordinal}" for ordinal in node.source)
+            raise error.at(where) from None
         index = flat.end(index)
 
 
