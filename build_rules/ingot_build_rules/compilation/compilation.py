@@ -48,7 +48,7 @@ from ingot_runtime.ingot_error import IngotError
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.placement.placed import PlacedGraph
     from ingot_compiler.targets.target import Target
 
