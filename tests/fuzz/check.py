@@ -23,7 +23,7 @@ from tests.fuzz.rules import difference, is_refused_for_sizes
 
 import ingot_runtime
 from ingot_build_rules.compilation.compile_model import CompiledModel
-from ingot_compiler.codegen import object as code_objects
+from ingot_compiler.backends.host import object as code_objects
 from ingot_compiler.ir.errors import IngotError, UnsupportedError
 from ingot_compiler.ir.interpret import interpret
 

@@ -18,14 +18,14 @@ from tests.unit.lowering_harness import BEST, HOST_ALONE
 
 import ingot
 import ingot_runtime
+from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.kinds.program import used_symbols
 from ingot_compiler.lowering.loops import Reduce
 from ingot_compiler.lowering.lower import lower
-from ingot_compiler.lowering.main_program import build_program
-from ingot_compiler.lowering.plan_memory import plan_memory
+from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX

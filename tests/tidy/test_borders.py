@@ -20,12 +20,11 @@ ALLOWED = {
 ONLY_IN = {
     "onnx": ("ingot_compiler.frontend",),
     "google": ("ingot_compiler.frontend",),
-    "llvmlite": ("ingot_compiler.codegen",),
-    "lark": ("ingot_compiler.ir",),
-    "ziglang": ("ingot_compiler.codegen",),
+    "llvmlite": ("ingot_compiler.backends.host",),
+    "ziglang": ("ingot_compiler.backends.host",),
     "rich": ("ingot_build_rules.cli",),
     "diskcache": ("ingot_artifacts.store",),
-    "subprocess": ("ingot_compiler.codegen", "ingot_build_rules.engine.executors.pool"),
+    "subprocess": ("ingot_compiler.backends.host", "ingot_build_rules.engine.executors.pool"),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
     "pickle": (),
@@ -45,6 +44,8 @@ PURE = (
     "ingot_compiler.passes",
     "ingot_compiler.placement",
     "ingot_compiler.lowering",
+    "ingot_compiler.memory",
+    "ingot_compiler.host_program",
     "ingot_compiler.targets",
     "ingot_build_rules.project",
     "ingot_build_rules.engine.actions.rule",
@@ -58,7 +59,7 @@ IMPURE_LIBRARIES = ("os", "time", "random", "secrets", "uuid", "datetime", "sock
 # module -> library and why it is pure all the same
 PURE_ALL_THE_SAME = {
     (
-        "ingot_compiler.lowering.memory.hill_climb",
+        "ingot_compiler.memory.planners.hill_climb",
         "random",
     ): "its own generator with a stated seed, the same everywhere",
     (

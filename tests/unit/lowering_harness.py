@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
+from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
 
 from ingot_compiler.ir.attributes import Attribute
@@ -45,9 +46,9 @@ from ingot_compiler.lowering.fused import (
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
-from ingot_compiler.lowering.memory_plan import MemoryPlan
-from ingot_compiler.lowering.plan_memory import plan_memory
 from ingot_compiler.lowering.verify_fused import verify_fused
+from ingot_compiler.memory.memory_plan import MemoryPlan
+from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
@@ -89,7 +90,7 @@ class Builder(GraphBuilder):
 
     def op(self, name: str, *operands: int, **attributes: Attribute) -> int:
         """Add an op."""
-        return self.add(name, operands, attributes)
+        return self.add(op_name(name), operands, attributes)
 
     def read(self, digest: str) -> memoryview:
         """Return the bytes of a constant."""

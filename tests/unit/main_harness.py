@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from tests.unit.support_harness import Image, pack, support_object, unpack
 
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.llvm import host_target
-from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_runtime.format import abi
 from ingot_runtime.format.interface import DeviceSignature, Signature
 from ingot_runtime.format.program import CODES, Program

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.llvm import host_target
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
 from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 

@@ -79,9 +79,9 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
     assert code.startswith("optimize: code changed ")
     assert file.startswith("  file ingot_compiler/passes/fuse_silu.py ")
     assert copy.bench.bundle("a") == bundle
-    copy.edit("ingot_compiler/lowering/memory/best_fit.py", "", NOTHING_NEW)
+    copy.edit("ingot_compiler/memory/planners/best_fit.py", "", NOTHING_NEW)
     assert copy.build()[0] == {"plan_memory": 1}
-    copy.edit("ingot_compiler/codegen/math/erf.py", "", NOTHING_NEW)
+    copy.edit("ingot_compiler/backends/host/emit/math/erf.py", "", NOTHING_NEW)
     assert copy.build()[0] == {"codegen": 1}
     copy.edit("ingot_compiler/frontend/ops/sigmoid.py", "", NOTHING_NEW)
     assert copy.build()[0] == {"import_model": 1, "infer_types": 1}

@@ -8,8 +8,8 @@ import struct
 import pytest
 from tests.unit.codegen_harness import FOREIGN, RUNNABLE, apply_program, compile_only, elementwise
 
-from ingot_compiler.codegen.kernel import kernel_module, kernel_symbol
-from ingot_compiler.codegen.math import FUNCTIONS
+from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
+from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import DTYPES, FLOATS, DType

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.support_harness import support_object
 
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.object import assembly_text, compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.object import assembly_text, compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format import abi
@@ -85,9 +85,9 @@ def test_same_bytes_from_another_folder_and_hash_seed(tmp_path: Path) -> None:
     """Neither the working folder, nor TMPDIR, nor the hash seed reach the image."""
     program = (
         "import hashlib\n"
-        "from ingot_compiler.codegen.link import link_image\n"
-        "from ingot_compiler.codegen.object import compile_object\n"
-        "from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module\n"
+        "from ingot_compiler.backends.host.link import link_image\n"
+        "from ingot_compiler.backends.host.object import compile_object\n"
+        "from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module\n"
         "from ingot_compiler.targets.target import parse_target\n"
         "target = parse_target('x86-64-v3')\n"
         "objects = [('s', compile_object(support_module(target), target))]\n"

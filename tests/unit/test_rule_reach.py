@@ -11,9 +11,12 @@ from ingot_build_rules.rules.registry import RULEBOOK
 
 COMPILER = "ingot_compiler"
 FRONTEND, PASSES, OPS = f"{COMPILER}/frontend/", f"{COMPILER}/passes/", f"{COMPILER}/ir/ops/"
-LOWERING, CODEGEN = f"{COMPILER}/lowering/", f"{COMPILER}/codegen/"
-KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{LOWERING}memory/"
-PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{CODEGEN}emit_"
+LOWERING, MEMORY, BACKENDS = f"{COMPILER}/lowering/", f"{COMPILER}/memory/", f"{COMPILER}/backends/"
+HOST_PROGRAM = f"{COMPILER}/host_program/"
+MAIN_PROGRAM = f"{HOST_PROGRAM}main_program.py"
+MIDDLE = (LOWERING, MEMORY, HOST_PROGRAM, BACKENDS)
+KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{MEMORY}planners/"
+PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{BACKENDS}host/emit/"
 DRIVER = ("ingot_build_rules/compilation/", "ingot_build_rules/text/", "ingot_build_rules/workspace/")
 ENGINE = tuple(
     f"ingot_build_rules/engine/{name}"
@@ -22,19 +25,19 @@ ENGINE = tuple(
 LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime_devices/")
 # rule -> starts of paths that it must not reach
 UNUSED = {
-    "import_model": (PASSES, LOWERING, CODEGEN, PLACE),
-    "names": (FRONTEND, PASSES, OPS, LOWERING, CODEGEN, PLACE),
-    "infer_types": (PASSES, LOWERING, CODEGEN, PLACE),
-    "optimize": (FRONTEND, LOWERING, CODEGEN, PLACE),
-    "place": (FRONTEND, LOWERING, CODEGEN),
-    "fuse": (FRONTEND, PLACE, PLANNERS, EMITTERS),
-    "pack_constant": (FRONTEND, PASSES, KINDS, FUSION, PLANNERS, CODEGEN, PLACE),
-    "lower": (FRONTEND, PASSES, PLACE, PLANNERS, EMITTERS),
-    "plan_memory": (FRONTEND, PASSES, OPS, KINDS, FUSION, CODEGEN, PLACE),
-    "codegen": (FRONTEND, PASSES, OPS, KINDS, FUSION, PLANNERS, PLACE),
-    "codegen_support": (FRONTEND, PASSES, OPS, LOWERING, PLACE),
+    "import_model": (PASSES, *MIDDLE, PLACE),
+    "names": (FRONTEND, PASSES, OPS, *MIDDLE, PLACE),
+    "infer_types": (PASSES, *MIDDLE, PLACE),
+    "optimize": (FRONTEND, *MIDDLE, PLACE),
+    "place": (FRONTEND, *MIDDLE),
+    "fuse": (FRONTEND, PLACE, MEMORY, MAIN_PROGRAM, BACKENDS),
+    "pack_constant": (FRONTEND, PASSES, KINDS, FUSION, MEMORY, HOST_PROGRAM, BACKENDS, PLACE),
+    "lower": (FRONTEND, PASSES, PLACE, MEMORY, HOST_PROGRAM, BACKENDS),
+    "plan_memory": (FRONTEND, PASSES, OPS, KINDS, FUSION, HOST_PROGRAM, BACKENDS, PLACE),
+    "codegen": (FRONTEND, PASSES, OPS, KINDS, FUSION, MEMORY, HOST_PROGRAM, PLACE),
+    "codegen_support": (FRONTEND, PASSES, OPS, LOWERING, MEMORY, HOST_PROGRAM, PLACE),
     "codegen_main": (FRONTEND, PASSES, OPS, KINDS, FUSION, PLANNERS, EMITTERS, PLACE),
-    "link": (FRONTEND, PASSES, OPS, KINDS, FUSION, PLANNERS, PLACE),
+    "link": (FRONTEND, PASSES, OPS, KINDS, FUSION, MEMORY, HOST_PROGRAM, PLACE),
     "bundle": (f"{FRONTEND}ops/", PASSES, PLACE, PLANNERS),
 }
 

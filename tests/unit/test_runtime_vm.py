@@ -13,10 +13,10 @@ import ingot_runtime
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
 from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.program import Instruction, Program, encode_program

@@ -18,11 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.support_harness import Image, image_of, libc_address, support_object
 
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.llvm import host_target
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS
-from ingot_compiler.codegen.support.host import HostDigests
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.llvm import host_target
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.targets.target import Target, parse_target
 from ingot_runtime.format import abi
 

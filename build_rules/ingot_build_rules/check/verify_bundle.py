@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened, verify_source
-from ingot_compiler.codegen.support.host import HostDigests
+from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.errors import BundleError

@@ -46,7 +46,7 @@ from ingot_runtime.format.plan import DEVICE_KINDS
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.placement.placed import PlacedGraph
     from ingot_compiler.targets.target import Target
 

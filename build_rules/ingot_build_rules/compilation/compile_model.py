@@ -28,7 +28,7 @@ from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.memory_plan import MemoryPlan
+from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.targets.target import Target
 

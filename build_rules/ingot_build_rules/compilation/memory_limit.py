@@ -13,7 +13,7 @@ from ingot_compiler.ir.errors import LimitError
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
 
 _DO = "allow more (max_bytes, --max-bytes), or make the model smaller"
 

@@ -42,14 +42,14 @@ from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
-from ingot_compiler.codegen.link import linker_path
+from ingot_compiler.backends.host.link import linker_path
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
 PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
-_DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
+_DISTRIBUTIONS = ("llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""
 _ENCODING = ("ingot_build_rules/engine/actions/codec.py", "ingot_build_rules/engine/actions/message_pack.py")
 Code = tuple[tuple[str, str], ...]

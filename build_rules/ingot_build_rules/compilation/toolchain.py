@@ -11,7 +11,7 @@ import sys
 
 from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.engine.cache.installed import installed_versions
-from ingot_compiler.codegen.link import linker_path
+from ingot_compiler.backends.host.link import linker_path
 from ingot_runtime import __version__
 
 _PACKAGES = ("llvmlite", "ziglang")

@@ -16,8 +16,8 @@ from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.fused import FusedGraph, Group, all_steps
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
-from ingot_compiler.lowering.memory_plan import MemoryPlan
 from ingot_compiler.lowering.typical import typical
+from ingot_compiler.memory.memory_plan import MemoryPlan
 
 _USERS_MAX = 3
 _FREE = frozenset((*MOVEMENT, "constant", "literal", "iota", "dim_values"))  # make no tensor of their own in memory

@@ -39,7 +39,7 @@ _MODULES = {
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Require Store Tile Transpose"
     ),
-    "ingot_compiler.lowering.memory_plan": "MemoryPlan Placement PoolPlan",
+    "ingot_compiler.memory.memory_plan": "MemoryPlan Placement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
     "ingot_compiler.targets.target": "Target",

@@ -1,6 +1,6 @@
 """Rule ``codegen``: LoopProgram to one kernel's object, named by its content.
 
-In: a loop program, a target. Out: ``KernelObject``. Not done here: IR text and LLVM (``ingot_compiler.codegen``).
+In: a loop program, a target. Out: ``KernelObject``. Not done here: IR text and LLVM (``ingot_compiler.backends.host``).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class CodegenInputs:
 
 
 def _compute(context: Context, inputs: CodegenInputs) -> KernelObject:
-    from ingot_compiler.codegen.kernel import kernel_module
-    from ingot_compiler.codegen.object import compile_object
+    from ingot_compiler.backends.host.emit.kernel import kernel_module
+    from ingot_compiler.backends.host.object import compile_object
 
     module = kernel_module(inputs.program.value(), inputs.target)
     content = compile_object(module.text, inputs.target)

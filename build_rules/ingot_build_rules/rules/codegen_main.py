@@ -1,7 +1,7 @@
 """Rule ``codegen_main``: the instruction list of one variant, and the native ``main`` made from it.
 
 In: a fused graph, its kernels and where everything lies. Out: ``MainObject``. Not done here: the list itself
-(``ingot_compiler.lowering.main_program``), its machine code (``ingot_compiler.codegen.main``).
+(``ingot_compiler.host_program.main_program``), its machine code (``ingot_compiler.backends.host.main.main``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ingot_build_rules.rules.main_object import MainObject
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.targets.target import Target
     from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature
     from ingot_runtime.format.program import Program
@@ -42,10 +42,10 @@ class MainInputs:
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
-    from ingot_compiler.codegen.main import MAIN_LEVEL, main_module
-    from ingot_compiler.codegen.object import compile_object
-    from ingot_compiler.lowering.main_program import build_program
-    from ingot_compiler.lowering.workspace_bytes import workspace_bytes
+    from ingot_compiler.backends.host.main.main import MAIN_LEVEL, main_module
+    from ingot_compiler.backends.host.object import compile_object
+    from ingot_compiler.host_program.main_program import build_program
+    from ingot_compiler.host_program.workspace_bytes import workspace_bytes
     from ingot_runtime.format.program import encode_program
 
     programs = tuple(program.value() for program in inputs.programs)

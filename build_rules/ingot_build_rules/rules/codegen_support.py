@@ -1,6 +1,6 @@
 """Rule ``codegen_support``: the native code that every image of a target needs.
 
-In: a target. Out: one relocatable object. Not done here: the functions (``ingot_compiler.codegen.support``).
+In: a target. Out: one relocatable object. Not done here: the functions (``ingot_compiler.backends.host.support``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class SupportInputs:
 
 
 def _compute(context: Context, inputs: SupportInputs) -> Artifact[memoryview]:
-    from ingot_compiler.codegen.object import compile_object
-    from ingot_compiler.codegen.support import support_module
+    from ingot_compiler.backends.host.object import compile_object
+    from ingot_compiler.backends.host.support import support_module
 
     return context.keep_bytes(compile_object(support_module(inputs.target), inputs.target))
 

@@ -1,6 +1,6 @@
 """Rule ``digest_weights``: the tree over a bundle's weights; other code, names or options leave it alone.
 
-In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: the digests (``ingot_compiler.codegen.support``), the bundle.
+In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: the digests (``ingot_compiler.backends.host.support``), the bundle.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class DigestInputs:
 
 def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
-    from ingot_compiler.codegen.support.host import HostDigests
+    from ingot_compiler.backends.host.support.host import HostDigests
 
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
     return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), HostDigests().mib_tree_entry))

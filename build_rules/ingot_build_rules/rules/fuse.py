@@ -60,8 +60,8 @@ class Fused:
 
 
 def _compute(context: Context, inputs: FuseInputs) -> Fused:
+    from ingot_compiler.host_program.specialisation import with_special
     from ingot_compiler.lowering import fuse as lowering
-    from ingot_compiler.lowering.alternatives import with_special
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 

@@ -1,7 +1,7 @@
 """Rule ``link``: the objects of one variant, or of one library, to an image.
 
 In: objects of kernels, ``main`` and support code. Out: the image's bytes. Not done here: the linker's ways
-(``ingot_compiler.codegen.link``).
+(``ingot_compiler.backends.host.link``).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class LinkInputs:
 
 
 def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
-    from ingot_compiler.codegen.link import link_image
-    from ingot_compiler.codegen.main import MAIN_EXPORTS
-    from ingot_compiler.codegen.support import SUPPORT_EXPORTS
+    from ingot_compiler.backends.host.link import link_image
+    from ingot_compiler.backends.host.main.main import MAIN_EXPORTS
+    from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 
     main = () if inputs.main is None else (("main", inputs.main),)
     exports = {**SUPPORT_EXPORTS, **(MAIN_EXPORTS if main else {})}

@@ -1,6 +1,6 @@
 """Rule ``plan_memory``: where every workspace buffer of a FusedGraph lies.
 
-In: a fused graph, the planner's name. Out: ``MemoryPlan``. Not done here: planners (``ingot_compiler.lowering.memory``).
+In: a fused graph, the planner's name. Out: ``MemoryPlan``. Not done here: planners (``ingot_compiler.memory.planners``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class PlanInputs:
 
 
 def _compute(context: Context, inputs: PlanInputs) -> Artifact[MemoryPlan]:
-    from ingot_compiler.lowering import plan_memory as lowering
+    from ingot_compiler.memory import plan_memory as planning
 
-    return context.keep(lowering.plan_memory(inputs.fused.value(), inputs.planner))
+    return context.keep(planning.plan_memory(inputs.fused.value(), inputs.planner))
 
 
 PLAN_MEMORY = Rule("plan_memory", 1, ("fused", "planner"), _compute)

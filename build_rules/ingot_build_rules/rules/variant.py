@@ -16,7 +16,7 @@ from ingot_build_rules.rules.main_object import MainObject
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.lowering.memory_plan import MemoryPlan
+    from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.targets.target import Target
 
 

@@ -26,8 +26,8 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
 )
-from ingot_compiler.lowering.memory_plan import MemoryPlan
 from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_runtime.format.describe import lines_of
 

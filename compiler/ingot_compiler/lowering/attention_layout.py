@@ -1,6 +1,6 @@
 """Where fused attention keeps its panels in a thread's scratch, and with which register tiles it runs.
 
-In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done here: code (``codegen.kernels.attention``).
+In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done here: code (``backends.host.emit.kernels.attention``).
 
 Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values ``[keys][value_padded]``, then the scores of
 one tile of queries ``[rows][keys_padded]``; all f32, every part a multiple of 64 bytes.

@@ -56,7 +56,7 @@ def bf16_number(bits: int) -> float:
 
 
 def cast(number: Number, dtype: DType) -> Number:
-    """Convert as ``codegen.emit_convert`` says."""
+    """Convert as ``backends.host.emit.convert`` says."""
     if dtype == "bool":
         return number != 0
     if dtype == "f16":

@@ -1,7 +1,7 @@
 """The vm: steps the program of `main` in Python and calls the same kernels by the same ``launch``, so results are bit-equal.
 
 In: what is loaded (the program's digest is that of the image's `main`), a call struct. Out: `main`'s return code, times,
-looks into buffers. Not done here: the native `main` (``ingot_compiler.codegen.main`` is its twin, instruction by instruction).
+looks into buffers. Not done here: the native `main` (``ingot_compiler.backends.host.main.main`` is its twin, instruction by instruction).
 Every address that is formed is checked against the memory it must lie in.
 """
 

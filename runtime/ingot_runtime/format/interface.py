@@ -3,7 +3,7 @@
 In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out: 32 bytes. A loader compares
 them before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size, nor hide
 a feature, nor give a device another library.
-Not done here: linking it (``ingot_compiler.codegen``).
+Not done here: linking it (``ingot_compiler.backends.host``).
 """
 
 import struct

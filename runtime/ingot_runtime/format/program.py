@@ -1,7 +1,7 @@
 """The instruction list of `main`: one list, compiled natively (aot) and stepped by the loader (vm).
 
 In: nothing. Out: opcodes with their operand kinds, and the fixed-width encoding. Not done here: execution
-(``executor/vm.py``), code generation (``ingot_compiler.codegen.main``). Normative text: FORMAT.md, "program".
+(``executor/vm.py``), code generation (``ingot_compiler.backends.host.main.main``). Normative text: FORMAT.md, "program".
 
 An instruction is ``(opcode, operands)``, all operands plain integers:
 ``r`` register index (i64 registers), ``b`` buffer index, ``i`` immediate, ``*r``/``*b``/``*i`` counted list, ``l`` label
