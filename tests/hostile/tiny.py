@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.digest.tree import tree_entry_with
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
@@ -19,7 +20,6 @@ from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.interface import dims_of, symbols_of
 from ingot_runtime.format.program import CODES, Instruction, Program, encode_program
 
 WIDTH = 8

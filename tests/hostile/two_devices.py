@@ -14,6 +14,7 @@ from tests.hostile import tiny
 from tests.hostile.tiny import KERNEL, KERNEL_IR, WEIGHTS_AT, WEIGHTS_BYTES, WIDTH, op, tiny_contents, tiny_weights
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, LibrarySpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
@@ -21,7 +22,6 @@ from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.interface import dims_of, symbols_of
 from ingot_runtime.format.plan import DEVICE_KINDS
 from ingot_runtime.format.program import Instruction, Program, encode_program
 

@@ -23,6 +23,7 @@ from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
 
 import ingot_compiler
+from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.inspect.describe import opened
 from ingot_runtime.format import header as head
 from ingot_runtime.format.msgpack_canonical import pack
@@ -188,7 +189,7 @@ def assemble(rows: Sequence[tuple[int, int]], payloads: Mapping[tuple[int, int],
         digest = head.NO_DIGEST if kind == head.WEIGHTS else sha256(payloads[kind, id_])
         sections.append(head.Section(kind, id_, offset, len(payloads[kind, id_]), alignment, digest))
         end = offset + len(payloads[kind, id_])
-    start, _ = head.encode_head(sections, end)
+    start, _ = encode_head(sections, end)
     content = bytearray(end)
     content[: len(start)] = start
     for row in sections:

@@ -11,6 +11,7 @@ from tests.hostile.tiny import op, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
@@ -19,7 +20,6 @@ from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
-from ingot_runtime.format.interface import dims_of, symbols_of
 from ingot_runtime.format.program import Instruction, Program, encode_program
 
 Tensor = tuple[str, str, tuple[int | str, ...]]
