@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group
     from ingot_compiler.placement.placed import PlacedGraph
-    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class FuseInputs:
     beside the general one."""
 
     placed: Artifact[PlacedGraph]
-    targets: tuple[Target, ...]
+    targets: tuple[str, ...]
     special: Artifact[PlacedGraph] | None = None
     sizes: tuple[tuple[str, int], ...] = ()
 
@@ -64,10 +63,12 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
     from ingot_compiler.lowering import fuse as lowering
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
+    from ingot_compiler.targets.target import parse_target
 
-    fused = lowering.fuse(inputs.placed.value(), inputs.targets)
+    targets = tuple(map(parse_target, inputs.targets))
+    fused = lowering.fuse(inputs.placed.value(), targets)
     if inputs.special is not None:
-        fused = with_special(fused, lowering.fuse(inputs.special.value(), inputs.targets), inputs.sizes)
+        fused = with_special(fused, lowering.fuse(inputs.special.value(), targets), inputs.sizes)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
