@@ -20,7 +20,6 @@ ONLY_IN = {
     "onnx": ("ingot_compiler.frontend",),
     "google": ("ingot_compiler.frontend",),
     "llvmlite": ("ingot_compiler.backends.host",),
-    "lark": ("ingot_compiler.ir",),
     "ziglang": ("ingot_compiler.backends.host",),
     "rich": ("ingot_build_rules.cli",),
     "diskcache": ("ingot_artifacts.store",),

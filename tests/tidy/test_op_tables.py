@@ -14,6 +14,7 @@ NAMES_MIN = 3  # op names that make a table
 REGISTRIES = {
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "frontend/contents.py": "functions of known sizes",
+    "ir/op_names.py": "the core ops",
     "ir/reference_rules.py": "how a scatter combines",
     "ir/typing_rules.py": "how a scatter combines",
     "lowering/constant_arithmetic.py": "functions of folded weights",

@@ -17,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.op_names import OP_NAMES, OpName
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.ir.types import DTYPES, DType, TensorType
@@ -27,6 +28,11 @@ NUMPY_NAMES = {
     "f32": "float32", "f64": "float64", "f16": "float16", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64", "bool": "bool",
 }  # fmt: skip
+
+
+def op_name(text: str) -> OpName:
+    """The name of a core op that a test puts together."""
+    return next(name for name in OP_NAMES if name == text)
 
 
 def no_constants(digest: str) -> memoryview:
@@ -43,7 +49,7 @@ def type_of(array: Array) -> TensorType:
 def run_op(op: str, operands: Sequence[Array], attributes: Mapping[str, Attribute] | None = None) -> Array:
     """The one result of a graph of one op; the graph is verified, and printed and parsed, on the way."""
     builder = GraphBuilder([type_of(operand) for operand in operands])
-    graph = builder.finish([builder.add(op, range(len(operands)), attributes)])
+    graph = builder.finish([builder.add(op_name(op), range(len(operands)), attributes)])
     verify(graph)
     assert parse_graph(print_graph(graph)) == graph
     (result,) = interpret(graph, operands, no_constants)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
+from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
 
 from ingot_compiler.ir.attributes import Attribute
@@ -89,7 +90,7 @@ class Builder(GraphBuilder):
 
     def op(self, name: str, *operands: int, **attributes: Attribute) -> int:
         """Add an op."""
-        return self.add(name, operands, attributes)
+        return self.add(op_name(name), operands, attributes)
 
     def read(self, digest: str) -> memoryview:
         """Return the bytes of a constant."""

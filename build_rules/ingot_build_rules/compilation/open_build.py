@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
 PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
-_DISTRIBUTIONS = ("lark", "llvmlite", "msgpack", "numpy", "onnx")
+_DISTRIBUTIONS = ("llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""
 _ENCODING = ("ingot_build_rules/engine/actions/codec.py", "ingot_build_rules/engine/actions/message_pack.py")
 Code = tuple[tuple[str, str], ...]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Symbol
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
@@ -25,7 +26,7 @@ class GraphBuilder:
 
     def add(
         self,
-        op: str,
+        op: OpName,
         operands: Sequence[int],
         attributes: Mapping[str, Attribute] | None = None,
         source: tuple[int, ...] = (),
@@ -36,7 +37,7 @@ class GraphBuilder:
 
     def add_many(
         self,
-        op: str,
+        op: OpName,
         operands: Sequence[int],
         attributes: Mapping[str, Attribute] | None = None,
         source: tuple[int, ...] = (),
@@ -60,7 +61,7 @@ class GraphBuilder:
 
     def add_regions(
         self,
-        op: str,
+        op: OpName,
         operands: Sequence[int],
         regions: Sequence[Graph],
         attributes: Mapping[str, Attribute],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.attributes import (
     Attribute,
@@ -24,6 +25,9 @@ from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.types import TensorType
 
+if TYPE_CHECKING:  # a new op changes no code that only moves nodes about
+    from ingot_compiler.ir.op_names import OpName
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -34,7 +38,7 @@ class Node:
     they see the values of the enclosing graph. ``mark`` is the user's placement mark (a virtual device's name) or "".
     """
 
-    op: str
+    op: OpName
     operands: tuple[int, ...]
     results: tuple[int, ...]
     attributes: tuple[tuple[str, Attribute], ...] = ()  # sorted by name

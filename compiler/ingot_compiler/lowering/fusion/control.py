@@ -285,8 +285,10 @@ def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tupl
 
 
 def _is_pointwise(fuser: Fuser, deferred: Deferred) -> bool:
-    ops = [fuser.nodes[index].op for index in deferred.nodes]
-    return not deferred.anchored and all(Trait.ELEMENTWISE in OPS_BY_NAME[op].traits for op in ops if op != "literal")
+    nodes = [fuser.nodes[index] for index in deferred.nodes]
+    return not deferred.anchored and all(
+        Trait.ELEMENTWISE in OPS_BY_NAME[node.op].traits for node in nodes if node.op != "literal"
+    )
 
 
 def _reads(fuser: Fuser, value: int) -> set[int]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, extract
@@ -241,7 +243,7 @@ class Fuser:
         """Emit the kernel that zeroes the border, and remember the image."""
         before, after = halo
         attributes = make_attributes({"before": before, "after": after})
-        node = Node("fill_halo", (), (value,), attributes)
+        node = Node(cast("OpName", "fill_halo"), (), (value,), attributes)  # of fusion's own: in no graph
         kind = self.types[value]
         result = Operand(value, kind, place.buffer, place.view)
         source = self.made_by.get(value, ())

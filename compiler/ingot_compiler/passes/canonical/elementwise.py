@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED, DType, dtype_size_bytes
@@ -160,7 +161,7 @@ def _holds_all(wide: DType, narrow: DType) -> bool:
     return wide != "bool" and bits <= wide_bits and not (narrow in SIGNED and wide in UNSIGNED)
 
 
-def _undo(op: str) -> ElementwiseRule:
+def _undo(op: OpName) -> ElementwiseRule:
     """The op applied twice is nothing."""
 
     def rule(state: Rewriter, node: Node) -> int | None:
@@ -170,7 +171,7 @@ def _undo(op: str) -> ElementwiseRule:
     return rule
 
 
-def _once(op: str) -> ElementwiseRule:
+def _once(op: OpName) -> ElementwiseRule:
     """The op applied twice is the op applied once."""
 
     def rule(state: Rewriter, node: Node) -> int | None:
