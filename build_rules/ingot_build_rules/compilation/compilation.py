@@ -212,7 +212,8 @@ class Compilation:
     async def _fuse(self, position: int) -> Fused:
         placed, special = await self.placed(), await self.special()
         sizes = (await self.imported()).sizes if special else ()
-        inputs = FuseInputs(placed, self._targets(position), special, sizes)
+        hooks = tuple(backend.device_rules for backend in self._backends())
+        inputs = FuseInputs(placed, hooks, self._targets(position), special, sizes)
         fused = await self.need(FUSE, inputs, self._target_label(position))
         total_bytes = 0
         for constant in fused.constants:

@@ -53,4 +53,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
         return (np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(ints(attributes["shape"])),)
 
 
-OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE)
+OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE | Trait.CHEAP)
