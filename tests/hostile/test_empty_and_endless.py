@@ -41,7 +41,7 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 
 def _program(source: ModelProto) -> Program:
-    fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(BEST),))
+    fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(str(BEST)),))
     programs = [lower(group, BEST) for group in groups_of(fused)]
     offsets = [0] * len(fused.constants)
     return build_program(fused, programs, range(len(programs)), plan_memory(fused), offsets)
@@ -103,7 +103,7 @@ def test_a_reduction_over_nothing_does_not_count_rows() -> None:
     source = model(
         [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], [value("x", ["a", "b"])], [value("y", [])]
     )
-    fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(BEST),))
+    fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(str(BEST)),))
     (program,) = (lower(group, BEST) for group in groups_of(fused))
     (outer,) = (statement for statement in program.body if isinstance(statement, Reduce))
     assert set(used_symbols((outer.extent,))) == {"s0", "s1"}

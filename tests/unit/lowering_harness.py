@@ -115,7 +115,7 @@ def compile_graph(
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     verify(placed.graph)
-    fused = fuse(placed, [device_rules(target)] * len(placed.devices))
+    fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
     verify_fused(fused)
     programs = tuple(lower(step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)

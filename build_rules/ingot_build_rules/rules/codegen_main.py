@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
-    from ingot_compiler.targets.target import Target
     from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature
     from ingot_runtime.format.program import Program
 
@@ -38,7 +37,7 @@ class MainInputs:
     outputs: tuple[Signature, ...]
     devices: tuple[DeviceSignature, ...]
     libraries: tuple[LibrarySignature, ...]
-    target: Target
+    target: str
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
@@ -46,8 +45,10 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
     from ingot_compiler.backends.host.object import compile_object
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.host_program.workspace_bytes import workspace_bytes
+    from ingot_compiler.targets.target import parse_target
     from ingot_runtime.format.program import encode_program
 
+    target = parse_target(inputs.target)
     programs = tuple(program.value() for program in inputs.programs)
     program = build_program(
         inputs.fused.value(), programs, inputs.kernel_indices, inputs.plan.value(), inputs.constant_offsets
@@ -55,7 +56,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
     text = main_module(
         program,
         inputs.symbols,
-        inputs.target,
+        target,
         inputs=inputs.inputs,
         outputs=inputs.outputs,
         weights_bytes=inputs.weights_bytes,
@@ -63,7 +64,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         libraries=inputs.libraries,
     )
     return MainObject(
-        context.keep_bytes(compile_object(text, inputs.target, level=MAIN_LEVEL)),
+        context.keep_bytes(compile_object(text, target, level=MAIN_LEVEL)),
         context.keep_bytes(encode_program(program)),
         context.keep(_listing(program)),
         program.messages,
