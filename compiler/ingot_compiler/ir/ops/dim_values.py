@@ -26,4 +26,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
     return (np.array(attribute_ints(attributes, "values"), np.int64),)
 
 
-OP = CoreOp("dim_values", _infer, _reference, traits=Trait.SOURCE)
+OP = CoreOp("dim_values", _infer, _reference, traits=Trait.SOURCE | Trait.CHEAP)

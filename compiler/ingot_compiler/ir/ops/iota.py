@@ -30,4 +30,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
     return (np.arange(attribute_int(attributes, "length")).astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
 
 
-OP = CoreOp("iota", _infer, _reference, traits=Trait.SOURCE | Trait.EXACT)
+OP = CoreOp("iota", _infer, _reference, traits=Trait.SOURCE | Trait.EXACT | Trait.CHEAP)

@@ -64,4 +64,4 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
         )
 
 
-OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE)
+OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE | Trait.CHEAP)

@@ -12,7 +12,9 @@ from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import contraction_tile
+from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -33,12 +35,11 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import ceil_div, point, round_up
 from ingot_compiler.lowering.tiles import lanes_of
-from ingot_compiler.targets.target import Target
 
 _BLOCKS_ROWS_MAX = 32
 
 
-def lower_recurrent(group: Group, target: Target) -> LoopProgram:
+def lower_recurrent(group: Group, target: KernelTarget) -> LoopProgram:
     """The initial state is copied into the final one, which every step updates."""
     return _Recurrent(group, target).program()
 
@@ -46,7 +47,7 @@ def lower_recurrent(group: Group, target: Target) -> LoopProgram:
 class _Recurrent:
     """Builds the statements of one program."""
 
-    def __init__(self, group: Group, target: Target) -> None:
+    def __init__(self, group: Group, target: KernelTarget) -> None:
         self.node = group.nodes[0]
         self.cell = self.node.text("cell")
         self.buffers = GroupBuffers(group)
@@ -288,3 +289,6 @@ class _Recurrent:
         ]
         body = (self.rows((self.lanes(*copies),)), For("t", self.steps, "serial", self.step()))
         return finish_program(self.buffers, body, self.units, 1)
+
+
+RECURRENT = Kind("recurrent", lower_recurrent)
