@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ingot_compiler.ir.dims import Dim, Sum, format_dim
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.types import DTYPES, DType
+from ingot_compiler.ir.types import BYTE_DTYPES, DType
 
 # Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
 Scalar = bool | float | str | Dim
@@ -140,10 +140,10 @@ def attribute_strs(attributes: Attributes, name: str) -> tuple[str, ...]:
 def attribute_dtype(attributes: Attributes) -> DType:
     """Attribute ``dtype`` as an element type."""
     name = attribute_str(attributes, "dtype")
-    for dtype in DTYPES:
+    for dtype in BYTE_DTYPES:
         if dtype == name:
             return dtype
-    raise OpTypeError(f"dtype to be one of {' '.join(DTYPES)}", name)
+    raise OpTypeError(f"dtype to be one of {' '.join(BYTE_DTYPES)}", name)
 
 
 def attribute_axis(attributes: Attributes, rank: int) -> int:

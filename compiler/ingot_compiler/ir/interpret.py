@@ -20,7 +20,8 @@ from ingot_compiler.ir.interpret_regions import bind_sizes, run_if, run_loop
 from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import TensorType, dtype_code
+from ingot_runtime.format.dtypes import NUMPY_NAMES
 
 Settle = Callable[[int, tuple[Array, ...], Mapping[str, int]], tuple[Array, ...]]
 """(node index, its results, the symbols known so far) -> what the nodes after it read in their place."""
@@ -91,8 +92,9 @@ def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
     for value, array in zip(graph.inputs, inputs, strict=True):
         type_ = graph.types[value]
         shape = tuple(substitute(dim, dict(bindings)) for dim in type_.shape)
-        if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
-            expected = f"{type_} = {STORAGE_DTYPES[type_.dtype]}[{', '.join(map(format_dim, shape))}]"
+        dtype = np.dtype(NUMPY_NAMES[dtype_code(type_.dtype)])
+        if array.dtype != dtype or array.shape != shape:
+            expected = f"{type_} = {dtype}[{', '.join(map(format_dim, shape))}]"
             raise UserError(
                 "an input does not fit", f"input {value}", f"expected {expected}, got {array.dtype}{list(array.shape)}"
             )

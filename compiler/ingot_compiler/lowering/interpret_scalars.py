@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bytes
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 
 Number = bool | int | float
 _INFINITY = math.inf
@@ -36,7 +36,7 @@ def round_f32(number: float) -> float:
 
 def wrap(number: int, dtype: DType) -> int:
     """The low bits of an integer."""
-    bits = 8 * dtype_size_bytes(dtype)
+    bits = dtype_size_bits(dtype)
     low = number & ((1 << bits) - 1)
     return low - (1 << bits) if dtype not in UNSIGNED and low >> (bits - 1) else low
 
@@ -125,7 +125,7 @@ def _extreme(_: DType, left: float, right: float, *, greater: bool) -> Number:
 
 
 def _shift(dtype: DType, left: float, right: float, *, to_left: bool) -> Number:
-    bits = 8 * dtype_size_bytes(dtype)
+    bits = dtype_size_bits(dtype)
     amount = int(right) if 0 <= right < bits else bits
     return int(left) << amount if to_left else int(left) >> amount
 
