@@ -19,6 +19,7 @@ from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
 
+from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -118,7 +119,7 @@ def compile_graph(
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     verify(placed.graph)
-    fused = fuse(placed, [target] * len(placed.devices))
+    fused = fuse(placed, [device_rules(target)] * len(placed.devices))
     verify_fused(fused)
     programs = tuple(_lowered(fused, step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)

@@ -23,10 +23,9 @@ class SupportInputs:
 
 
 def _compute(context: Context, inputs: SupportInputs) -> Artifact[memoryview]:
-    from ingot_compiler.backends.host.object import compile_object
-    from ingot_compiler.backends.host.support import support_module
+    from ingot_compiler.backends.host.support.compile_support import compile_support
 
-    return context.keep_bytes(compile_object(support_module(inputs.target), inputs.target))
+    return context.keep_bytes(compile_support(inputs.target))
 
 
-CODEGEN_SUPPORT = Rule("codegen_support", 1, ("target",), _compute)
+CODEGEN_SUPPORT = Rule("codegen_support", 1, ("target",), _compute, tools=("zig",))

@@ -6,27 +6,37 @@ In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, Rule
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.ir.errors import InternalError
 
+if TYPE_CHECKING:
+    from ingot_compiler.targets.target import Target
+
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB."""
+    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB; ``support``: the support
+    functions for ``machine``, where the build was started. Which code computes the digests does not change them."""
 
     packed: tuple[PackedConstant, ...]
     weights_bytes: int
+    support: Artifact[memoryview]
+    machine: Target
 
 
 def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
+    from ingot_compiler.backends.host.llvm import host_target
     from ingot_compiler.backends.host.support.host import HostDigests
 
+    is_usable = not inputs.machine.missing_on(host_target().features)  # an executor may be another machine
+    digests = HostDigests(bytes(inputs.support.value()) if is_usable else b"")
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
-    return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), HostDigests().mib_tree_entry))
+    return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), digests.mib_tree_entry))
 
 
 def _content(packed: PackedConstant) -> memoryview:

@@ -60,14 +60,16 @@ class Fused:
 
 
 def _compute(context: Context, inputs: FuseInputs) -> Fused:
+    from ingot_compiler.backends.host.device_rules import device_rules
     from ingot_compiler.host_program.specialisation import with_special
     from ingot_compiler.lowering import fuse as lowering
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
-    fused = lowering.fuse(inputs.placed.value(), inputs.targets)
+    devices = [device_rules(target) for target in inputs.targets]
+    fused = lowering.fuse(inputs.placed.value(), devices)
     if inputs.special is not None:
-        fused = with_special(fused, lowering.fuse(inputs.special.value(), inputs.targets), inputs.sizes)
+        fused = with_special(fused, lowering.fuse(inputs.special.value(), devices), inputs.sizes)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -110,7 +112,7 @@ def _work_bytes(expression: Graph) -> int:
 
 def _leaves(expression: Graph) -> tuple[str, ...]:
     """The constants that an expression reads, each once, in its order."""
-    read = (str(node.attribute("weight")) for node in expression.nodes if node.op == "constant")
+    read = (node.text("weight") for node in expression.nodes if node.op == "constant")
     return tuple(dict.fromkeys(read))
 
 

@@ -39,4 +39,4 @@ def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
     return context.keep_bytes(link_image(objects, symbols, exports, inputs.target))
 
 
-LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute, tools=("linker",))
+LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute, tools=("zig",))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute, Attributes
+from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_int, attribute_ints, attribute_str
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum, evaluate, format_dim, substitute, symbol, symbols_of
 from ingot_compiler.ir.errors import InternalError, ModelError, UserError
@@ -162,14 +162,12 @@ def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
 
 
 def _constant(type_: TensorType, attributes: Attributes, read: ConstantReader) -> Array:
-    shape = attributes["shape"]
-    assert isinstance(shape, tuple)
-    flat = np.frombuffer(read(str(attributes["weight"])), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
-    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape([int(str(size)) for size in shape])
+    flat = np.frombuffer(read(attribute_str(attributes, "weight")), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
+    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape(attribute_ints(attributes, "shape"))
 
 
 def _read_dim(operand: Array, attributes: Attributes, bindings: dict[str, int]) -> None:
-    name, index = str(attributes["symbol"]), int(str(attributes["index"]))
+    name, index = attribute_str(attributes, "symbol"), attribute_int(attributes, "index")
     size = int(operand.reshape(-1)[index])
     if size < 0:
         raise ModelError("a size computed at run time is negative", f"read_dim of {name}", f"expected >= 0, got {size}")

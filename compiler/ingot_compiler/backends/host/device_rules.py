@@ -1,0 +1,13 @@
+"""What fusion is told of a device that runs the host's code.
+
+In: a target. Out: ``DeviceRules``. Not done here: the rules (``lowering.fusion.anchors``).
+"""
+
+from ingot_compiler.lowering.fusion.anchors import ANCHORS
+from ingot_compiler.lowering.fusion.device_rules import DeviceRules
+from ingot_compiler.targets.target import Target
+
+
+def device_rules(target: Target) -> DeviceRules:
+    """Every op with loops has a kind of kernel on the host."""
+    return DeviceRules(target, ANCHORS)
