@@ -4,7 +4,7 @@ In: shapes and targets. Out: ``BundleContents`` and the numpy reference. Not don
 y = (x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds nothing that is read.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
 import blake3
 import numpy as np
@@ -171,4 +171,9 @@ def oracle_digest(mib: memoryview) -> bytes:
     return blake3.blake3(mib).digest()
 
 
-tree_entry = tree_entry_with(oracle_digest)
+_tree_entry = lru_cache(maxsize=64)(tree_entry_with(oracle_digest))
+
+
+def tree_entry(mib: memoryview) -> bytes:
+    """The entry of one MiB by the oracles; most bundles here have the same MiBs, and the oracle of a checksum is slow."""
+    return _tree_entry(memoryview(bytes(mib)))
