@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.interface import dims_of, symbols_of
 from ingot_runtime.format.program import Instruction, Program, encode_program

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import parse_target
 
 
 def compile_support(target: str) -> bytes:

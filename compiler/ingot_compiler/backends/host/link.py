@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from ingot_compiler.backends.host.image_script import image_script
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.errors import BuildError, InternalError
-from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 
 _FLAGS = (

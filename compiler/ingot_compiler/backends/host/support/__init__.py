@@ -15,7 +15,7 @@ from ingot_compiler.backends.host.support.narrow import write_narrow
 from ingot_compiler.backends.host.support.parts import join_pieces, spin_hint_declaration
 from ingot_compiler.backends.host.support.sigbus import write_sigbus
 from ingot_compiler.backends.host.support.watch import write_watch
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 
 SUPPORT: tuple[Callable[[Target], str], ...] = (
     write_launch,

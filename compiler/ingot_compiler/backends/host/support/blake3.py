@@ -9,7 +9,7 @@ block, and the loads cost nothing beside the arithmetic.
 """
 
 from ingot_compiler.backends.host.support.parts import attributes, vector, verifying_kernel
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 
 _IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
 _PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)

@@ -5,7 +5,7 @@ Definition: FORMAT.md, "lane checksum": 64 lanes of u32 over 4096 rows, folded i
 """
 
 from ingot_compiler.backends.host.support.parts import attributes, vector, verifying_kernel
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 
 _LANES = 64
 _ROW_BYTES = 4 * _LANES

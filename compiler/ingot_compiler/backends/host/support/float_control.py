@@ -6,8 +6,8 @@ thread, so that one thread and two would differ.
 """
 
 from ingot_compiler.backends.host.support.parts import attributes
-from ingot_compiler.targets.family import FloatControl
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.family import FloatControl
+from ingot_compiler.backends.host.targets.target import Target
 
 
 def write_float_control(target: Target) -> str:

@@ -13,7 +13,7 @@ from ingot_compiler.backends.host.llvm import host_target, load_in_process
 from ingot_compiler.backends.host.support.blake3 import write_blake3
 from ingot_compiler.backends.host.support.checksum import write_checksum
 from ingot_compiler.backends.host.support.parts import join_pieces
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format.abi import VERIFY_SCRATCH_BYTES
 
 _MIB = 1 << 20

@@ -10,7 +10,7 @@ cuts depend on the number of threads and never on timing, and kernels never spli
 
 from ingot_compiler.backends.host.support.float_control import float_type
 from ingot_compiler.backends.host.support.parts import attributes, pool_field, spin_hint
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 _FUTEX_WAIT_PRIVATE = 128

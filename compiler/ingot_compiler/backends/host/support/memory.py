@@ -5,7 +5,7 @@ They carry "no-builtins": otherwise their own loops would become calls of themse
 """
 
 from ingot_compiler.backends.host.support.parts import attributes, vector
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 
 
 def write_memory(target: Target) -> str:

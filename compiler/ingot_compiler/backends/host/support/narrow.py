@@ -6,7 +6,7 @@ All round to nearest, ties to even, once: IEEE 754-2019, 5.4.2 and 5.4.1. NaNs s
 """
 
 from ingot_compiler.backends.host.support.parts import attributes
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 
 
 def write_narrow(target: Target) -> str:

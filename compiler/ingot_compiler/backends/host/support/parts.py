@@ -5,7 +5,7 @@ In: a target, a field's name. Out: text. Not done here: whole functions (one fil
 
 from collections.abc import Iterable
 
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 

@@ -6,7 +6,7 @@ The loader's writable page directly behind the image (``abi.SIGBUS_OFFSETS``) le
 
 from ingot_compiler.backends.host.image_script import IMAGE_END_SYMBOL
 from ingot_compiler.backends.host.support.parts import attributes
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format.abi import GUARDED, SIGBUS_OFFSETS
 
 # Linux, all 64-bit architectures alike.

@@ -5,7 +5,7 @@ Native code cannot see a signal that CPython has noted, so the calling thread as
 """
 
 from ingot_compiler.backends.host.support.parts import attributes
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 _CLOCK_MONOTONIC_COARSE = 6  # some nanoseconds per look, some milliseconds exact
