@@ -69,11 +69,6 @@ REGISTRIES = (
         ("number",),
     ),
     Registry(
-        "compiler/ingot_compiler/backends/host/support",
-        "compiler/ingot_compiler/backends/host/support/__init__.py",
-        ("parts", "host"),
-    ),
-    Registry(
         "build_rules/ingot_build_rules/rules",
         "build_rules/ingot_build_rules/rules/registry.py",
         (

@@ -89,12 +89,12 @@ def test_an_action_names_all_that_it_takes() -> None:
     """Rule, version, code, tools by digest, inputs and the blobs in them by size; as plain values and back it is the same."""
     values = Values(MemoryBlobs(), Codec(BOOK.types))
     parts = (values.keep(7), values.keep(1000))
-    rule = replace(WORK, version=3, tools=("linker",), reads_files=True)
+    rule = replace(WORK, version=3, tools=("zig",), reads_files=True)
     action = spec_of(rule, Work(1, parts), values, Cost(0.5, 100))
     sizes = [values.blobs.get(part.digest).nbytes for part in parts]
     assert action.blobs == tuple(Blob(part.digest, size) for part, size in zip(parts, sizes, strict=True))
     assert (action.rule, action.version, action.code) == ("work", 3, "code")
-    assert action.tools == (Tool("linker", "tool linker"),)
+    assert action.tools == (Tool("zig", "tool zig"),)
     assert values.codec.decode(action.inputs, values) == Work(1, parts)
     again = read_action(plain_action(action))
     assert (again, again.cost) == (action, action.cost)

@@ -24,7 +24,7 @@ ENGINE = tuple(
     f"ingot_build_rules/engine/{name}"
     for name in ("scheduler.py", "actions/codec.py", "actions/key.py", "executors/", "cache/", "events/")
 )
-LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime/devices/")
+LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime_devices/")
 # rule -> starts of paths that it must not reach
 UNUSED = {
     "import_model": (PASSES, *MIDDLE, PLACE),

@@ -10,8 +10,10 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ingot_artifacts.errors import ArtifactError
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
@@ -40,10 +42,11 @@ from ingot_build_rules.rules.variant import Library, Variant
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.registry import backend_of, parse_target
 from ingot_compiler.frontend.name_nodes import name_nodes
-from ingot_compiler.ir.errors import IngotError, LimitError
+from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 from ingot_runtime.format.interface import LibrarySignature
 from ingot_runtime.format.plan import DEVICE_KINDS
+from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
@@ -172,8 +175,11 @@ class Compilation:
         """Return a rule's results; stages after import know nodes by ordinal alone, their errors get the names here."""
         try:
             return await self.build.need_all(rule, inputs, labels)
+        except ArtifactError:  # of the cache and of the engine, which know no node
+            raise
         except LimitError as error:
-            raise name_nodes(error.at(next(filter(None, labels), rule.name)), await self.names()) from error
+            where = error.where or next(filter(None, labels), rule.name)
+            raise name_nodes(error.at(where), await self.names()) from error
         except IngotError as error:
             raise name_nodes(error, await self.names()) from error
 
@@ -363,7 +369,9 @@ class Compilation:
         labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
         packed = tuple(map(_packed, layout.constants, contents))
-        return packed, await self.need(DIGEST_WEIGHTS, DigestInputs(packed, layout.size_bytes))
+        machine = str(resolve_target("native"))
+        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(HOST, machine), machine)
+        return packed, await self.need(DIGEST_WEIGHTS, digest_inputs)
 
     async def _bundle(self) -> BundleFrame:
         interface = await self.interface()  # what the format cannot hold is refused before code is made

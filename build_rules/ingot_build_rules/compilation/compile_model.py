@@ -15,7 +15,7 @@ from ingot_build_rules.compilation.bundle_file import write_bundle_file
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.output_file import check_output
-from ingot_build_rules.compilation.toolchain import linker_digest, toolchain
+from ingot_build_rules.compilation.toolchain import toolchain, zig_digest
 from ingot_build_rules.compilation.weight_layout import WeightLayout
 from ingot_build_rules.engine.actions.naive import NaiveBuild, Observer
 from ingot_build_rules.engine.cache.file_digests import file_digest
@@ -190,4 +190,4 @@ def compile_model(model: Model, options: CompileOptions, observer: Observer | No
         UserError: the file is not there or not readable.
     """
     build, source = NaiveBuild(RULEBOOK, observer), open_model(model, file_digest)
-    return CompiledModel(Compilation(build, source, options, toolchain(linker_digest())))
+    return CompiledModel(Compilation(build, source, options, toolchain(zig_digest())))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_build_rules.compilation.plain_values import as_list, as_table, as_text, as_texts
 from ingot_compiler.ir.errors import UserError
-from ingot_runtime.format.regular_file import open_without_waiting
+from ingot_runtime.format.file import open_without_waiting
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.cache.code_digest import CodeDigests

@@ -42,7 +42,7 @@ from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
-from ingot_compiler.backends.host.link import linker_path
+from ingot_compiler.backends.host.zig import zig_path
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
@@ -144,8 +144,8 @@ def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:
 
 def tool_path(tool: str) -> str:
     """The program that a rule calls by this name."""
-    assert tool == "linker", tool
-    return linker_path()
+    assert tool == "zig", tool
+    return zig_path()
 
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
@@ -202,4 +202,4 @@ def start_compilation(
 
     files = build.files
     source = open_model(model, files.digest)
-    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("linker"))), max_bytes))
+    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("zig"))), max_bytes))

@@ -28,4 +28,4 @@ def _compute(context: Context, inputs: SupportInputs) -> Artifact[memoryview]:
     return context.keep_bytes(compile_support(inputs.target))
 
 
-CODEGEN_SUPPORT = Rule("codegen_support", 1, ("hook", "target"), _compute, loads=("hook",))
+CODEGEN_SUPPORT = Rule("codegen_support", 1, ("hook", "target"), _compute, tools=("zig",), loads=("hook",))

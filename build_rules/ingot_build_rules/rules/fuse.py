@@ -118,7 +118,7 @@ def _work_bytes(expression: Graph) -> int:
 
 def _leaves(expression: Graph) -> tuple[str, ...]:
     """The constants that an expression reads, each once, in its order."""
-    read = (str(node.attribute("weight")) for node in expression.nodes if node.op == "constant")
+    read = (node.text("weight") for node in expression.nodes if node.op == "constant")
     return tuple(dict.fromkeys(read))
 
 

@@ -34,4 +34,4 @@ def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
     return context.keep_bytes(link_image(kernels, main, bytes(inputs.support.value()), inputs.target))
 
 
-LINK = Rule("link", 1, ("kernels", "main", "support", "hook", "target"), _compute, tools=("linker",), loads=("hook",))
+LINK = Rule("link", 1, ("kernels", "main", "support", "hook", "target"), _compute, tools=("zig",), loads=("hook",))

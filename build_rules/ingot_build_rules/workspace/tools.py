@@ -29,17 +29,17 @@ class Tools:
 
 def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
     """Return the tools of today."""
-    linker = tool_path("linker")
+    zig = tool_path("zig")
     modules = {rule.name: rule.compute.__module__ for rule in RULES}
     modules |= {module: module for rule in RULES for module in RULEBOOK.modules_of(rule)[1:]}
     code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
-    everything = (code, files.digest(linker), sys.version)
+    everything = (code, files.digest(zig), sys.version)
     return Tools(
         digests,
         code,
         digest(everything),
-        (*filter(None, map(_path_of, names)), *digests.records(), linker, sys.executable),
+        (*filter(None, map(_path_of, names)), *digests.records(), zig, sys.executable),
     )
 
 

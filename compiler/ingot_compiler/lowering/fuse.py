@@ -83,7 +83,8 @@ class _Walk:
             try:
                 self._visit(index, node)
             except LimitError as error:
-                raise error.at(", ".join(f"node #{ordinal}" for ordinal in node.source)) from None
+                where = error.where or ", ".join(f"node #{ordinal}" for ordinal in node.source)
+                raise error.at(where) from None
             index = self.flat.end(index)
 
     def _visit(self, index: int, node: Node) -> None:

@@ -1,7 +1,7 @@
 """The plan: all that a loader needs to know, in words. FORMAT.md, "Plan".
 
-In: bytes of the plan section, or the classes below. Out: the classes, checked; or bytes. The same plan gives the same
-bytes, and other bytes do not decode. Not done here: agreement with manifest (``manifest``) and image (``loader.image``).
+In: bytes of the plan section. Out: the classes below, checked. Not done here: writing (``ingot_artifacts.bundle.encode_plan``), agreement with
+manifest (``manifest``) and image (``loader.image``).
 """
 
 from .checks import require, unknown
@@ -18,7 +18,7 @@ from .limits import (
     TENSOR_COUNT_MAX,
     VARIANT_COUNT_MAX,
 )
-from .words import Reader, Writer
+from .words import Reader
 
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null")
@@ -129,52 +129,6 @@ class Plan:
             variant.kernel_count if device.kind == "host" else self.libraries[device.library].kernel_count
             for device in self.devices
         )
-
-
-def encode_plan(plan: Plan) -> bytes:
-    """Return the bytes of the plan section."""
-    out = Writer()
-    out.word(PLAN_VERSION)
-    out.text(plan.model)
-    out.word(len(plan.devices))
-    for device in plan.devices:
-        out.text(device.name)
-        out.word(DEVICE_KINDS.index(device.kind), device.id)
-        out.text(device.scope)
-        out.word(device.library)
-    out.word(len(plan.libraries))
-    for library in plan.libraries:
-        out.word(DEVICE_KINDS.index(library.kind))
-        out.text(library.target)
-        _encode_features(out, library.features)
-        out.word(library.kernel_count)
-    out.word(len(plan.symbols))
-    for symbol in plan.symbols:
-        out.text(symbol)
-    for tensors in (plan.inputs, plan.outputs):
-        out.word(len(tensors))
-        for tensor in tensors:
-            out.text(tensor.name)
-            out.word(tensor.dtype, len(tensor.dims), *tensor.dims)
-    out.word(len(plan.variants))
-    for variant in plan.variants:
-        _encode_variant(out, variant)
-    return out.data()
-
-
-def _encode_variant(out: Writer, variant: VariantPlan) -> None:
-    out.text(variant.target)
-    out.word(variant.rank)
-    _encode_features(out, variant.features)
-    out.word(variant.kernel_count, *variant.workspace_bytes, len(variant.ranges))
-    for offset, size_bytes in variant.ranges:
-        out.word(offset, size_bytes)
-
-
-def _encode_features(out: Writer, features: tuple[str, ...]) -> None:
-    out.word(len(features))
-    for feature in features:
-        out.text(feature)
 
 
 def decode_plan(data: bytes) -> Plan:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ingot_artifacts.store.blobs import BlobMissing
+from ingot_artifacts.store.blobs import blob_missing
 from ingot_build_rules.engine.actions.key import LOADED, Key
 from ingot_build_rules.engine.actions.rule import AnyRule
 from ingot_build_rules.engine.actions.values import Values
@@ -99,5 +99,5 @@ def specify(rule: AnyRule, key: Key, inputs: object, values: Values, cost: Cost)
 def _blob(digest: str, values: Values) -> Blob:
     size_bytes = values.blobs.size_bytes(digest)
     if size_bytes is None:
-        raise BlobMissing(digest)
+        raise blob_missing(digest)
     return Blob(digest, size_bytes)

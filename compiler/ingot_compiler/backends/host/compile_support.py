@@ -5,12 +5,10 @@ In: a target. Out: one ELF object. Not done here: the functions (``support``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.support import support_module
+from ingot_compiler.backends.host.support import compile_support as support
 from ingot_compiler.backends.host.targets.target import parse_target
 
 
 def compile_support(target: str) -> bytes:
     """Return the object."""
-    chosen = parse_target(target)
-    return compile_object(support_module(chosen), chosen)
+    return support.compile_support(parse_target(target))

@@ -111,9 +111,7 @@ CONTROL_RULES: dict[str, Callable[[Fuser, Node, Sequence[FlatRegion], Run], None
 
 
 def _names(node: Node) -> frozenset[str]:
-    value = node.attribute("symbols")
-    assert isinstance(value, tuple)
-    return frozenset(map(str, value))
+    return frozenset(node.texts("symbols"))
 
 
 def _is_name(dim: Dim, names: frozenset[str]) -> bool:

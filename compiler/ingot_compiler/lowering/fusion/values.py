@@ -60,8 +60,8 @@ class Values:
     def literal(self, value: int) -> int | None:
         """The number that a value is known to be."""
         maker = next((node for node in self._nodes if value in node.results and node.op == "literal"), None)
-        numbers = maker.attribute("value") if maker else ()
-        return int(numbers[0]) if isinstance(numbers, tuple) and numbers and isinstance(numbers[0], int) else None
+        first = next(iter(maker.numbers("value")), None) if maker else None
+        return int(first) if isinstance(first, int) else None
 
     def halo_of(self, value: int) -> Halo | None:
         """The zeros that convolutions read around it."""

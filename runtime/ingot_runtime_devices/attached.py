@@ -1,7 +1,7 @@
 """The devices beside the host that a bundle runs on: opened, with their weights, called by `main` and by the vm.
 
-In: a plan, the bound kinds and ids, checked library sections. Out: ``Attached``. Not done here: which device is bound (``bind``), what a
-device does (``devices``), pools (``executor.session``).
+In: a plan, the bound kinds and ids, checked library sections. Out: ``Attached``. Not done here: which device is bound
+(``ingot_runtime.loader.bind_devices``), what a device does (``device``), pools (``ingot_runtime.executor.session``).
 
 Counts are per virtual device, by the plan's names. Loading weights is not counted.
 """
@@ -9,12 +9,18 @@ Counts are per virtual device, by the plan's names. Loading weights is not count
 import ctypes
 import weakref
 
-from ..errors import DeviceError, ResourceError
-from ..format import abi
-from ..format import header as head
-from ..format.plan import DEVICE_KINDS, Plan
-from ..format.source import Source
-from ..loader.block import Block
+from ingot_runtime.errors import DeviceError, ResourceError
+from ingot_runtime.format import abi
+from ingot_runtime.format import header as head
+from ingot_runtime.format.limits import MIB
+from ingot_runtime.format.plan import DEVICE_KINDS, Plan
+from ingot_runtime.format.source import Source, changed
+from ingot_runtime.loader.block import Block
+from ingot_runtime.loader.image import Image
+from ingot_runtime.loader.pool import Pool as Threads
+from ingot_runtime.loader.watch import Watch
+from ingot_runtime.loader.weights import Verifier, map_weights
+
 from .device import Device
 from .registry import OPEN
 
@@ -22,7 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..loader.weights import Weights
     from .device import Allocation
 
     _lru_cache_wrapper: Any
@@ -177,9 +182,10 @@ class Attached:
             raise ResourceError("this process may not make callbacks", "ctypes", why) from error
         return [ctypes.c_uint64.from_buffer(native).value for native in self._native]  # `cast` would make a cycle
 
-    def __getitem__(self, index: int) -> "Device | None":
-        """Return the device, None for a host."""
-        return self._state.devices[index]
+    @property
+    def devices(self) -> "tuple[Device | None, ...]":
+        """The devices by the plan's index, None for a host."""
+        return self._state.devices
 
     @property
     def failure(self) -> "list[BaseException]":
@@ -191,16 +197,28 @@ class Attached:
         weights = self._weights.get(index)
         return {**self._rows[index], "weights": weights.address if weights else 0}
 
-    def load_weights(self, index: int, weights: "Weights") -> None:
-        """Copy verified weights to device `index`."""
-        device = self._state.device(index)
-        allocation = self._weights.get(index) or device.allocate(weights.size_bytes)
-        device.write(allocation.address, weights.address, weights.size_bytes)
-        self._weights[index] = allocation
+    def load_weights(self, source: Source, image: Image, threads: Threads, watch: Watch, verify: str) -> None:
+        """Verify the weights of each device and copy them there; the mapping is dropped.
 
-    def allocate(self, index: int, size_bytes: int) -> Pool:
-        """Return memory on device `index`, which is no host."""
-        return Pool(self._state.device(index).allocate(size_bytes), size_bytes)
+        Raises:
+            BundleError: they are damaged, or the device does not take them.
+        """
+        for index, device in enumerate(self._state.devices):
+            weights = map_weights(source, image, index) if device is not None else None
+            if device is None or weights is None:
+                continue
+            tree, mibs = source.section(head.TREE, index), [(0, weights.size_bytes // MIB)]
+            Verifier(image, threads, watch, tree, mibs, source.name, index).verify(weights, verify)
+            allocation = self._weights.get(index) or device.allocate(weights.size_bytes)
+            device.write(allocation.address, weights.address, weights.size_bytes)
+            self._weights[index] = allocation
+            if not weights.is_whole:
+                raise changed(source.name, "some of its pages could not be read")
+
+    def allocate(self, index: int, size_bytes: int) -> "Block | Pool":
+        """Return memory of device `index`."""
+        device = self._state.devices[index]
+        return Block(size_bytes) if device is None else Pool(device.allocate(size_bytes), size_bytes)
 
     def launch(
         self, index: int, kernel: int, buffers: "list[int]", scalars: "list[int]", extent: int, grain: int
@@ -211,6 +229,14 @@ class Attached:
     def copy(self, target: int, source: int, to: int, from_: int, size_bytes: int) -> None:
         """Copy from device `source` to device `target`; either may be a host."""
         self._state.copy(target, source, to, from_, size_bytes)
+
+    def read(self, index: int, to: int, from_: int, size_bytes: int) -> None:
+        """Copy from device `index` to the host; it is not counted."""
+        device = self._state.devices[index]
+        if device is None:
+            ctypes.memmove(to, from_, size_bytes)
+        else:
+            device.read(to, from_, size_bytes)
 
     def counts(self) -> DeviceCounts:
         """Return what was asked so far."""

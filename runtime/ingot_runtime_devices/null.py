@@ -11,13 +11,13 @@ import ctypes
 import weakref
 from bisect import bisect_right
 
-from ..errors import IncompatibleError, ResourceError
-from ..format import abi
-from ..format.plan import LibraryPlan
-from ..loader import choose, cpu, system
-from ..loader.area import Area
-from ..loader.image import Image
-from ..loader.launch import LAUNCH
+from ingot_runtime.errors import IncompatibleError, ResourceError
+from ingot_runtime.format import abi
+from ingot_runtime.format.plan import LibraryPlan
+from ingot_runtime.loader import choose, cpu, system
+from ingot_runtime.loader.area import Area
+from ingot_runtime.loader.image import LAUNCH, Image
+
 from .device import ALIGNMENT_BYTES, Device
 
 TYPE_CHECKING = False

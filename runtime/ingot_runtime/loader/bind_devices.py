@@ -1,12 +1,32 @@
 """Which physical device each virtual one is: as the user maps them, else as compiled.
 
-In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done here: opening them (``attached``).
+In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done here: opening them (``ingot_runtime_devices``).
 """
 
 from ..errors import IncompatibleError, InputError
 from ..format.plan import DEVICE_KINDS, DevicePlan, Plan
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _ID_DIGITS_MAX = 9
+
+
+def devices_module(part: str, name: str) -> "Any":
+    """Return a module of the distribution that knows the kinds of devices beside the host; bundles without such devices need none.
+
+    Raises:
+        IncompatibleError: it is not installed, or does not fit this loader.
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(f"ingot_runtime_devices.{part}")
+    except ImportError as error:
+        why = f"the bundle {name!r} has devices beside the host, whose kinds are a package of their own: {error}"
+        do = "pip install ingot-runtime-devices, in the version of ingot-runtime"
+        raise IncompatibleError("no devices beside the host here", name, why, do) from error
 
 
 def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> tuple[tuple[str, int], ...]:
@@ -32,13 +52,11 @@ def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[st
     else:
         kind, id_ = device.kind, device.id
     if kind != "host":
-        from .registry import OPEN
-
-        if kind not in OPEN:
-            why = f"device {device.name!r} wants {kind}:{id_}; this loader has host, {', '.join(OPEN)}"
-            raise IncompatibleError(
-                f"no device {kind}:{id_} here", name, why, "update ingot-runtime, or compile for another"
-            )
+        known = devices_module("registry", name).OPEN
+        if kind not in known:
+            why = f"device {device.name!r} wants {kind}:{id_}; this loader has host, {', '.join(known)}"
+            do = "update ingot-runtime-devices, or compile for another"
+            raise IncompatibleError(f"no device {kind}:{id_} here", name, why, do)
     own = "host:0" if device.kind == "host" else f"{device.kind}:{device.id}"
     if kind != device.kind:
         why = f"it has code for {device.kind} only, and is mapped to {kind}:{id_}"

@@ -8,7 +8,7 @@ what is asked is checked before it is done, nothing outside the device's own mem
 which they were asked, or look so, and a device that failed refuses everything from then on.
 """
 
-from ..errors import DeviceError
+from ingot_runtime.errors import DeviceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
 """The kinds of devices that this loader can open, one line each.
 
-In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one file each; which are bound (``bind``).
+In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one file each; which are bound
+(``ingot_runtime.loader.bind_devices``).
 """
 
-from ..format.plan import LibraryPlan
+from ingot_runtime.format.plan import LibraryPlan
+
 from .device import Device
 from .null import open_null
 
