@@ -32,10 +32,11 @@ from ingot_compiler.backends.host.support import host
 from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
-from ingot_compiler.ir.errors import IngotError, UnsupportedError
+from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
+from ingot_runtime.ingot_error import IngotError
 
 Array = npt.NDArray[Any]
 CATEGORIES = ("pass", "refused", "wrong", "crash", "error")

@@ -19,13 +19,14 @@ from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
 
+from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
-from ingot_compiler.ir.types import DTYPES, DType, TensorType, dtype_size_bytes
+from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.ir.verify import verify
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
 from ingot_compiler.lowering.fuse import fuse
@@ -41,12 +42,16 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     all_steps,
+    buffers_of,
     groups_of,
     parts_of,
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.lower import lower
+from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_fused import verify_fused
+from ingot_compiler.lowering.verify_loops import verify_loops
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
@@ -67,7 +72,7 @@ class RequirementError(AssertionError):
 
 
 def _dtype_of(array: Array) -> DType:
-    return next(dtype for dtype in DTYPES if NUMPY[dtype] == array.dtype.name)
+    return next(dtype for dtype in BYTE_DTYPES if NUMPY[dtype] == array.dtype.name)
 
 
 class Builder(GraphBuilder):
@@ -114,10 +119,20 @@ def compile_graph(
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     verify(placed.graph)
-    fused = fuse(placed, [target] * len(placed.devices))
+    fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
     verify_fused(fused)
-    programs = tuple(lower(step, target) for step in groups_of(fused))
+    programs = tuple(_lowered(fused, step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)
+
+
+def _lowered(fused: FusedGraph, group: Group, target: Target) -> LoopProgram:
+    """Loops of a group, verified, and as their text gives them back."""
+    program = lower(group, target)
+    verify_loops(program, [fused.buffers[buffer].element_count for buffer in buffers_of(group)])
+    read = parse_loops(print_loops(program))
+    assert print_loops(read) == print_loops(program)
+    assert read == program or "NaN" in print_loops(program)
+    return program
 
 
 @functools.lru_cache(maxsize=512)

@@ -147,8 +147,8 @@ def copy_of_compiler(folder: Path) -> Path:
     return shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def copy_of_linker(folder: Path) -> None:
-    """Copy the linker's package with another byte in the padding of its ELF header, which nobody reads."""
+def copy_of_zig(folder: Path) -> None:
+    """Copy the package of the linker and C compiler with another byte in the padding of its ELF header, which nobody reads."""
     spec = importlib.util.find_spec("ziglang")
     assert spec is not None
     assert spec.origin is not None
@@ -156,6 +156,7 @@ def copy_of_linker(folder: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     shutil.copy(Path(spec.origin).parent / "zig", package / "zig")
+    (package / "lib").symlink_to(Path(spec.origin).parent / "lib")  # by which the program knows where it is installed
     with (package / "zig").open("r+b") as file:
         file.seek(15)
         assert file.read(1) == b"\0"

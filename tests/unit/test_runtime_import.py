@@ -21,7 +21,7 @@ _FORBIDDEN = (
     "argparse", "contextlib", "dataclasses", "datetime", "difflib", "enum", "hashlib", "importlib.metadata", "inspect", "json",
     "logging", "msgpack", "numpy", "pathlib", "re", "tempfile", "threading", "typing", "zipfile",
 )  # fmt: skip
-_AFTER_IMPORT = {"ingot_runtime", "ingot_runtime.errors", "ingot_runtime.printable"}
+_AFTER_IMPORT = {"ingot_runtime", "ingot_runtime.errors", "ingot_runtime.ingot_error", "ingot_runtime.printable"}
 _STANDARD_AFTER_LOAD = {
     "atexit", "ctypes", "ctypes._endian", "errno", "fcntl", "genericpath", "itertools", "math", "mmap", "os", "os.path", "posixpath",
     "stat", "struct", "types", "weakref",

@@ -17,7 +17,8 @@ from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
 from ingot_runtime.format.program import Instruction, Program
@@ -44,7 +45,7 @@ def build(
     main = main_module(program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0)
     objects = [
         ("main", compile_object(main, TARGET, level=MAIN_LEVEL)),
-        ("support", compile_object(support_module(TARGET), TARGET)),
+        ("support", compile_support(TARGET)),
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
     variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())

@@ -79,6 +79,5 @@ def resolve_target(text: str) -> Target:
     return native_target(sorted(machine_features()), machine_architecture())
 
 
-def _distinct_targets(texts: Sequence[str]) -> tuple[Target, ...]:
-    by_name = {str(target): target for target in map(resolve_target, texts)}
-    return tuple(by_name[name] for name in sorted(by_name))
+def _distinct_targets(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({str(resolve_target(text)) for text in texts}))

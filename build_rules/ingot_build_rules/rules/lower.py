@@ -14,7 +14,6 @@ from ingot_build_rules.engine.actions.rule import Context, Rule
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import Group
     from ingot_compiler.lowering.loops import LoopProgram
-    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +21,14 @@ class LowerInputs:
     """Tile sizes depend on the target."""
 
     group: Artifact[Group]
-    target: Target
+    target: str
 
 
 def _compute(context: Context, inputs: LowerInputs) -> Artifact[LoopProgram]:
     from ingot_compiler.lowering import lower as lowering
+    from ingot_compiler.targets.target import parse_target
 
-    return context.keep(lowering.lower(inputs.group.value(), inputs.target))
+    return context.keep(lowering.lower(inputs.group.value(), parse_target(inputs.target)))
 
 
 LOWER = Rule("lower", 1, ("group", "target"), _compute)

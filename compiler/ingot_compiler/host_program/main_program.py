@@ -21,7 +21,7 @@ from ingot_compiler.ir.dims import (
     terms_of,
 )
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
-from ingot_compiler.ir.types import dtype_size_bytes
+from ingot_compiler.ir.types import dtype_code, dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
@@ -42,7 +42,6 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
-from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
     INSTRUCTION_COUNT_MAX,
@@ -430,7 +429,7 @@ def _finish_late_outputs(out: Assembler, fused: FusedGraph, steps: Sequence[Step
 def _read_symbol(out: Assembler, step: SymbolRead) -> None:
     index = out.dim(step.index)
     register = out.changing(step.symbol)
-    out.emit("read", register, step.buffer, index, DTYPE_CODES[step.dtype])
+    out.emit("read", register, step.buffer, index, dtype_code(step.dtype))
     if step.is_size:
         what = _of_nodes(f"a size that the model computes is negative: {step.symbol}", step.source)
         out.require(out.binary("le", out.dim(0), register), what)

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: SVE.
 """
 
-from ingot_compiler.targets.family import Feature, FloatControl, TargetFamily
+from ingot_compiler.targets.family import Feature, TargetFamily
 
 FAMILY = TargetFamily(
     arch="aarch64",
@@ -22,10 +22,7 @@ FAMILY = TargetFamily(
         "cortex-a53", "cortex-a55", "cortex-a57", "cortex-a72", "cortex-a73", "cortex-a76", "cortex-a78", "cortex-x1",
         "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2",
     ),
-    # 1 is the operand of YIELD.
-    spin_hint="llvm.aarch64.hint(i32 1)",
     # Kernels with 64 KiB pages exist, and text and rodata have different protection.
     page_size_bytes=65536,
     always_has_fma=True,
-    float_control=FloatControl("llvm.aarch64.get.fpcr", "llvm.aarch64.set.fpcr", 64, 0),
 )  # fmt: skip

@@ -20,28 +20,11 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class FloatControl:
-    """The register that decides how an architecture rounds.
-
-    ``read`` and ``write`` are LLVM intrinsics over a value of ``bits``, or over the address of one (``by_address``); ``default``
-    rounds to nearest, keeps subnormal numbers and traps nothing; ``mask`` leaves out the bits that only report.
-    """
-
-    read: str
-    write: str
-    bits: int
-    default: int
-    mask: int = -1
-    by_address: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class TargetFamily:
     """One architecture.
 
     ``levels`` are the names a user may write, lowest first; each is (name, LLVM cpu). ``tunings`` are the names
-    allowed after the colon: they order instructions, they never allow one. ``spin_hint`` is the intrinsic called
-    while spinning, with its argument list, e.g. ``llvm.x86.sse2.pause()``, or None.
+    allowed after the colon: they order instructions, they never allow one.
     """
 
     arch: str
@@ -50,10 +33,8 @@ class TargetFamily:
     levels: tuple[tuple[str, str], ...]
     features: tuple[Feature, ...]
     tunings: tuple[str, ...]
-    spin_hint: str | None
     page_size_bytes: int
     always_has_fma: bool
-    float_control: FloatControl
 
     def closed(self, names: frozenset[str]) -> frozenset[str]:
         """Add to `names` every feature that they build on."""

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: fixed-width use of the vector extension.
 """
 
-from ingot_compiler.targets.family import Feature, FloatControl, TargetFamily
+from ingot_compiler.targets.family import Feature, TargetFamily
 
 FAMILY = TargetFamily(
     arch="riscv64",
@@ -19,9 +19,6 @@ FAMILY = TargetFamily(
         Feature("v", "v", ("d",)),
     ),
     tunings=("sifive-u74", "rocket-rv64"),
-    spin_hint=None,
     page_size_bytes=4096,
     always_has_fma=True,
-    # There is no flushing to zero; 1 is "to nearest, ties to even" in LLVM's own numbers.
-    float_control=FloatControl("llvm.get.rounding", "llvm.set.rounding", 32, 1),
 )

@@ -58,6 +58,17 @@ class Target:
         return ",".join(f"+{feature.llvm_name}" for feature in self.family.features if feature.name in self.features)
 
     @property
+    def zig_triple(self) -> str:
+        """The target as the C compiler calls it; without an operating system: nothing is linked to."""
+        return f"{self.family.triple.split('-', 1)[0]}-freestanding-none"
+
+    @property
+    def zig_cpu(self) -> str:
+        """The level and its features in the C compiler's spelling: ``x86_64_v3+avx+avx2``."""
+        names = "+".join((self.llvm_cpu, *(name.removeprefix("+") for name in self.llvm_features.split(","))))
+        return re.sub(r"[-.]", "_", names)
+
+    @property
     def vector_bits(self) -> int:
         """Width of the widest vector register: 128, 256 or 512."""
         if "avx512f" in self.features:
@@ -78,11 +89,6 @@ class Target:
     def has_fma(self) -> bool:
         """Whether multiply-add rounds once in one instruction."""
         return self.family.always_has_fma or "fma" in self.features
-
-    @property
-    def pause_intrinsic(self) -> str | None:
-        """Intrinsic with its arguments, called while spinning: ``llvm.x86.sse2.pause()``; None where there is none."""
-        return self.family.spin_hint
 
     @property
     def rank(self) -> int:

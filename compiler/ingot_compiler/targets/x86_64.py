@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: deciding which features a machine has.
 """
 
-from ingot_compiler.targets.family import Feature, FloatControl, TargetFamily
+from ingot_compiler.targets.family import Feature, TargetFamily
 
 _AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 
@@ -46,9 +46,6 @@ FAMILY = TargetFamily(
         "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server", "sapphirerapids",
         "skylake", "skylake-avx512", "znver1", "znver2", "znver3", "znver4", "znver5",
     ),
-    spin_hint="llvm.x86.sse2.pause()",
     page_size_bytes=4096,
     always_has_fma=False,
-    # MXCSR: all exceptions masked; the six lowest bits only report.
-    float_control=FloatControl("llvm.x86.sse.stmxcsr", "llvm.x86.sse.ldmxcsr", 32, 0x1F80, ~0x3F, by_address=True),
 )  # fmt: skip

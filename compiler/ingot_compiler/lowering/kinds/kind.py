@@ -1,0 +1,42 @@
+"""What there is to say about a kind of kernel, in one record.
+
+In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there are (``kinds``), which an op becomes (``fusion.anchors``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.loops import LoopProgram
+
+
+class ResultLayout(Enum):
+    """The order of axes in which a kind of kernel stores its result best."""
+
+    LIKE_OPERAND = auto()
+    """As the first operand of the result's shape lies; row-major without one."""
+    LIKE_FIRST_OPERAND = auto()
+    """As the first operand lies, whatever its sizes are."""
+    ROW_MAJOR = auto()
+    CHANNELS_LAST = auto()
+    """[N, spatial.., C]: the kernel's lanes are channels. A result of less than three axes lies like an operand."""
+    HEADS_INSIDE = auto()
+    """[B, rows, heads, C] of a result [B, heads, rows, C]: the heads of a row lie together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of kernel.
+
+    ``lower`` makes the loops of a group of this kind. ``takes_followers``: elementwise users of the result may be computed
+    by the same kernel, before it stores.
+    """
+
+    name: str
+    lower: Callable[[Group, KernelTarget], LoopProgram]
+    result_layout: ResultLayout = ResultLayout.LIKE_OPERAND
+    takes_followers: bool = True
