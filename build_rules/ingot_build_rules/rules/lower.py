@@ -1,6 +1,6 @@
-"""Rule ``lower``: one group of a FusedGraph to a LoopProgram.
+"""Rule ``lower``: one group of a FusedGraph to what runs for it, and the loops of its kernels.
 
-In: a group, a target. Out: ``LoopProgram``. Not done here: lowering itself (``ingot_compiler.lowering``).
+In: a group, a target. Out: ``Lowered``. Not done here: lowering itself (``ingot_compiler.lowering``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import Group
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
 
 
@@ -24,11 +25,21 @@ class LowerInputs:
     target: str
 
 
-def _compute(context: Context, inputs: LowerInputs) -> Artifact[LoopProgram]:
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are compiled once."""
+
+    steps: GroupSteps
+    programs: tuple[Artifact[LoopProgram], ...]
+
+
+def _compute(context: Context, inputs: LowerInputs) -> Lowered:
     from ingot_compiler.lowering import lower as lowering
+    from ingot_compiler.lowering.kinds import KINDS
     from ingot_compiler.targets.target import parse_target
 
-    return context.keep(lowering.lower(inputs.group.value(), parse_target(inputs.target)))
+    lowered = lowering.lower(inputs.group.value(), parse_target(inputs.target), KINDS)
+    return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))
 
 
-LOWER = Rule("lower", 1, ("group", "target"), _compute)
+LOWER = Rule("lower", 2, ("group", "target"), _compute)
