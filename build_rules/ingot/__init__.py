@@ -7,13 +7,22 @@ On the device there is ``ingot_runtime`` alone.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ingot_artifacts.errors import ArtifactError, OutputError, StoreReadOnly
+    from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing, StoreError
+    from ingot_artifacts.store.leases import CacheInUseError
+    from ingot_artifacts.store.ownership import CacheAuthorityError
     from ingot_build_rules.api.compile import compile  # noqa: A004  # the name that users call
     from ingot_build_rules.api.compiled_bundle import Bundle
     from ingot_build_rules.api.project import Project
+    from ingot_build_rules.engine.actions.errors import (
+        ActionError,
+        BuildStoppedError,
+        HitDiffersError,
+        UndeclaredReadError,
+    )
     from ingot_compiler.ir.errors import (
         BuildError,
         IncompatibleTargetError,
-        IngotError,
         InternalError,
         LimitError,
         ModelError,
@@ -21,34 +30,57 @@ if TYPE_CHECKING:
         UserError,
         VerificationError,
     )
+    from ingot_runtime.ingot_error import IngotError
 
 __all__ = [
+    "ActionError",
+    "ArtifactError",
+    "BlobDamaged",
+    "BlobMissing",
     "BuildError",
+    "BuildStoppedError",
     "Bundle",
+    "CacheAuthorityError",
+    "CacheInUseError",
+    "HitDiffersError",
     "IncompatibleTargetError",
     "IngotError",
     "InternalError",
     "LimitError",
     "ModelError",
+    "OutputError",
     "Project",
+    "StoreError",
+    "StoreReadOnly",
+    "UndeclaredReadError",
     "UnsupportedError",
     "UserError",
     "VerificationError",
     "compile",
 ]
 _MODULES = {
-    "Bundle": "ingot_build_rules.api.compiled_bundle",
-    "Project": "ingot_build_rules.api.project",
-    "compile": "ingot_build_rules.api.compile",
+    "ingot_artifacts.errors": "ArtifactError OutputError StoreReadOnly",
+    "ingot_artifacts.store.blobs": "BlobDamaged BlobMissing StoreError",
+    "ingot_artifacts.store.leases": "CacheInUseError",
+    "ingot_artifacts.store.ownership": "CacheAuthorityError",
+    "ingot_build_rules.api.compile": "compile",
+    "ingot_build_rules.api.compiled_bundle": "Bundle",
+    "ingot_build_rules.api.project": "Project",
+    "ingot_build_rules.engine.actions.errors": "ActionError BuildStoppedError HitDiffersError UndeclaredReadError",
+    "ingot_compiler.ir.errors": (
+        "BuildError IncompatibleTargetError InternalError LimitError ModelError UnsupportedError UserError VerificationError"
+    ),
+    "ingot_runtime.ingot_error": "IngotError",
 }
 
 
 def __getattr__(name: str) -> object:
     """Import a public name's module when the name is first asked for."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    for module, names in _MODULES.items():
+        if name in names.split():
+            from importlib import import_module
 
-    value: object = getattr(import_module(_MODULES.get(name, "ingot_compiler.ir.errors")), name)
-    globals()[name] = value
-    return value
+            value: object = getattr(import_module(module), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,26 +3,13 @@
 In: nothing. Out: ``BundleError`` and its subclasses, each with the command's exit code. Not done here: printing.
 """
 
-from .printable import error_text
+from .ingot_error import IngotError
 
 
-class BundleError(Exception):
-    """Base of every error that the loader raises on purpose; ``str()`` is the four-part message without a prefix, fit to print."""
+class BundleError(IngotError):
+    """Base of every error that the loader raises on purpose."""
 
     exit_code = 4
-
-    def __init__(self, what: str, where: str = "", why: str = "", do: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.why = why
-        self.do = do
-
-    def __str__(self) -> str:
-        return error_text(self.what, self.where, self.why, self.do)
-
-    def __reduce__(self) -> tuple[type["BundleError"], tuple[str, str, str, str]]:
-        return type(self), (self.what, self.where, self.why, self.do)
 
 
 class FileError(BundleError):

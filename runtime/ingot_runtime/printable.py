@@ -1,10 +1,7 @@
 """How any text is shown without doing harm, whoever wrote it.
 
-In: a text. Out: the same with what a terminal would obey written as escapes; the four parts of an error as lines. Not done here:
-printing.
+In: a text. Out: the same with what a terminal would obey written as escapes. Not done here: printing; errors (``ingot_error``).
 """
-
-_CONTINUED = "    "
 
 
 def printable(text: str) -> str:
@@ -18,17 +15,3 @@ def printable(text: str) -> str:
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
-
-
-def printable_lines(text: str) -> str:
-    """Return the same for a text of several lines: they stay lines."""
-    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
-
-
-def error_text(what: str, where: str, why: str, do: str) -> str:
-    """Return the parts of an error as lines, empty ones left out; ``why`` may go on in lines that are indented."""
-    reason = [
-        _CONTINUED + line if index and line[:4] != _CONTINUED else line for index, line in enumerate(why.split("\n"))
-    ]
-    labelled = (("where", printable(where)), ("why", "\n".join(map(printable, reason))), ("do", printable(do)))
-    return "\n".join([printable(what)] + [f"  {label}: {part}" for label, part in labelled if part])

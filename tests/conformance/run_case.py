@@ -26,16 +26,17 @@ from tests.conformance.cases import Case
 import ingot_runtime
 from ingot_build_rules.compilation.compile_model import CompiledModel, compile_model
 from ingot_build_rules.compilation.options import make_options
-from ingot_compiler.codegen import object as code_objects
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import host
-from ingot_compiler.codegen.support.host import HostDigests
+from ingot_compiler.backends.host import object as code_objects
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import host
+from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
-from ingot_compiler.ir.errors import IngotError, UnsupportedError
+from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
+from ingot_runtime.ingot_error import IngotError
 
 Array = npt.NDArray[Any]
 CATEGORIES = ("pass", "refused", "wrong", "crash", "error")

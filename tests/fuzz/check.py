@@ -23,9 +23,10 @@ from tests.fuzz.rules import difference, is_refused_for_sizes
 
 import ingot_runtime
 from ingot_build_rules.compilation.compile_model import CompiledModel
-from ingot_compiler.codegen import object as code_objects
-from ingot_compiler.ir.errors import IngotError, UnsupportedError
+from ingot_compiler.backends.host import object as code_objects
+from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.interpret import interpret
+from ingot_runtime.ingot_error import IngotError
 
 TARGETS = ("native", "x86-64-v3", "native", "x86-64-v2")
 _KERNELS_KEPT = 4096

@@ -15,8 +15,8 @@ from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.infer_types import infer_types
 from ingot_compiler.frontend.name_nodes import name_nodes
-from ingot_compiler.ir.errors import IngotError
 from ingot_compiler.ir.graph import Graph, Names
+from ingot_runtime.ingot_error import IngotError
 
 FLOAT = TensorProto.FLOAT
 INT64 = TensorProto.INT64

@@ -14,7 +14,8 @@ from tests.unit.frontend_harness import MemoryStore
 
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.frontend.import_model import import_model
-from ingot_compiler.ir.errors import IngotError, ModelError
+from ingot_compiler.ir.errors import ModelError
+from ingot_runtime.ingot_error import IngotError
 
 
 @pytest.mark.parametrize(

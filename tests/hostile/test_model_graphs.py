@@ -8,7 +8,8 @@ from onnx import ModelProto, TensorProto, helper
 from tests.hostile.model_builder import FLOAT, INT64, graph_of, load, model, relu_chain, value
 from tests.unit.frontend_harness import Array
 
-from ingot_compiler.ir.errors import IngotError, ModelError, UnsupportedError, UserError
+from ingot_compiler.ir.errors import ModelError, UnsupportedError, UserError
+from ingot_runtime.ingot_error import IngotError
 
 
 def _refusal(source: ModelProto) -> IngotError:

@@ -16,7 +16,8 @@ from tests.unit.frontend_harness import Array
 
 from ingot_compiler.frontend import infer_types
 from ingot_compiler.frontend.ops import OPS_BY_NAME
-from ingot_compiler.ir.errors import IngotError, InternalError, ModelError
+from ingot_compiler.ir.errors import InternalError, ModelError
+from ingot_runtime.ingot_error import IngotError
 
 OPSET = 26
 DTYPES = {

@@ -11,15 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.digest.tree import tree_entry_with
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.encode_program import encode_program
+from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.interface import dims_of, symbols_of
-from ingot_runtime.format.program import CODES, Instruction, Program, encode_program
+from ingot_runtime.format.program import CODES, Instruction, Program
 
 WIDTH = 8
 WEIGHTS_AT = (1 << 20) + 64
@@ -106,7 +108,7 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
     )
     objects = [
         ("main", compile_object(main, target, level=MAIN_LEVEL)),
-        ("support", compile_object(support_module(target), target)),
+        ("support", compile_support(target)),
         (KERNEL, compile_object(KERNEL_IR, target)),
     ]
     image = link_image(objects, (KERNEL,), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, target)

@@ -99,8 +99,8 @@ def test_terms_are_sorted_and_never_zero(tree: Tree) -> None:
 def test_text_is_read_back(tree: Tree) -> None:
     """The parser gives the same expression for the printed text."""
     dim = build(tree)
-    graph, _ = parse_structure(f"graph() {{ x() {{d={format_dim(dim)}}} return }}")
-    assert graph.nodes[0].attribute("d") == dim
+    graph = parse_structure(f"graph() {{ x() {{d={format_dim(dim)}}} return }}")
+    assert graph.nodes[0].dim("d") == dim
 
 
 @given(st.integers(-100, 100), st.integers(-9, 9))

@@ -16,13 +16,14 @@ from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.verify import verify
 
-UNARY = ("abs", "neg", "relu", "exp", "tanh", "sigmoid", "floor")
-BINARY = ("add", "sub", "mul", "max", "min")
+UNARY: tuple[OpName, ...] = ("abs", "neg", "relu", "exp", "tanh", "sigmoid", "floor")
+BINARY: tuple[OpName, ...] = ("add", "sub", "mul", "max", "min")
 DIMS: st.SearchStrategy[Dim] = st.integers(1, 4) | st.sampled_from((symbol("s0"), symbol("s1")))
 SHAPES = st.lists(DIMS, max_size=3).map(tuple)
 
@@ -55,7 +56,7 @@ def _add_node(draw: st.DrawFn, builder: GraphBuilder, values: list[int], source:
         return builder.add("literal", [], {"dtype": "f32", "shape": (), "value": (number,)}, source, mark)
     if kind == "transpose":
         return builder.add(
-            kind, [value], {"permutation": tuple(draw(st.permutations(range(len(shape)))))}, source, mark
+            "transpose", [value], {"permutation": tuple(draw(st.permutations(range(len(shape)))))}, source, mark
         )
     if kind == "reduce":
         axes = tuple(sorted(draw(st.sets(st.sampled_from(range(len(shape))))))) if shape else ()
@@ -64,9 +65,9 @@ def _add_node(draw: st.DrawFn, builder: GraphBuilder, values: list[int], source:
             "function": draw(st.sampled_from(("sum", "max"))),
             "keepdims": draw(st.booleans()),
         }
-        return builder.add(kind, [value], attributes, source, mark)
+        return builder.add("reduce", [value], attributes, source, mark)
     if kind == "concat" and shape:
-        return builder.add(kind, [value, value], {"axis": draw(st.integers(0, len(shape) - 1))}, source, mark)
+        return builder.add("concat", [value, value], {"axis": draw(st.integers(0, len(shape) - 1))}, source, mark)
     return builder.add("broadcast_to", [value], {"shape": (symbol("s1") * 2 + 1, *shape)}, source, mark)
 
 

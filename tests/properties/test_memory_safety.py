@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.lowering.memory import PLANNERS, plan_with
-from ingot_compiler.lowering.memory.buffers import (
+from ingot_compiler.memory.planners import PLANNERS, plan_with
+from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
     PlannedBuffer,
     Pool,
@@ -17,8 +17,8 @@ from ingot_compiler.lowering.memory.buffers import (
     mutual,
     total_bytes,
 )
-from ingot_compiler.lowering.memory.greedy_by_size import size_order
-from ingot_compiler.lowering.memory.placing import first_fit, place_in_order
+from ingot_compiler.memory.planners.greedy_by_size import size_order
+from ingot_compiler.memory.planners.placing import first_fit, place_in_order
 
 POOLS = (Pool("fast", 4096), Pool("middle", 20_000), Pool("slow"))
 

@@ -19,7 +19,7 @@ from ingot_build_rules.project.model import Project
 from ingot_build_rules.project.parse import parse_project
 from ingot_build_rules.project.plain import plain
 from ingot_build_rules.project.wildcards import find_files
-from ingot_compiler.ir.errors import IngotError
+from ingot_runtime.ingot_error import IngotError
 
 Value = str | float | list[int] | list[str] | dict[str, "Value"]
 Table = dict[str, Value]

@@ -9,9 +9,11 @@ import ast
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from keyword import iskeyword
 from pathlib import Path
 
 from tests.tidy.source import ROOT
+from tests.unit.ir_harness import op_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +39,9 @@ class Registry:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package + "."):
                 names.add((node.module or "").rsplit(".", 1)[1])
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_load":
-                names |= {str(argument.value) for argument in node.args if isinstance(argument, ast.Constant)}
+            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
+                texts = {str(item.value) for item in ast.walk(node.slice) if isinstance(item, ast.Constant)}
+                names |= {f"{text}_" if iskeyword(text) else text for text in texts}
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_files(node.targets):
                 names |= {str(value.value) for value in node.value.values if isinstance(value, ast.Constant)}
         return names - {*self.helpers}
@@ -49,22 +52,21 @@ def _is_files(targets: list[ast.expr]) -> bool:
 
 
 REGISTRIES = (
-    Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/ops/__init__.py"),
+    Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("program",)),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program")),
     Registry(
-        "compiler/ingot_compiler/lowering/memory",
-        "compiler/ingot_compiler/lowering/memory/__init__.py",
+        "compiler/ingot_compiler/memory/planners",
+        "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
-    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
-    Registry("compiler/ingot_compiler/codegen/math", "compiler/ingot_compiler/codegen/math/__init__.py", ("number",)),
+    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
     Registry(
-        "compiler/ingot_compiler/codegen/support",
-        "compiler/ingot_compiler/codegen/support/__init__.py",
-        ("parts", "host"),
+        "compiler/ingot_compiler/backends/host/emit/math",
+        "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
+        ("number",),
     ),
     Registry(
         "build_rules/ingot_build_rules/rules",
@@ -86,11 +88,12 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
     core = onnx_op.lower()
     sources = [*_down_to_core(onnx_op), _source(ELEMENTS[core]), *_emitters(core)]
-    return _with_lists(*((source, source.parent / "__init__.py") for source in sources))
+    return _with_lists(*((source, _list_of(source)) for source in sources))
 
 
 def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> tuple[str, ...]:
     """List the files of an ONNX op of one operand that has loops of its own, down to those of the kernel that fusion gives it."""
+    from ingot_compiler.backends.host.device_rules import device_rules
     from ingot_compiler.ir.builder import GraphBuilder
     from ingot_compiler.ir.graph import OptimizedGraph
     from ingot_compiler.ir.types import TensorType
@@ -100,15 +103,14 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.lowering.kinds import KINDS
     from ingot_compiler.placement.place import place
     from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
-    from ingot_compiler.targets.target import parse_target
 
     builder = GraphBuilder([TensorType("f32", shape)])
-    graph = builder.finish([builder.add(onnx_op.lower(), (0,), attributes)])
+    graph = builder.finish([builder.add(op_name(onnx_op.lower()), (0,), attributes)])
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
-    (group,) = groups_of(fuse(placed, (parse_target("x86-64-v3"),)))
-    sources = [(source, source.parent / "__init__.py") for source in _down_to_core(onnx_op)]
-    kind = _source(KINDS[group.kind])
-    return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, kind.parent / "__init__.py"))
+    (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
+    sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
+    kind = _source(inspect.unwrap(KINDS[group.kind].lower))
+    return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, _list_of(kind)))
 
 
 def files_that_name(core: str) -> set[str]:
@@ -128,11 +130,16 @@ def _down_to_core(onnx_op: str) -> list[Path]:
     from ingot_compiler.ir.ops import OPS_BY_NAME as CORE_OPS
 
     frontend = ROOT / "compiler" / "ingot_compiler" / "frontend" / "ops" / f"{FILES[onnx_op]}.py"
-    return [frontend, _source(CORE_OPS[onnx_op.lower()].infer)]
+    return [frontend, _source(CORE_OPS[op_name(onnx_op.lower())].infer)]
 
 
 def _source(item: Callable[..., object]) -> Path:
     return Path(inspect.getsourcefile(item) or "").resolve()
+
+
+def _list_of(source: Path) -> Path:
+    """Return the file that lists the entries of the folder that ``source`` lies in."""
+    return next(ROOT / registry.listing for registry in REGISTRIES if source.parent == ROOT / registry.folder)
 
 
 def _with_lists(*files: tuple[Path, ...]) -> tuple[str, ...]:
@@ -141,12 +148,13 @@ def _with_lists(*files: tuple[Path, ...]) -> tuple[str, ...]:
 
 def _emitters(core: str) -> list[Path]:
     """Return the files that the table of math functions imports the functions of ``core`` from."""
-    table = ROOT / "compiler" / "ingot_compiler" / "codegen" / "math" / "__init__.py"
+    table = ROOT / "compiler/ingot_compiler/backends/host/emit/math/__init__.py"
     tree = ast.parse(table.read_text(encoding="utf-8"))
     origins = {
         alias.asname or alias.name: (node.module or "").rsplit(".", 1)[1]
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ingot_compiler.codegen.math.")
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("ingot_compiler.backends.host.emit.math.")
         for alias in node.names
     }
     stems: dict[str, None] = {}

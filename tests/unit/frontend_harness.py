@@ -17,10 +17,11 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
-from ingot_compiler.ir.errors import IngotError, UnsupportedError
+from ingot_compiler.ir.errors import UnsupportedError
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.verify import verify
+from ingot_runtime.ingot_error import IngotError
 
 Array = npt.NDArray[Any]
 _BF16_RELATIVE = 2.0**-6  # at least, as in the onnx package's own runner

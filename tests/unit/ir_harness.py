@@ -17,9 +17,10 @@ from onnx.reference import ReferenceEvaluator
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.interpret import interpret
+from ingot_compiler.ir.op_names import OP_NAMES, OpName
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
-from ingot_compiler.ir.types import DTYPES, DType, TensorType
+from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType
 from ingot_compiler.ir.verify import verify
 
 Array = npt.NDArray[Any]
@@ -29,6 +30,11 @@ NUMPY_NAMES = {
 }  # fmt: skip
 
 
+def op_name(text: str) -> OpName:
+    """The name of a core op that a test puts together."""
+    return next(name for name in OP_NAMES if name == text)
+
+
 def no_constants(digest: str) -> memoryview:
     """A reader for graphs without constants."""
     raise AssertionError(f"unexpected constant {digest}")
@@ -36,14 +42,14 @@ def no_constants(digest: str) -> memoryview:
 
 def type_of(array: Array) -> TensorType:
     """The tensor type of an array (never bf16)."""
-    dtype: DType = next(dtype for dtype in DTYPES if NUMPY_NAMES.get(dtype) == array.dtype.name)
+    dtype: DType = next(dtype for dtype in BYTE_DTYPES if NUMPY_NAMES.get(dtype) == array.dtype.name)
     return TensorType(dtype, array.shape)
 
 
 def run_op(op: str, operands: Sequence[Array], attributes: Mapping[str, Attribute] | None = None) -> Array:
     """The one result of a graph of one op; the graph is verified, and printed and parsed, on the way."""
     builder = GraphBuilder([type_of(operand) for operand in operands])
-    graph = builder.finish([builder.add(op, range(len(operands)), attributes)])
+    graph = builder.finish([builder.add(op_name(op), range(len(operands)), attributes)])
     verify(graph)
     assert parse_graph(print_graph(graph)) == graph
     (result,) = interpret(graph, operands, no_constants)

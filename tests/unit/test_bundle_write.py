@@ -16,7 +16,7 @@ from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.digest.tree import lane_checksum
 from ingot_artifacts.errors import ArtifactError, OutputError
 from ingot_artifacts.inspect.describe import opened
-from ingot_compiler.codegen.support.host import HostDigests
+from ingot_compiler.backends.host.support.host import HostDigests
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import MIB
 

@@ -27,7 +27,8 @@ from ingot_build_rules.engine.actions.message_pack import pack
 from ingot_build_rules.engine.actions.values import MemoryBlobs
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES
 from ingot_build_rules.text.loop_record import read_program
-from ingot_compiler.ir.errors import IngotError, UserError
+from ingot_compiler.ir.errors import UserError
+from ingot_runtime.ingot_error import IngotError
 
 MSGPACK: Any = msgpack  # the package has no types
 CODEC = Codec(ARTIFACT_TYPES)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from tests.unit.ir_harness import op_name
 from tests.unit.lowering_harness import BEST, HOST_ALONE
 
+from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.claims import requirements
 from ingot_compiler.ir.dims import Dim, evaluate, symbol
@@ -102,7 +104,7 @@ def _operands(op: str, sizes: Sizes, dtypes: Sequence[DType], *, open_: bool) ->
 
 def _is_met(op: str, attributes: dict[str, Any], sizes: Sizes, dtypes: Sequence[DType]) -> bool:
     """Whether a graph that leaves every size open lets a call of these sizes through."""
-    claims = OPS_BY_NAME[op].infer(list(_operands(op, sizes, dtypes, open_=True)), attributes).claims
+    claims = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, sizes, dtypes, open_=True)), attributes).claims
     bound = {f"o{operand}a{axis}": size for operand, shape in enumerate(sizes) for axis, size in enumerate(shape)}
     return all(evaluate(excess, bound) == 0 for claim in claims for excess, _ in requirements(claim))
 
@@ -112,12 +114,12 @@ def test_open_sizes_are_required_as_numbers_are_checked(
     op: str, attributes: dict[str, Any], fit: Sizes, contradict: list[Sizes], dtypes: tuple[DType, ...]
 ) -> None:
     """Sizes that fit leave nothing to require and meet what is required; others are refused, early or late."""
-    fitting = OPS_BY_NAME[op].infer(list(_operands(op, fit, dtypes, open_=False)), attributes)
+    fitting = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, fit, dtypes, open_=False)), attributes)
     assert [what for claim in fitting.claims for _, what in requirements(claim)] == []
     assert _is_met(op, attributes, fit, dtypes)
     for sizes in contradict:
         with pytest.raises(OpTypeError):
-            OPS_BY_NAME[op].infer(list(_operands(op, sizes, dtypes, open_=False)), attributes)
+            OPS_BY_NAME[op_name(op)].infer(list(_operands(op, sizes, dtypes, open_=False)), attributes)
         assert not _is_met(op, attributes, sizes, dtypes)
 
 
@@ -132,7 +134,7 @@ def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
     if op == "scatter_nd":
         kinds.append(TensorType("f32", (symbol("u"), symbol("v"))))
     attributes: dict[str, Any] = {"batch_dims": 1} if op == "gather_nd" else {"reduction": "none"}
-    claims = OPS_BY_NAME[op].infer(kinds, attributes).claims
+    claims = OPS_BY_NAME[op_name(op)].infer(kinds, attributes).claims
     fit = {"a": x[0], "b": x[1], "c": 4, "i0": i[0], "i1": 5, "u": 2, "v": 4}
 
     def refused(**changed: int) -> list[str]:
@@ -152,6 +154,6 @@ def test_sizes_of_a_specialised_graph_may_contradict() -> None:
     """A graph made for sizes that contradict is compiled, and refuses every call with the claim that they break."""
     builder = GraphBuilder([TensorType("f32", (2, symbol("a"))), TensorType("f32", (symbol("b"), 4))])
     graph = builder.finish([builder.add("matmul", (0, 1))])
-    fused = fuse(place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE), (BEST,))
+    fused = fuse(place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE), (device_rules(str(BEST)),))
     required = [step for step in fused.steps if isinstance(step, Requirement)]
     assert [(step.difference, step.what) for step in required] == [(1, "expected equal inner sizes, got 3 and 5")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.ir_harness import Array, run_onnx, run_op
+from tests.unit.ir_harness import Array, op_name, run_onnx, run_op
 
 from ingot_compiler.ir.dims import dim_floordiv, symbol
 from ingot_compiler.ir.op_type_error import OpTypeError
@@ -341,4 +341,4 @@ def test_impossible_contractions_are_refused(
 ) -> None:
     """What integers show to be impossible is an error of the type rule."""
     with pytest.raises(OpTypeError):
-        OPS_BY_NAME[op].infer([TensorType("f32", shape) for shape in shapes], attributes)
+        OPS_BY_NAME[op_name(op)].infer([TensorType("f32", shape) for shape in shapes], attributes)

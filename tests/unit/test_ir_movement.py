@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.ir_harness import Array, no_constants, run_onnx, run_op
+from tests.unit.ir_harness import Array, no_constants, op_name, run_onnx, run_op
 
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import dim_floordiv, dim_max, symbol
@@ -215,4 +215,4 @@ def test_symbolic_sizes_flow_through_movement() -> None:
 def test_impossible_movements_are_refused(op: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any]) -> None:
     """What integers show to be impossible is an error of the type rule, before anything runs."""
     with pytest.raises(OpTypeError):
-        OPS_BY_NAME[op].infer([TensorType("f32", shape) for shape in shapes], attributes)
+        OPS_BY_NAME[op_name(op)].infer([TensorType("f32", shape) for shape in shapes], attributes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -10,6 +11,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.verify import find_problems, verify
 
@@ -97,7 +99,9 @@ def test_regions_are_checked_in_their_scope() -> None:
     region = Graph((), (Node("neg", (1,), (2,)),), (2,), (scalar, VECTOR, VECTOR))
 
     def around(inner: Graph) -> Graph:
-        return Graph((0, 1), (Node("nothing", (0,), (2,), (), (inner,)),), (2,), (scalar, VECTOR, VECTOR))
+        return Graph(
+            (0, 1), (Node(cast("OpName", "nothing"), (0,), (2,), (), (inner,)),), (2,), (scalar, VECTOR, VECTOR)
+        )
 
     with pytest.raises(InternalError) as caught:
         verify(around(region))
@@ -110,4 +114,4 @@ def test_regions_are_checked_in_their_scope() -> None:
 
 
 def _problems(graph: Graph) -> list[str]:
-    return [f"{problem.where()}: {problem.expected}" for problem in find_problems(graph)]
+    return [f"{problem.where('node', 'graph')}: {problem.expected}" for problem in find_problems(graph)]

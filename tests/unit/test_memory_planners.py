@@ -3,8 +3,8 @@
 import pytest
 
 from ingot_compiler.ir.errors import InternalError, UserError
-from ingot_compiler.lowering.memory import PLANNERS, best, plan_with
-from ingot_compiler.lowering.memory.buffers import (
+from ingot_compiler.memory.planners import PLANNERS, best, plan_with
+from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
     Plan,
     PlannedBuffer,
@@ -14,7 +14,7 @@ from ingot_compiler.lowering.memory.buffers import (
     pool_sizes_bytes,
     total_bytes,
 )
-from ingot_compiler.lowering.memory.check import check
+from ingot_compiler.memory.planners.check import check
 
 UNBOUNDED = (Pool("workspace"),)
 SEED_PLANNERS = ("greedy_by_size", "greedy_by_conflicts", "hill_climb")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.ir_harness import op_name
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
@@ -57,7 +58,7 @@ class Weights:
 
     def add(self, op: str, operands: Sequence[int], **attributes: Attribute) -> int:
         """Any node."""
-        return self.builder.add(op, operands, attributes)
+        return self.builder.add(op_name(op), operands, attributes)
 
     def read(self, digest: str) -> memoryview:
         """The reader; its memory is read-only, as a mapped file's."""

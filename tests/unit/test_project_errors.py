@@ -15,7 +15,8 @@ from ingot_build_rules.project.config import split_config
 from ingot_build_rules.project.expand import expand
 from ingot_build_rules.project.parse import parse_project
 from ingot_build_rules.project.problems import PROBLEMS_MAX
-from ingot_compiler.ir.errors import IngotError, UnsupportedError, UserError
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+from ingot_runtime.ingot_error import IngotError
 
 FOLDER = Path(__file__).parents[1] / "golden" / "project_errors"
 ARROW = "==>\n"

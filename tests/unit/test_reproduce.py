@@ -13,7 +13,7 @@ from tests.unit.reproduce_harness import (
     Built,
     command,
     copy_of_compiler,
-    copy_of_linker,
+    copy_of_zig,
     external,
     flip_weight,
     forge,
@@ -246,11 +246,11 @@ def test_ten_bundles(tmp_path: Path, capsys: Output) -> None:
         ("frontend/ops/layer_normalization.py", "shift, axis=axis, epsilon=epsilon", "shift, axis=axis, epsilon=-epsilon", "import_model or infer_types"),
         ("placement/place.py", "input of the graph", "Input of the graph", "place"),
         ("lowering/kinds/program.py", "UNIT_WORK = 16384", "UNIT_WORK = 16", "lower"),
-        ("codegen/main.py", "MAIN_LEVEL: Level = 0", "MAIN_LEVEL: Level = 2", "codegen_main"),
-        ("codegen/kernel.py", 'CODEGEN_VERSION = "1"', 'CODEGEN_VERSION = "2"', "codegen"),
-        ("lowering/memory_plan.py", "ALIGNMENT_BYTES = 64", "ALIGNMENT_BYTES = 4096", "plan_memory"),
+        ("backends/host/main/main.py", "MAIN_LEVEL: Level = 0", "MAIN_LEVEL: Level = 2", "codegen_main"),
+        ("backends/host/emit/kernel.py", 'CODEGEN_VERSION = "1"', 'CODEGEN_VERSION = "2"', "codegen"),
+        ("memory/memory_plan.py", "ALIGNMENT_BYTES = 64", "ALIGNMENT_BYTES = 4096", "plan_memory"),
         ("lowering/constant_arithmetic.py", "_by(np.multiply)", "_by(np.divide)", "pack_constant"),
-        ("codegen/link.py", ' "--gc-sections",', "", "codegen_support or link"),
+        ("backends/host/link.py", ' "--gc-sections",', "", "codegen_support or link"),
     ],
 )  # fmt: skip
 def test_code_of_other_rules(built: Built, tmp_path: Path, file: str, old: str, new: str, rule: str) -> None:
@@ -270,10 +270,10 @@ def test_code_of_other_rules(built: Built, tmp_path: Path, file: str, old: str, 
 @pytest.mark.slow
 def test_the_linker(built: Built, tmp_path: Path) -> None:
     """One byte of the linker that changes nothing that it does: its digest is what differs, not the code."""
-    copy_of_linker(tmp_path / "tools")
+    copy_of_zig(tmp_path / "tools")
     code, found, error = command(tmp_path / "tools", built.arguments())
     assert code == 4, error
-    assert [(blame["kind"], blame["name"]) for blame in found["blame"]] == [("toolchain", "linker")]
+    assert [(blame["kind"], blame["name"]) for blame in found["blame"]] == [("toolchain", "zig")]
     assert found["blame"][0]["recorded"] != found["blame"][0]["present"]
     assert found["sections"] == ["lock 0"]
     shutil.rmtree(tmp_path / "tools")

@@ -1,6 +1,5 @@
 """The native `main` and the stepped one are the same function: every opcode, every dtype, the same bits and errors."""
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,15 +11,17 @@ from tests.hostile.tiny import op, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_compiler.codegen.link import link_image
-from ingot_compiler.codegen.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
-from ingot_compiler.codegen.object import compile_object
-from ingot_compiler.codegen.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.encode_program import encode_program
+from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
-from ingot_runtime.format.interface import dims_of, symbols_of
-from ingot_runtime.format.program import Instruction, Program, encode_program
+from ingot_runtime.format.program import Instruction, Program
 
 Tensor = tuple[str, str, tuple[int | str, ...]]
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -44,18 +45,13 @@ def build(
     main = main_module(program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0)
     objects = [
         ("main", compile_object(main, TARGET, level=MAIN_LEVEL)),
-        ("support", _support()),
+        ("support", compile_support(TARGET)),
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
     variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())
     specs = [tuple(TensorSpec(*tensor) for tensor in group) for group in (inputs, outputs)]
     write_bundle(BundleContents("m", specs[0], specs[1], (DeviceSpec("host"),), (variant,)), path, tree_entry)
     return path
-
-
-@functools.cache
-def _support() -> bytes:
-    return compile_object(support_module(TARGET), TARGET)
 
 
 def both(path: Path, inputs: Arrays) -> Arrays:

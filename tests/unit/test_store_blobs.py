@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from tests.unit.store_harness import blobs_of, digest_of
 
-from ingot_artifacts.errors import OutputError, StoreReadOnly
+from ingot_artifacts.errors import OutputError, StoreReadOnly, read_only_error
 from ingot_artifacts.store.blob_file import blob_path
-from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
+from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing, blob_damaged, blob_missing
 
 LARGE = random.Random(0).randbytes(200_000)
 
@@ -214,7 +214,7 @@ def test_verify_reads_in_any_case(tmp_path: Path) -> None:
 
 def test_errors_cross_process_borders() -> None:
     """Errors of the store survive being copied by parts, as between processes, with digest and four parts."""
-    for error in (BlobMissing("0" * 64), BlobDamaged("1" * 64), StoreReadOnly("/cache")):
+    for error in (blob_missing("0" * 64), blob_damaged("1" * 64), read_only_error("/cache")):
         again = copy.copy(error)
         assert type(again) is type(error)
         assert str(again) == str(error)

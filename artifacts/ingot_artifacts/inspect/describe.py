@@ -92,9 +92,10 @@ def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> 
             source.section(row.kind, row.id)
         except BundleError as error:
             if row.kind in (head.CODE, head.PROGRAM):
-                error.where += f", variant {plan.variants[row.id].target}"
-            elif row.kind == head.LIBRARY:
-                error.where += f", {plan.libraries[row.id].kind} {plan.libraries[row.id].target}"
+                raise error.at(f"{error.where}, variant {plan.variants[row.id].target}") from error
+            if row.kind == head.LIBRARY:
+                library = plan.libraries[row.id]
+                raise error.at(f"{error.where}, {library.kind} {library.target}") from error
             raise
     return plan
 

@@ -8,38 +8,53 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.blob_file import is_digest
 
+_DO = "build again: what made it runs again"
+
+
+@dataclass(frozen=True, slots=True)
+class BlobRef:
+    """A blob, as the place of an error."""
+
+    digest: str
+
+    def __str__(self) -> str:
+        return f"blob {self.digest}"
+
 
 class StoreError(ArtifactError):
-    """A blob cannot be had; ``digest`` names it."""
+    """A blob cannot be had."""
 
-    def __init__(self, digest: str, what: str, why: str) -> None:
-        super().__init__(what, f"blob {digest}", why, "build again: what made it runs again")
-        self.digest = digest
+    @property
+    def digest(self) -> str:
+        """The blob that the error is about; "" if it is about none."""
+        where = self.parts[1]
+        return where.digest if isinstance(where, BlobRef) else ""
 
 
 class BlobMissing(StoreError):
     """No layer has the blob."""
 
-    def __init__(self, digest: str) -> None:
-        super().__init__(digest, "the cache has lost an artifact", "expected a file of this name, got none")
-
-    def __reduce__(self) -> tuple[type[BlobMissing], tuple[str]]:  # type: ignore[override]  # one part makes it
-        return type(self), (self.digest,)
-
 
 class BlobDamaged(StoreError):
     """The blob's file had other bytes; it is in quarantine now."""
 
-    def __init__(self, digest: str) -> None:
-        super().__init__(digest, "the cache had a damaged artifact", "expected bytes with this sha256, got others")
 
-    def __reduce__(self) -> tuple[type[BlobDamaged], tuple[str]]:  # type: ignore[override]  # one part makes it
-        return type(self), (self.digest,)
+def blob_missing(digest: str) -> BlobMissing:
+    """Return the error of a blob that no layer has."""
+    why = "expected a file of this name, got none"
+    return BlobMissing("the cache has lost an artifact", BlobRef(digest), why, _DO)
+
+
+def blob_damaged(digest: str) -> BlobDamaged:
+    """Return the error of a blob that is in quarantine now."""
+    why = "expected bytes with this sha256, got others"
+    return BlobDamaged("the cache had a damaged artifact", BlobRef(digest), why, _DO)
 
 
 class BlobLayer(Protocol):
@@ -102,7 +117,7 @@ class BlobStore:
             if found is not None:
                 return found
             damaged |= moved
-        raise BlobDamaged(digest) if damaged else BlobMissing(digest)
+        raise blob_damaged(digest) if damaged else blob_missing(digest)
 
     def has(self, digest: str) -> bool:
         """Whether a layer has something there; ``get`` may still find it damaged."""

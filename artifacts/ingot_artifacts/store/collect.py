@@ -14,7 +14,7 @@ from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
-from ingot_artifacts.errors import ArtifactError, StoreReadOnly
+from ingot_artifacts.errors import ArtifactError, read_only_error
 from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_artifacts.store.cache import Cache
@@ -61,7 +61,7 @@ def gc(cache: Cache, max_size_bytes: int, dry_run: bool = False, wait_seconds: f
         OutputError: a file cannot be deleted.
     """
     if cache.read_only and not dry_run:
-        raise StoreReadOnly(cache.folder)
+        raise read_only_error(cache.folder)
     damaged = cache.roots.damaged()
     if damaged:
         why = "what it keeps is not known"

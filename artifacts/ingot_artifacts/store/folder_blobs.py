@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 
-from ingot_artifacts.errors import ArtifactError, StoreReadOnly
+from ingot_artifacts.errors import ArtifactError, read_only_error
 from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import Identity, blob_path, read_whole, write_whole
 from ingot_artifacts.store.quarantine import set_aside
@@ -72,7 +72,7 @@ class FolderBlobs:
             OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a folder that is only read.
         """
         if self._read_only:
-            raise StoreReadOnly(self._folder)
+            raise read_only_error(self._folder)
         path = blob_path(self._folder, digest)
         try:
             try:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import quote
 
-from ingot_artifacts.errors import StoreReadOnly
+from ingot_artifacts.errors import read_only_error
 from ingot_artifacts.store.index_database import read_rows
 from ingot_artifacts.store.index_disk import IndexRowError, row_bytes
 from ingot_artifacts.store.index_layer import Row
@@ -53,7 +53,7 @@ class IndexReader:
     def put_many(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
         """Refuse."""
         del rows
-        raise StoreReadOnly(self._folder)
+        raise read_only_error(self._folder)
 
     def delete(self, key: bytes) -> None:
         """Leave the row where it is."""
@@ -61,18 +61,18 @@ class IndexReader:
     def delete_rows(self, numbers: Iterable[int]) -> None:
         """Refuse."""
         del numbers
-        raise StoreReadOnly(self._folder)
+        raise read_only_error(self._folder)
 
     def touch(self, keys: Sequence[bytes]) -> None:
         """Note nothing."""
 
     def settle_times(self) -> None:
         """Refuse."""
-        raise StoreReadOnly(self._folder)
+        raise read_only_error(self._folder)
 
     def heal(self) -> bool:
         """Refuse."""
-        raise StoreReadOnly(self._folder)
+        raise read_only_error(self._folder)
 
     def close(self) -> None:
         """Close the database."""

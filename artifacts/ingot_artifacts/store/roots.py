@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingot_artifacts.errors import StoreReadOnly
+from ingot_artifacts.errors import read_only_error
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_artifacts.store.blob_file import is_digest
 from ingot_artifacts.store.records import RecordError, unpack_map
@@ -71,7 +71,7 @@ class Roots:
 
     def _path(self, name: str) -> str:
         if self._read_only:
-            raise StoreReadOnly(self._folder)
+            raise read_only_error(self._folder)
         return os.path.join(self._folder, "roots", hashlib.sha256(name.encode()).hexdigest())
 
     def _files(self) -> list[str]:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened, verify_source
-from ingot_compiler.codegen.support.host import HostDigests
+from ingot_compiler.backends.host.support.host import HostDigests
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.targets.target import parse_target
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
@@ -57,8 +57,7 @@ def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
                 try:
                     _verify_variant(source, plan, index)
                 except BundleError as error:
-                    error.where += f", variant {variant.target}"
-                    raise
+                    raise error.at(f"{error.where}, variant {variant.target}") from error
             for index, library in enumerate(plan.libraries):
                 image, where = source.section(head.LIBRARY, index), f"section library {index}"
                 read_exports(image, library.kernel_count, where, _page_bytes(library.target), is_library=True)
@@ -76,7 +75,7 @@ def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
             )
     except BundleError as error:
         if not error.where.startswith(path):
-            error.where = f"{path}, {error.where}"
+            raise error.at(f"{path}, {error.where}") from error
         raise
 
 

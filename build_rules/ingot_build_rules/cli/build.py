@@ -10,7 +10,6 @@ import argparse
 import os
 import secrets
 import time
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, no_op, usage
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import BuildRequest, Report
+    from ingot_runtime.ingot_error import IngotError
 
 _LIST_MAX = 20
 _HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
@@ -174,7 +174,8 @@ def _tell(report: Report, arguments: argparse.Namespace) -> None:
     for failure in failures.values():
         console.print_error(failure)
     if arguments.json:
-        console.print_json({**report.plain(), "errors": {name: asdict(failure) for name, failure in failures.items()}})
+        errors = {name: console.plain_error(failure) for name, failure in failures.items()}
+        console.print_json({**report.plain(), "errors": errors})
         return
     if arguments.explain:
         _tell_why(report)
@@ -194,24 +195,15 @@ def _tell(report: Report, arguments: argparse.Namespace) -> None:
     console.print_lines(summary(report))
 
 
-@dataclass(slots=True)
-class Failure:
-    """An error in four parts; ``where`` begins with the bundle."""
-
-    what: str
-    where: str
-    why: str
-    do: str
-
-
-def _failures(report: Report) -> dict[str, Failure]:
-    found: dict[str, Failure] = {}
+def _failures(report: Report) -> dict[str, IngotError]:
+    """What stopped each target; the place begins with its name."""
+    found: dict[str, IngotError] = {}
     for result in report.results:
         if result.how == "failed" and isinstance(result.error, Exception):
             error = in_four_parts(result.error, result.name)
             name = f"bundle {result.name!r}" if result.path else f"test {result.name.removeprefix('test.')!r}"
             where = error.where if error.where.startswith(name) else f"{name}, {error.where}"
-            found[result.name] = Failure(error.what, where, error.why, error.do)
+            found[result.name] = error.at(where)
     return found
 
 

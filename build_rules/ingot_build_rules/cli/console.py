@@ -8,25 +8,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Protocol, TextIO
+from typing import TextIO
 
-from ingot_runtime.printable import error_text, printable
+from ingot_runtime.ingot_error import IngotError
+from ingot_runtime.printable import printable
 
 REPORT_AT = "report it with the command and the model"
 
 
-class FourParts(Protocol):
-    """An error of the compiler or of the loader; both trees have the same shape."""
-
-    what: str
-    where: str
-    why: str
-    do: str
-
-
-def print_error(error: FourParts) -> None:
+def print_error(error: IngotError) -> None:
     """Print one error to standard error; empty parts are left out."""
-    print(f"error: {error_text(error.what, error.where, error.why, error.do)}", file=sys.stderr, flush=True)
+    print(f"error: {error}", file=sys.stderr, flush=True)
+
+
+def plain_error(error: IngotError) -> dict[str, str]:
+    """Return the four parts of an error, for JSON."""
+    return {"what": error.what, "where": error.where, "why": error.why, "do": error.do}
 
 
 def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:

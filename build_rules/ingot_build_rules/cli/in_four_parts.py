@@ -6,15 +6,14 @@ In: an error, where it came up. Out: an error in four parts, with the exit code 
 
 from __future__ import annotations
 
-from ingot_artifacts.errors import ArtifactError
 from ingot_build_rules.cli import console
-from ingot_compiler.ir.errors import BuildError, IngotError, InternalError
-from ingot_runtime.errors import BundleError
+from ingot_compiler.ir.errors import BuildError, InternalError
+from ingot_runtime.ingot_error import IngotError
 
 
-def in_four_parts(error: Exception, where: str) -> IngotError | BundleError | ArtifactError:
+def in_four_parts(error: Exception, where: str) -> IngotError:
     """Return the error itself if it is one of ours; any other is a bug of ours, or the machine's."""
-    if isinstance(error, IngotError | BundleError | ArtifactError):
+    if isinstance(error, IngotError):
         return error
     if isinstance(error, MemoryError):
         return BuildError(

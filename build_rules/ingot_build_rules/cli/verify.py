@@ -51,7 +51,7 @@ def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, ob
         found = verify_whole_bundle(path, digest)
     except BundleError as error:
         console.print_error(error)
-        parts = {"what": error.what, "where": error.where, "why": error.why, "do": error.do}
+        parts = console.plain_error(error)
         return {"bundle": path, "verified": False, "error": parts, "exit_code": error.exit_code}, error.exit_code
     seconds = time.perf_counter() - started
     if not quiet:

@@ -17,7 +17,7 @@ from ingot_build_rules.cli import build, console, usage
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.user_key import known_key
-from ingot_compiler.ir.errors import IngotError
+from ingot_runtime.ingot_error import IngotError
 
 _POLL_SECONDS = 0.1
 Stamps = dict[str, Stamp | None]

@@ -14,7 +14,8 @@ from typing import Any
 from ingot_build_rules.compilation.plain_values import as_bytes, as_list, as_table, as_text, as_texts
 from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.compile_options import CompileOptions
-from ingot_compiler.ir.errors import IngotError, VerificationError
+from ingot_compiler.ir.errors import VerificationError
+from ingot_runtime.ingot_error import IngotError
 
 _ONCE = ("infer_types", "optimize", "place")
 _PER_TARGET = ("plan_memory", "codegen_main", "link")

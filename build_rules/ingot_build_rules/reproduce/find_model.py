@@ -14,7 +14,7 @@ from ingot_build_rules.compilation.lock_file import LockFile
 from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.reproduce.bundle_record import BundleRecord
 from ingot_compiler.ir.digest import graph_digest
-from ingot_compiler.ir.errors import IngotError, UserError
+from ingot_compiler.ir.errors import BuildError, InternalError, UnsupportedError, UserError
 
 _ENDING = ".onnx"
 Start = Callable[[str], CompiledModel]
@@ -99,7 +99,7 @@ def _most_alike(
         compiled = start(os.path.join(folder, path))
         try:
             alike = _likeness(compiled, record, _stem(path) == stem, model_name)
-        except IngotError:
+        except (UserError, BuildError, UnsupportedError, InternalError):  # it cannot be compiled, so it is another one
             continue
         if any(alike) and (best is None or alike > best[0]):
             best = alike, path, compiled

@@ -17,7 +17,8 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule
 from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
-from ingot_compiler.ir.errors import IngotError, ModelError
+from ingot_compiler.ir.errors import ModelError
+from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel

@@ -34,7 +34,7 @@ from ingot_build_rules.project.model import TestSpec
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.import_model import IMPORT_MODEL
 from ingot_build_rules.workspace.state import BundleState, WorkspaceState
-from ingot_compiler.ir.errors import IngotError
+from ingot_runtime.ingot_error import IngotError
 
 Check = Callable[[CompileRequest, "TargetResult"], None]
 """Raises what forbids that a bundle of this root and these sources is the project's."""
@@ -251,5 +251,4 @@ def _options_digest(options: CompileOptions) -> str:
 
 def exit_code_of(error: BaseException) -> int:
     """The exit code that an error asks for."""
-    code = getattr(error, "exit_code", IngotError.exit_code)
-    return code if isinstance(code, int) else IngotError.exit_code
+    return error.exit_code if isinstance(error, IngotError) else IngotError.exit_code

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, format_dim
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import FLOATS, DType
 
@@ -134,7 +135,7 @@ def product(dims: Sequence[Dim]) -> Dim:
     return total
 
 
-def binary_scalar(context: OpContext, op: str, x: int, value: float) -> int:
+def binary_scalar(context: OpContext, op: OpName, x: int, value: float) -> int:
     """``op(x, value)`` with a rank-0 literal of x's element type."""
     return context.add(op, x, context.scalar(context.dtype_of(x), value))
 

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.attributes import Attribute, attribute_ints, attribute_str
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_mod, dim_mul, terms_of
 from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import equal, is_nonnegative, less, maximum, minimum
@@ -61,7 +62,7 @@ def as_contents(values: Sequence[Element], shape: tuple[int, ...]) -> Contents:
 
 
 def propagate(
-    op: str,
+    op: OpName,
     attributes: Mapping[str, Attribute],
     operands: Sequence[tuple[TensorType, Contents | Later | None]],
     result: TensorType,
@@ -83,7 +84,7 @@ def propagate(
 
 
 def _contents(
-    op: str,
+    op: OpName,
     attributes: Mapping[str, Attribute],
     operands: Sequence[tuple[TensorType, Contents | None]],
     result: TensorType,
@@ -114,7 +115,7 @@ def _is_concrete(contents: Contents) -> bool:
 
 
 def _reference(
-    op: str, arrays: Sequence[npt.NDArray[Any]], attributes: Mapping[str, Attribute]
+    op: OpName, arrays: Sequence[npt.NDArray[Any]], attributes: Mapping[str, Attribute]
 ) -> npt.NDArray[Any] | None:
     try:
         return OPS_BY_NAME[op].reference(arrays, attributes)[0]
@@ -123,7 +124,7 @@ def _reference(
 
 
 def _move(
-    op: str, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
+    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
 ) -> Contents | None:
     if all(contents is None for _, contents in operands):
         return None
@@ -138,7 +139,7 @@ def _move(
 
 
 def _indexed(
-    op: str, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
+    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
 ) -> Contents | None:
     arrays: list[npt.NDArray[Any]] = []
     if attributes.get("reduction", "none") != "none":
@@ -155,7 +156,7 @@ def _indexed(
 
 
 def _evaluate(
-    op: str,
+    op: OpName,
     attributes: Mapping[str, Attribute],
     operands: Sequence[tuple[TensorType, Contents | None]],
     result: TensorType,
@@ -181,7 +182,7 @@ def _finite(array: npt.NDArray[Any]) -> bool:
 
 
 def _symbolic(
-    op: str,
+    op: OpName,
     attributes: Mapping[str, Attribute],
     known: Sequence[Contents],
     result: TensorType,
@@ -200,9 +201,8 @@ def _symbolic(
 
 
 def _reduce(attributes: Mapping[str, Attribute], contents: Contents, result: TensorType) -> Contents | None:
-    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(str(attributes["function"]))
-    axes = attributes["axes"]
-    assert isinstance(axes, tuple)
+    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(attribute_str(attributes, "function"))
+    axes = attribute_ints(attributes, "axes")
     shape = tuple(dim for dim in result.shape if isinstance(dim, int))
     if function is None or contents.size == 0:
         return None

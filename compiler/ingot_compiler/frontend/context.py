@@ -32,6 +32,7 @@ from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, format_dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource, Graph
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import FLOATS, DType, TensorType, dtype_size_bytes
@@ -193,7 +194,7 @@ class OpContext:
 
     # -- building ----------------------------------------------------------------------------------------------------
 
-    def add(self, op: str, *operands: int, **attributes: Attribute) -> int:
+    def add(self, op: OpName, *operands: int, **attributes: Attribute) -> int:
         """Append a core op; where its result is known, a literal or ``dim_values`` takes its place."""
         translation = self.translation
         operands = self._agreeing(op, attributes, operands)
@@ -219,7 +220,7 @@ class OpContext:
         return value
 
     def add_regions(
-        self, op: str, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
+        self, op: OpName, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
     ) -> tuple[int, ...]:
         """Append a core op of control flow; all its results."""
         values = self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
@@ -227,7 +228,7 @@ class OpContext:
             self._check_size(self.type_of(value))
         return values
 
-    def _agreeing(self, op: str, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
+    def _agreeing(self, op: OpName, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
         """Operands whose sizes agree, some of them behind a run-time check."""
         detours = unify_sizes(op, attributes, [self.type_of(operand) for operand in operands])
         for detour, operand in zip(detours, operands, strict=True):

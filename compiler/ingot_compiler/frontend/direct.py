@@ -10,9 +10,10 @@ from functools import reduce
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import Translate
+from ingot_compiler.ir.op_names import OpName
 
 
-def direct(op: str) -> Translate:
+def direct(op: OpName) -> Translate:
     """All operands to the core op ``op`` without attributes."""
 
     def translate(context: OpContext) -> Sequence[int]:
@@ -21,7 +22,7 @@ def direct(op: str) -> Translate:
     return translate
 
 
-def swapped(op: str) -> Translate:
+def swapped(op: OpName) -> Translate:
     """``a op b`` as ``b op a``: greater as less."""
 
     def translate(context: OpContext) -> Sequence[int]:
@@ -30,7 +31,7 @@ def swapped(op: str) -> Translate:
     return translate
 
 
-def chained(op: str) -> Translate:
+def chained(op: OpName) -> Translate:
     """Any number of operands, combined from the left."""
 
     def translate(context: OpContext) -> Sequence[int]:

@@ -23,10 +23,11 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.translate_node import translate_node
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.errors import IngotError, InternalError, LimitError, ModelError
+from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import TensorType
+from ingot_runtime.ingot_error import IngotError
 
 
 def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
@@ -127,7 +128,7 @@ def _checked(context: OpContext) -> Sequence[int]:
             "a node's operands or attributes contradict its op", where, why, "correct the model, or --shape"
         ) from None
     except LimitError as error:
-        raise error.at(where) from None
+        raise (error if error.where else error.at(where)) from None
     except (IngotError, Unsupported, _Incomplete):
         raise
     except Exception as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from ingot_compiler.ir.errors import IngotError
 from ingot_compiler.ir.graph import Names
+from ingot_runtime.ingot_error import IngotError
 
 ErrorT = TypeVar("ErrorT", bound=IngotError)
 _NAMELESS = re.compile(r"\b(node|input|output) #(\d+)|\bs\d+\b")

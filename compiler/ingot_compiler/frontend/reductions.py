@@ -11,6 +11,7 @@ from ingot_compiler.frontend.compose import cast, concat, reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import Translate
 from ingot_compiler.frontend.run_time_shapes import axis_flags, kept_sizes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 Reducer = Callable[[OpContext, int, tuple[int, ...], bool], int]
@@ -74,7 +75,7 @@ def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keep
     return x if keepdims else reshape(context, x, kept_sizes(context, flags, shape, count))
 
 
-def arg_extreme(op: str) -> Translate:
+def arg_extreme(op: OpName) -> Translate:
     """ArgMax and ArgMin."""
 
     def translate(context: OpContext) -> Sequence[int]:

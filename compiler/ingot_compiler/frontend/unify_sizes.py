@@ -11,18 +11,20 @@ over different symbols, either may be 1 at run time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.claims import Broadcast, Claim, Equal, Shape, Size
 from ingot_compiler.ir.dims import Dim, dim_max, evaluate, format_dim, symbols_of
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import TensorType
 
-Detour = tuple[str, Shape]
+Detour = tuple[Literal["reshape", "broadcast_to"], Shape]
 """("reshape" or "broadcast_to", shape) that an operand goes through first."""
 
 
-def unify_sizes(op: str, attributes: Attributes, types: Sequence[TensorType]) -> list[Detour | None]:
+def unify_sizes(op: OpName, attributes: Attributes, types: Sequence[TensorType]) -> list[Detour | None]:
     """What each operand of ``op`` goes through; None where its shape agrees already. OpTypeError: numbers contradict."""
     shapes = [tensor.shape for tensor in types]
     if len(shapes) < 2 or all(isinstance(size, int) for shape in shapes for size in shape):

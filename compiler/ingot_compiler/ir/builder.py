@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Symbol
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import require_whole_bytes
 
 
 class GraphBuilder:
@@ -25,7 +27,7 @@ class GraphBuilder:
 
     def add(
         self,
-        op: str,
+        op: OpName,
         operands: Sequence[int],
         attributes: Mapping[str, Attribute] | None = None,
         source: tuple[int, ...] = (),
@@ -36,7 +38,7 @@ class GraphBuilder:
 
     def add_many(
         self,
-        op: str,
+        op: OpName,
         operands: Sequence[int],
         attributes: Mapping[str, Attribute] | None = None,
         source: tuple[int, ...] = (),
@@ -46,6 +48,7 @@ class GraphBuilder:
         table = dict(attributes or {})
         if Trait.ELEMENTWISE in OPS_BY_NAME[op].traits:
             operands = self._harmonised(operands, source, mark)
+        require_whole_bytes([self.types[operand] for operand in operands])
         types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
@@ -60,7 +63,7 @@ class GraphBuilder:
 
     def add_regions(
         self,
-        op: str,
+        op: OpName,
         operands: Sequence[int],
         regions: Sequence[Graph],
         attributes: Mapping[str, Attribute],
@@ -70,6 +73,7 @@ class GraphBuilder:
         """Append an op of control flow; returns all its result ids; OpTypeError when its rule refuses."""
         rule = OPS_BY_NAME[op].infer_regions
         assert rule is not None
+        require_whole_bytes([self.types[operand] for operand in operands])
         types = rule([self.types[operand] for operand in operands], attributes, regions)
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types

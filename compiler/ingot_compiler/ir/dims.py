@@ -23,6 +23,8 @@ TERM_COUNT_MAX = 128  # a concatenation of so many inputs of different sizes
 SIZE_MAX = 1 << 13
 DEPTH_MAX = 64  # walks are a few calls of Python per level
 FACTOR_MAX = 1 << 62  # registers are 64 bits wide
+RESERVED = frozenset(("true", "false", "inf", "nan"))
+"""Words that the text form reads as a value, not as a symbol."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -127,6 +129,11 @@ def _limit(found: int, limit: int, what: str) -> None:
             why=f"expected at most {limit} {what}, got {found}",
             do="give sizes of inputs as numbers, or compute with smaller ones",
         )
+
+
+def is_symbol_name(name: str) -> bool:
+    """Whether the text form can hold a symbol of this name."""
+    return name.isascii() and name.isidentifier() and name not in RESERVED
 
 
 def symbol(name: str) -> Sum:

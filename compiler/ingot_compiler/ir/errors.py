@@ -3,27 +3,7 @@
 In: nothing. Out: one exception class per kind of blame, each with its exit code. Not done here: printing.
 """
 
-from ingot_runtime.printable import error_text
-
-
-class IngotError(Exception):
-    """Base of every error that Ingot raises on purpose; ``str()`` is the four-part message without a prefix, fit to print."""
-
-    exit_code = 2
-
-    def __init__(self, what: str, where: str = "", why: str = "", do: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.where = where
-        self.why = why
-        self.do = do
-
-    def __str__(self) -> str:
-        return error_text(self.what, self.where, self.why, self.do)
-
-    def __reduce__(self) -> tuple[type["IngotError"], tuple[str, str, str, str]]:
-        # Crosses process borders (parallel code generation) with its four parts.
-        return type(self), (self.what, self.where, self.why, self.do)
+from ingot_runtime.ingot_error import IngotError
 
 
 class UserError(IngotError):
@@ -50,10 +30,6 @@ class UnsupportedError(IngotError):
 
 class LimitError(UnsupportedError):
     """The request is valid, and its result would be beyond a limit: of Ingot, of the bundle format, or of the user (``max_bytes``)."""
-
-    def at(self, where: str) -> "LimitError":
-        """The same error at a place, unless it has one."""
-        return LimitError(self.what, self.where or where, self.why, self.do)
 
 
 class VerificationError(IngotError):

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.attributes import (
     Attribute,
     attribute_bool,
+    attribute_bools,
     attribute_dim,
     attribute_dims,
     attribute_float,
+    attribute_floats,
     attribute_int,
     attribute_ints,
-    attribute_of,
+    attribute_numbers,
     attribute_str,
+    attribute_strs,
 )
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.types import TensorType
+
+if TYPE_CHECKING:  # a new op changes no code that only moves nodes about
+    from ingot_compiler.ir.op_names import OpName
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Node:
     they see the values of the enclosing graph. ``mark`` is the user's placement mark (a virtual device's name) or "".
     """
 
-    op: str
+    op: OpName
     operands: tuple[int, ...]
     results: tuple[int, ...]
     attributes: tuple[tuple[str, Attribute], ...] = ()  # sorted by name
@@ -48,10 +55,6 @@ class Node:
         return dict(self.attributes)
 
     # Attributes as what they are; ``OpTypeError`` when absent or of another type, which the op's rule excludes.
-
-    def attribute(self, name: str) -> Attribute:
-        """Attribute ``name``, of any type."""
-        return attribute_of(self.table, name)
 
     def dim(self, name: str) -> Dim:
         """An integer expression."""
@@ -73,13 +76,29 @@ class Node:
         """A float."""
         return attribute_float(self.table, name)
 
+    def reals(self, name: str) -> tuple[float, ...]:
+        """A tuple of floats."""
+        return attribute_floats(self.table, name)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A tuple of floats, integers or bools."""
+        return attribute_numbers(self.table, name)
+
     def flag(self, name: str) -> bool:
         """A bool."""
         return attribute_bool(self.table, name)
 
+    def flags(self, name: str) -> tuple[bool, ...]:
+        """A tuple of bools."""
+        return attribute_bools(self.table, name)
+
     def text(self, name: str) -> str:
         """A string."""
         return attribute_str(self.table, name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A tuple of strings."""
+        return attribute_strs(self.table, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
@@ -43,7 +44,7 @@ class CoreOp:
     ``infer_regions(operand types, attributes, regions)`` is the rule of an op of control flow, which ``interpret`` runs.
     """
 
-    name: str
+    name: OpName
     infer: TypeRule
     reference: Reference
     traits: Trait = Trait.NONE

@@ -13,50 +13,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum, symbol, symbols_of
-from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.dims import Sum, is_symbol_name, symbol, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.problem import Path, Problem, require_none
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
-
-Path = tuple[int, ...]
-"""Where a node is: its index, or index of the node, of its region, of the node in there, and so on."""
-
-
-RESERVED = frozenset(("true", "false", "inf", "nan"))
-"""Words that the text form reads as a value, not as a symbol."""
-
-
-def is_symbol_name(name: str) -> bool:
-    """Whether the text form can hold a symbol of this name."""
-    return name.isascii() and name.isidentifier() and name not in RESERVED
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with a node; an empty ``path`` means the graph itself."""
-
-    path: Path
-    op: str
-    expected: str
-    got: str
-
-    def where(self) -> str:
-        """``node 3 (conv)``, ``node 1.0.2 (add)`` inside region 0 of node 1, or ``the graph``."""
-        return f"node {'.'.join(map(str, self.path))} ({self.op})" if self.path else "the graph"
+from ingot_compiler.ir.typing_rules import require_whole_bytes
 
 
 def verify(graph: Graph) -> None:
     """Raise InternalError for the first problem."""
-    for problem in find_problems(graph):
-        raise InternalError(
-            "the graph is malformed",
-            problem.where(),
-            f"expected {problem.expected}, got {problem.got}",
-            "this is a bug in ingot: please report it together with the output of --to graph",
-        )
+    require_none(find_problems(graph), "node", "graph", "graph")
 
 
 def find_problems(graph: Graph) -> Iterator[Problem]:
@@ -179,6 +148,7 @@ def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
         yield Problem(path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions)))
         return
     try:
+        require_whole_bytes(operands)
         inferred = (
             op.infer_regions(operands, attributes, node.regions)
             if op.infer_regions

@@ -1,6 +1,6 @@
 """Loop programs: what one kernel does, as loops over buffers; target-neutral but for the tile sizes chosen for a target.
 
-In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code (``codegen``).
+In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code (``backends``).
 
 Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel index and the
 loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are computed in f32 and rounded where

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.passes.rewrite import Interior, Rewriter, rewrite
 
-_CONVOLUTIONS = ("conv", "conv_transpose")
+_CONVOLUTIONS: tuple[OpName, ...] = ("conv", "conv_transpose")
 
 
 def fold_batch_norm(graph: Graph) -> Graph:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.passes.match import (
     orders,
     quotient_by_root,
@@ -71,7 +72,7 @@ def trimmed(state: Rewriter, value: int, shape: tuple[Dim, ...], source: Sequenc
     return state.emit("reshape", (value,), {"shape": shape}, source)
 
 
-def absorb_scale(state: Rewriter, node: Node, op: str) -> Sequence[int] | None:
+def absorb_scale(state: Rewriter, node: Node, op: OpName) -> Sequence[int] | None:
     """``norm(x, 1, ...) * scale`` is ``norm(x, scale, ...)``."""
     if node.op != "mul":
         return None

@@ -18,6 +18,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, Sum, symbols_of
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Graph, Node, captured, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.region_rules import bound_symbols
@@ -79,7 +80,7 @@ class Rewriter:
         index = self._producer.get(value)
         return None if index is None else self.nodes[index]
 
-    def made_by(self, value: int, *ops: str) -> Node | None:
+    def made_by(self, value: int, *ops: OpName) -> Node | None:
         """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node being visited."""
         node = self.producer(value)
         return (
@@ -98,7 +99,7 @@ class Rewriter:
         return len(users) == 1 and _GRAPH_OUTPUT not in users
 
     def emit(
-        self, op: str, operands: Sequence[Operand], attributes: Mapping[str, Attribute] | None, source: Sequence[int]
+        self, op: OpName, operands: Sequence[Operand], attributes: Mapping[str, Attribute] | None, source: Sequence[int]
     ) -> int:
         """Add a node with one result and the visited node's mark; OpTypeError when its rule refuses the operands.
 

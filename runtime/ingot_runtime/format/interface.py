@@ -3,7 +3,7 @@
 In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out: 32 bytes. A loader compares
 them before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size, nor hide
 a feature, nor give a device another library.
-Not done here: linking it (``ingot_compiler.codegen``).
+Not done here: linking it (``ingot_compiler.backends.host``).
 """
 
 import struct
@@ -18,26 +18,6 @@ DeviceSignature = tuple[int, int]
 
 LibrarySignature = tuple[int, str, tuple[str, ...], int]
 """(kind code, target, features, count of kernels)"""
-
-Shape = tuple[int | str, ...]
-"""Sizes, and names of symbols."""
-
-
-def symbols_of(shapes: "tuple[Shape, ...]") -> tuple[str, ...]:
-    """Return the symbols in the order of first appearance: that is their index everywhere.
-
-    `shapes` are those of the inputs, then those of the outputs.
-    """
-    return tuple(dict.fromkeys(dim for shape in shapes for dim in shape if isinstance(dim, str)))
-
-
-def dims_of(shape: Shape, symbols: tuple[str, ...]) -> tuple[int, ...]:
-    """Return sizes as they are and symbols as ``-(index + 1)``.
-
-    >>> dims_of((2, "batch"), ("batch",))
-    (2, -1)
-    """
-    return tuple(dim if isinstance(dim, int) else -(symbols.index(dim) + 1) for dim in shape)
 
 
 def interface_digest(

@@ -9,7 +9,7 @@ import hashlib
 from collections import OrderedDict
 from typing import Protocol, TypeVar
 
-from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
+from ingot_artifacts.store.blobs import blob_damaged, blob_missing
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.codec import Codec
 
@@ -59,7 +59,7 @@ class MemoryBlobs:
     def get(self, digest: str) -> memoryview:
         """Return the bytes."""
         if digest not in self._contents:
-            raise BlobMissing(digest)
+            raise blob_missing(digest)
         return self._contents[digest]
 
     def has(self, digest: str) -> bool:
@@ -102,7 +102,7 @@ class Values:
         try:
             value = self.codec.decode(self.blobs.get(digest), self)
         except ValueError:  # right bytes of something else: whoever named them here was wrong
-            raise BlobDamaged(digest) from None
+            raise blob_damaged(digest) from None
         self._remember(digest, value)
         return value
 

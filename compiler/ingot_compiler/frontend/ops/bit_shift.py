@@ -9,11 +9,13 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.op_names import OpName
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     direction = context.string_attribute("direction", "", ("LEFT", "RIGHT"))
-    return (context.add(f"shift_{direction.lower()}", context.operand(0), context.operand(1)),)
+    op: OpName = "shift_left" if direction == "LEFT" else "shift_right"
+    return (context.add(op, context.operand(0), context.operand(1)),)
 
 
 OP = OnnxOp("BitShift", _translate)

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import reshape
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.op_names import OpName
+
+_LIMITS: tuple[tuple[str, OpName], ...] = (("min", "max"), ("max", "min"))
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
-    for position, (name, op) in enumerate((("min", "max"), ("max", "min")), 1):
+    for position, (name, op) in enumerate(_LIMITS, 1):
         limit = context.optional(position)
         if context.opset < 11 and name in context.attributes:
             limit = context.scalar(context.dtype_of(x), context.float_attribute(name, 0.0))

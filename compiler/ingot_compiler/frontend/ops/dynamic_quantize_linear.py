@@ -6,6 +6,7 @@ In: a float tensor. Out: u8 tensor, scale, zero point. Not done here: types (``i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
@@ -16,7 +17,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     axes, zero = tuple(range(context.rank_of(x))), context.scalar(context.dtype_of(x), 0)
 
-    def extreme(function: str) -> int:
+    def extreme(function: Literal["min", "max"]) -> int:
         found = context.add("reduce", x, function=function, axes=axes, keepdims=False)
         return context.add(function, found, zero)
 

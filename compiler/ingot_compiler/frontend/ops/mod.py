@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.op_names import OpName
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    op = "fmod" if context.int_attribute("fmod", 0) else "mod"
+    op: OpName = "fmod" if context.int_attribute("fmod", 0) else "mod"
     return (context.add(op, context.operand(0), context.operand(1)),)
 
 

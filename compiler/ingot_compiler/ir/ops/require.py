@@ -31,7 +31,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, condition = np.broadcast_arrays(*operands)
     if not condition.all():
-        raise ValueError(str(attributes["what"]))
+        raise ValueError(attribute_str(attributes, "what"))
     return (x,)
 
 

@@ -24,8 +24,8 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    if attributes["difference"] != 0:
-        raise ValueError(str(attributes["what"]))
+    if attribute_dim(attributes, "difference") != 0:
+        raise ValueError(attribute_str(attributes, "what"))
     return ()
 
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import DType
 
 
-def extend(expression: Graph, op: str, attributes: Mapping[str, Attribute], literals: Sequence[float] = ()) -> Graph:
+def extend(expression: Graph, op: OpName, attributes: Mapping[str, Attribute], literals: Sequence[float] = ()) -> Graph:
     """Apply ``op`` to the expression's output; ``literals`` become further rank-0 operands of its dtype."""
     operands = [expression.outputs[0]]
     nodes, types = list(expression.nodes), list(expression.types)

@@ -1,0 +1,175 @@
+"""What is in scope while statements are written: symbols, locals, the vector variable, guards, places to hoist to.
+
+In: a writer, the target, the kernel's buffers. Out: ``Context``. Not done here: writing values and statements.
+
+Index expressions are written once, at the innermost *frame* that binds one of their symbols: a frame is an insertion
+point directly behind the binding (function entry, head of a loop body, a ``LetIndex``), so everything that does not
+depend on an inner loop stands outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.backends.host.writer import Lines, Operand, Writer, constant
+from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.loops import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A value in registers: f16 and bf16 as float, bool as i1; scalar while all lanes agree."""
+
+    operand: Operand
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None: none) do not run.
+
+    ``aligned``: ``first`` is a multiple of ``lanes``.
+    """
+
+    name: str
+    lanes: int
+    first: Operand
+    mask: Operand | None
+    aligned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A symbol's value (i64, with lanes if it differs between them), the frame that made it, whether it may be < 0."""
+
+    operand: Operand
+    depth: int
+    signed: bool
+
+
+@dataclass(slots=True)
+class Frame:
+    """An insertion point and what was already written there."""
+
+    lines: Lines
+    memo: dict[object, Operand] = field(default_factory=dict[object, Operand])
+
+
+class Context:
+    """The state of one kernel's emission; ``scope`` restores what is bound inside it.
+
+    ``buffers`` are the base pointers; ``scratch`` is the thread's scratch pointer; ``lanes`` is the number of lanes of
+    vector loops (the target's f32 lanes, for every dtype); ``special`` writes the statements that ``statement`` does not.
+    """
+
+    __slots__ = (
+        "buffers", "constants", "dtypes", "frames", "guards", "lanes", "locals", "report", "scratch", "special", "symbols",
+        "target", "vector", "writer",
+    )  # fmt: skip
+
+    def __init__(self, writer: Writer, target: Target, buffers: Sequence[Buffer]) -> None:
+        self.writer = writer
+        self.target = target
+        self.lanes = target.f32_lanes
+        self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
+        self.buffers: tuple[Operand, ...] = ()
+        self.scratch = Operand("%scratch", "ptr")
+        self.report: Operand | None = None  # i32 slot of what the kernel returns, once a ``Require`` was written
+        self.special: Mapping[type, Callable[[Context, Any], None]] = {}
+        self.symbols: dict[str, Binding] = {}
+        self.constants: dict[str, int] = {}
+        self.locals: dict[str, Typed] = {}
+        self.vector: Vector | None = None
+        self.guards: tuple[Operand, ...] = ()
+        self.frames: list[Frame] = [Frame(writer.mark())]
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Forget at the end what was bound inside: symbols, locals, vector variable, guards, frames."""
+        saved = (self.symbols, self.constants, self.locals, self.vector, self.guards)
+        depth = len(self.frames)
+        self.symbols, self.constants, self.locals = dict(self.symbols), dict(self.constants), dict(self.locals)
+        try:
+            yield
+        finally:
+            self.symbols, self.constants, self.locals, self.vector, self.guards = saved
+            del self.frames[depth:]
+
+    def bind(self, symbols: Mapping[str, Operand | int], *, signed: bool = False) -> None:
+        """Bind symbols to i64 values that are defined just before this point; integers are folded into indices."""
+        self.frames.append(Frame(self.writer.mark()))
+        for name, value in symbols.items():
+            self.symbols.pop(name, None)
+            self.constants.pop(name, None)
+            number = value if isinstance(value, int) else value.integer
+            if number is not None:
+                self.constants[name] = number
+            else:
+                assert isinstance(value, Operand)
+                self.symbols[name] = Binding(value, len(self.frames) - 1, signed)
+
+    def is_signed(self, name: str) -> bool:
+        """Whether a symbol in scope may be negative."""
+        return self.symbols[name].signed
+
+    def vectorize(
+        self, name: str, first: Operand, mask: Operand | None = None, *, lanes: int = 0, aligned: bool = True
+    ) -> None:
+        """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first`` (i64)."""
+        self.bind({name: first})
+        # Also a constant first iteration differs between lanes: keep the symbol.
+        self.constants.pop(name, None)
+        self.symbols[name] = Binding(first, len(self.frames) - 1, signed=False)
+        self.vector = Vector(name, lanes or self.lanes, first, mask, aligned)
+
+    def define(self, name: str, operand: Operand, dtype: DType) -> None:
+        """Name a value in registers (``Local``)."""
+        self.locals[name] = Typed(operand, dtype)
+
+    def reports(self) -> Operand:
+        """The slot of what the kernel returns: 0 at its entry."""
+        if self.report is None:
+            self.report = self.writer.slot("i32", align=4)
+            with self.writer.at(self.writer.entry):
+                self.writer.store(constant(0, "i32"), self.report)
+        return self.report
+
+    def tail_mask(self, first: Operand, extent: Operand, lanes: int = 0) -> Operand:
+        """The lanes j of ``lanes`` with ``first + j < extent``."""
+        count = lanes or self.lanes
+        w = self.writer
+        left = w.convert("trunc", w.sub(extent, first), "i32")
+        numbers = Operand(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
+        return w.compare("ult", numbers, w.splat(left, count))
+
+    def lane_numbers(self, lanes: int = 0) -> Operand:
+        """``<0, 1, 2, ...>`` as i64."""
+        count = lanes or self.lanes
+        return Operand(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
+
+    def active(self) -> Operand | None:
+        """The lanes that may touch memory: tail mask and guards that differ between lanes; None for all."""
+        masks = [guard for guard in self.guards if guard.lanes]
+        if self.vector and self.vector.mask:
+            masks.insert(0, self.vector.mask)
+        return self._all(masks)
+
+    def uniform_guard(self) -> Operand | None:
+        """The guards that all lanes share, or None."""
+        return self._all([guard for guard in self.guards if not guard.lanes])
+
+    def _all(self, masks: Sequence[Operand]) -> Operand | None:
+        if not masks:
+            return None
+        result = masks[0]
+        for mask in masks[1:]:
+            result = self.writer.binary("and", result, mask)
+        return result
+
+    def true_mask(self, lanes: int) -> Operand:
+        """All lanes."""
+        return constant(1, "i1", lanes)

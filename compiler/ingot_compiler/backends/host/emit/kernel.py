@@ -1,0 +1,91 @@
+"""One loop program to one LLVM module with one function.
+
+In: a ``LoopProgram`` and a target. Out: ``KernelModule``. Not done here: statements (``statement``), compiling.
+
+``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index in [first, last)
+and returns 0, or ``RC_REQUIREMENT`` and the number of a ``Require`` that did not hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.kernels.attention import emit_attention
+from ingot_compiler.backends.host.emit.kernels.contraction import emit_contraction
+from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
+from ingot_compiler.backends.host.emit.kernels.depthwise_plane import emit_depthwise_plane
+from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
+from ingot_compiler.backends.host.emit.statement import emit_statements
+from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.backends.host.writer import Operand, Writer, constant
+from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, DepthwisePlane, LoopProgram, Transpose
+from ingot_compiler.lowering.print_loops import print_loops
+
+# Part of every symbol: counts up when the same program gets other code.
+CODEGEN_VERSION = "1"
+
+# Statements with a file of their own in ``kernels``; each emitter takes its own type.
+SPECIAL: Mapping[type, Callable[[Context, Any], None]] = {
+    Attention: emit_attention,
+    Contraction: emit_contraction,
+    Depthwise: emit_depthwise,
+    DepthwisePlane: emit_depthwise_plane,
+    Transpose: emit_transpose,
+}
+
+_SYMBOL_DIGITS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class KernelModule:
+    """LLVM IR of one kernel; ``symbol`` is a function of the program alone, so that equal kernels share it."""
+
+    symbol: str
+    text: str
+
+
+def kernel_symbol(program: LoopProgram) -> str:
+    """The content name of a program's kernel."""
+    content = f"codegen {CODEGEN_VERSION}\n{print_loops(program)}"
+    return f"k_{hashlib.sha256(content.encode()).hexdigest()[:_SYMBOL_DIGITS]}"
+
+
+def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
+    """Write the kernel of ``program`` for ``target``.
+
+    Raises:
+        UnsupportedError: a function that code generation does not have.
+    """
+    writer = Writer(target)
+    _load_arguments(writer, program)
+    context = Context(writer, target, program.buffers)
+    context.special = SPECIAL
+    context.buffers = tuple(Operand(f"%b{number}", "ptr") for number in range(len(program.buffers)))
+    context.bind({name: Operand(f"%s{number}", "i64") for number, name in enumerate(program.scalars)})
+
+    def body(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        with context.scope():
+            context.bind({program.index: index})
+            emit_statements(context, program.body)
+        return ()
+
+    writer.loop(Operand("%first", "i64"), Operand("%last", "i64"), 1, (), body)
+    code = constant(0, "i32") if context.report is None else writer.load(context.report, "i32")
+    writer.line(f"ret {code.typed}")
+    symbol = kernel_symbol(program)
+    header = f"i32 @{symbol}(ptr %buffers, ptr %scalars, i64 %first, i64 %last, ptr %scratch)"
+    return KernelModule(symbol, writer.module(header, target.function_attributes))
+
+
+def _load_arguments(writer: Writer, program: LoopProgram) -> None:
+    for letter, element, source, count in (
+        ("b", "ptr", "buffers", len(program.buffers)),
+        ("s", "i64", "scalars", len(program.scalars)),
+    ):
+        for number in range(count):
+            pointer = writer.offset(Operand(f"%{source}", "ptr"), constant(number, "i64"), element)
+            writer.line(f"%{letter}{number} = load {element}, ptr {pointer.text}, align 8")

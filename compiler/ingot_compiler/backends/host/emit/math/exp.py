@@ -1,0 +1,132 @@
+"""Exponential functions.
+
+In: ``Number``. Out: ``Number``. Not done here: powers (``power``).
+
+f32: two-step reduction by ln 2, polynomial of degree 6, max 1.0 ulp; with AVX-512 by ln 2 / 16, a table of 16 powers and
+degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_exp.c, max 1 ulp.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.math.number import Number, clamp
+from ingot_compiler.backends.host.writer import Operand, constant, float_text
+
+LOG2E = 1.4426950408889634
+# Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
+MAGIC_F32 = 12582912.0
+MAGIC_F32_BITS = 0x4B400000
+MAGIC_F64 = 6755399441055744.0
+MAGIC_F64_BITS = 0x4338000000000000
+# The high parts have trailing zeros, so that their product with the exponent is exact.
+LN2_HIGH_F32 = 0.693359375
+LN2_LOW_F32 = -2.12194440e-4
+LN2_HIGH_F64 = 6.93147180369123816490e-01
+LN2_LOW_F64 = 1.90821492927058770002e-10
+
+# exp(r) = 1 + r + r*r*q(r) for |r| <= ln(2)/2: minimax fit, relative error 3.1e-9.
+_EXP_F32 = (0.0013814223930239677, 0.00836889911442995, 0.04166840389370918, 0.1666651964187622, 0.4999999403953552)
+# exp(r) = 1 + r + r*r*q(r) for |r| <= ln(2)/32: Taylor, relative error 9.2e-9.
+_EXP_SHORT_F32 = (1.0 / 6.0, 0.5)
+# fdlibm e_exp.c, P5 to P1.
+_EXP_F64 = (
+    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05, -2.77777777770155933842e-03,
+    1.66666666666666019037e-01,
+)  # fmt: skip
+_AVX512_LANES = 16
+
+
+def exp(x: Number) -> Number:
+    """E ** x; 0 and inf where the result leaves the range, denormals rounded once."""
+    return _exp_f64(x) if x.is_double else _exp_f32(x)
+
+
+def _exp_f32(x: Number) -> Number:
+    if x.operand.lanes == _AVX512_LANES and "avx512f" in x.writer.target.features:
+        return _exp_avx512(x)
+    return exp_by_polynomial(x)
+
+
+def exp_by_polynomial(x: Number) -> Number:
+    """E ** x in f32 without tables: for formulas that add to its error."""
+    # Without the clamp the reduction of -1e30 leaves a remainder as large.
+    x = clamp(x, -104.0, 89.0)
+    shifted = x.fma(LOG2E, MAGIC_F32)
+    n = shifted - MAGIC_F32
+    r = n.fma(-LN2_LOW_F32, n.fma(-LN2_HIGH_F32, x))
+    p = (r * r).fma(r.polynomial(_EXP_F32), r) + 1.0
+    return scale(p, shifted.bits() - MAGIC_F32_BITS)
+
+
+def _exp_avx512(x: Number) -> Number:
+    """2**n * (1 + p), n a multiple of 1/16: its fraction chooses from a table in a register, ``scalef`` takes its floor."""
+    w, x = x.writer, clamp(x, -104.0, 89.0)
+    shifted = x.fma(LOG2E, MAGIC_F32 / _AVX512_LANES)
+    n = shifted - MAGIC_F32 / _AVX512_LANES
+    r = n.fma(-LN2_LOW_F32, n.fma(-LN2_HIGH_F32, x))
+    p = (r * r).fma(r.polynomial(_EXP_SHORT_F32), r)
+    powers = [float_text(2.0 ** (number / _AVX512_LANES), "float") for number in range(_AVX512_LANES)]
+    table = Operand(f"<float {', float '.join(powers)}>", "float", _AVX512_LANES)
+    operands = (table, shifted.bits().operand)
+    power = Number(w, w.call("llvm.x86.avx512.permvar.sf.512", operands, "float", _AVX512_LANES))
+    return _scale_avx512(power.fma(p, power), n)
+
+
+def _scale_avx512(x: Number, n: Number) -> Number:
+    """X * 2**floor(n) in one instruction, rounded once."""
+    w = x.writer
+    operands = (x.operand, n.operand, x.operand, constant(-1, "i16"), constant(4, "i32"))
+    return Number(w, w.call("llvm.x86.avx512.mask.scalef.ps.512", operands, "float", _AVX512_LANES))
+
+
+def scale(x: Number, n: Number) -> Number:
+    """X * 2**n for an integer of the same width; two factors, so that each is a normal number."""
+    half = n >> 1
+    return x * power_of_two(half) * power_of_two(n - half)
+
+
+def power_of_two(n: Number) -> Number:
+    """2**n for an integer within the exponents of normal numbers; the float of the same width."""
+    bias, shift = (1023, 52) if n.operand.element == "i64" else (127, 23)
+    return ((n + bias) << shift).as_float()
+
+
+def reduce_f64(x: Number) -> tuple[Number, Number, Number, Number]:
+    """X = n*ln 2 + high - low: n as float and as i64, high, low."""
+    shifted = x.fma(LOG2E, MAGIC_F64)
+    n = shifted - MAGIC_F64
+    return n, shifted.bits() - MAGIC_F64_BITS, x - n * LN2_HIGH_F64, n * LN2_LOW_F64
+
+
+def reduced_minus_one(high: Number, low: Number) -> Number:
+    """exp(high - low) - 1 for |high - low| <= ln(2)/2, f64."""
+    r = high - low
+    t = r * r
+    c = r - t * t.polynomial(_EXP_F64)
+    return high - (low - r * c / (2.0 - c))
+
+
+def _exp_f64(x: Number) -> Number:
+    x = clamp(x, -746.0, 710.0)
+    _, n, high, low = reduce_f64(x)
+    return scale(reduced_minus_one(high, low) + 1.0, n)
+
+
+def expm1(x: Number) -> Number:
+    """exp(x) - 1 without cancellation, f64."""
+    x = clamp(x, -40.0, 710.0)
+    _, n, high, low = reduce_f64(x)
+    # 2**(n-1) is a normal number for every n of the range; the last doubling may overflow to inf.
+    half = power_of_two(n - 1)
+    return (reduced_minus_one(high, low) * half + (half - 0.5)) * 2.0
+
+
+def sigmoid(x: Number) -> Number:
+    """1 / (1 + exp(-x)), accurate on both sides: exp of a negative number only."""
+    e = exp(-x.abs())
+    return (x < 0).choose(e, e.constant(1.0)) / (e + 1.0)
+
+
+def silu(x: Number) -> Number:
+    """X * sigmoid(x)."""
+    e = exp(-x.abs())
+    return (x < 0).choose(x * e, x) / (e + 1.0)

@@ -1,0 +1,82 @@
+"""Comparisons, logic, bits.
+
+In: operands of one dtype. Out: operands; comparisons and tests give i1. Not done here: arithmetic.
+
+Comparisons with NaN are False. A shift by the width or more gives 0 (-1 for a negative shifted right).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ingot_compiler.backends.host.emit.math.number import Number
+from ingot_compiler.backends.host.writer import Operand, Writer, element_bits
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
+
+_PREDICATES = {"less": "lt", "less_equal": "le"}
+_INFINITY = float("inf")
+
+
+def compare(name: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+    """``equal``, ``less`` or ``less_equal``."""
+
+    def emit(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+        if name == "equal":
+            return w.compare("oeq" if dtype in FLOATS else "eq", *operands)
+        kind = "o" if dtype in FLOATS else "u" if dtype in UNSIGNED or dtype == "bool" else "s"
+        return w.compare(kind + _PREDICATES[name], *operands)
+
+    return emit
+
+
+def bitwise(opcode: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+    """``and``, ``or``, ``xor`` on integers or bools."""
+
+    def emit(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+        return w.binary(opcode, *operands)
+
+    return emit
+
+
+def invert(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+    """All bits flipped; not, for bools."""
+    return (~Number(w, operands[0])).operand
+
+
+def shift_left(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+    """``left << right``."""
+    left, right = (Number(w, operand) for operand in operands)
+    inside = _inside(right)
+    return inside.choose(left << inside.choose(right, right.constant(0)), left.constant(0)).operand
+
+
+def shift_right(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+    """``left >> right``, signed integers fill with the sign."""
+    left, right = (Number(w, operand) for operand in operands)
+    inside = _inside(right)
+    if dtype in UNSIGNED:
+        shifted = left.shift_logical(inside.choose(right, right.constant(0)))
+        return inside.choose(shifted, left.constant(0)).operand
+    return (left >> inside.choose(right, right.constant(element_bits(left.operand.element) - 1))).operand
+
+
+def _inside(amount: Number) -> Number:
+    return amount.compare("ult", element_bits(amount.operand.element))
+
+
+def is_nan(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+    """Whether x is not a number."""
+    return w.compare("uno", operands[0], operands[0])
+
+
+def is_infinite(positive: bool, negative: bool) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+    """Whether x is one of the wanted infinities."""
+
+    def emit(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+        x = Number(w, operands[0])
+        if positive and negative:
+            return x.abs().equals(_INFINITY).operand
+        # Neither wanted: a comparison that never holds keeps the shape of the operand.
+        return (x.equals(_INFINITY) if positive else x.equals(-_INFINITY) if negative else x.compare("one", x)).operand
+
+    return emit

@@ -1,0 +1,167 @@
+"""Powers.
+
+In: operands. Out: operands. Not done here: exp and log.
+
+Special values as in C99's pow. f64: the log2 in two parts of fdlibm's e_pow.c, max 1 ulp. f32: exp(y * log x) in f64. Integers:
+repeated squaring that wraps; a negative exponent gives the reciprocal rounded to 0 (0 for base 0).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS, exp, scale
+from ingot_compiler.backends.host.emit.math.log import log
+from ingot_compiler.backends.host.emit.math.number import Number, clamp
+from ingot_compiler.backends.host.writer import Operand, Writer
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
+
+_INFINITY = float("inf")
+# Beyond, the power of anything but 1 is 0 or inf; products with a logarithm stay finite.
+_EXPONENT_MAX = 2.0**65
+_RESULT_LOG2_MAX = 1100.0
+_LOW_WORD = 0xFFFFFFFF
+_WIDTH, _ONE_BITS = 52, 0x3FF0000000000000
+_SQRT_1_5_BITS, _SQRT_3_BITS = 0x3FF3988E00000000, 0x3FFBB67A00000000
+
+# fdlibm e_pow.c: log2(1.5), L6 to L1, 2/(3 ln 2), ln 2, P5 to P1.
+_LOG2_1_5_HIGH, _LOG2_1_5_LOW = 5.84962487220764160156e-01, 1.35003920212974897128e-08
+_LOG = (
+    2.06975017800338417784e-01, 2.30660745775561754067e-01, 2.72728123808534006489e-01, 3.33333329818377432918e-01,
+    4.28571428578550184252e-01, 5.99999999999994648725e-01,
+)  # fmt: skip
+_CP, _CP_HIGH, _CP_LOW = 9.61796693925975554329e-01, 9.61796700954437255859e-01, -7.02846165095275826516e-09
+_LN2, _LN2_HIGH, _LN2_LOW = 6.93147180559945286227e-01, 6.93147182464599609375e-01, -1.90465429995776804525e-09
+_EXP = (
+    4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05, -2.77777777770155933842e-03,
+    1.66666666666666019037e-01,
+)  # fmt: skip
+
+
+def power(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+    """Base ** exponent."""
+    base, exponent = (Number(w, operand) for operand in operands)
+    if dtype not in FLOATS:
+        return _integer_power(dtype, base, exponent).operand
+    size = base.abs()
+    limited = clamp(exponent, -_EXPONENT_MAX, _EXPONENT_MAX)
+    if base.is_double:
+        result = _power_f64(size, limited)
+    else:
+        wide = limited.to("double") * log(size.to("double"))
+        result = exp(wide).to("float")
+    return _with_sign(base, exponent, result).operand
+
+
+def _with_sign(base: Number, exponent: Number, size: Number) -> Number:
+    """The power, from the power of |base|."""
+    half = exponent * 0.5
+    is_integer = exponent.equals(exponent.intrinsic("trunc"))
+    is_odd = is_integer & half.compare("une", half.intrinsic("trunc"))
+    negative = base.bits() < 0
+    result = (negative & is_odd).choose(-size, size)
+    undefined = (base < 0) & (base > -_INFINITY) & ~is_integer
+    result = undefined.choose(float("nan"), result)
+    result = base.compare("uno", exponent).choose(float("nan"), result)
+    return (exponent.equals(0) | base.equals(1)).choose(1.0, result)
+
+
+def _integer_power(dtype: DType, base: Number, exponent: Number) -> Number:
+    w, negative = base.writer, exponent < 0
+    left = exponent if dtype in UNSIGNED else negative.choose(0, exponent)
+
+    def more(carried: tuple[Operand, ...]) -> Operand:
+        return Number(w, carried[2]).compare("ne", 0).any_lane()
+
+    def square(carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        total, factor, rest = (Number(w, operand) for operand in carried)
+        total = (rest & 1).compare("ne", 0).choose(total * factor, total)
+        return total.operand, (factor * factor).operand, rest.shift_logical(1).operand
+
+    result = Number(w, w.loop_while((base.constant(1).operand, base.operand, left.operand), more, square)[0])
+    if dtype in UNSIGNED:
+        return result
+    sign = (exponent & 1).compare("ne", 0).choose(-1, base.constant(1))
+    inverse = base.equals(1).choose(1, base.equals(-1).choose(sign, base.constant(0)))
+    return negative.choose(inverse, result)
+
+
+def _short(x: Number) -> Number:
+    """The upper 21 bits of the fraction: products of two such numbers are exact."""
+    return (x.bits() & ~_LOW_WORD).as_float()
+
+
+def _power_f64(x: Number, y: Number) -> Number:
+    """X ** y for x >= 0 and bounded y."""
+    high, low = _log2(x)
+    y_high = _short(y)
+    part_low, part_high = (y - y_high) * high + y * low, y_high * high
+    beyond = (part_high + part_low).abs() > _RESULT_LOG2_MAX
+    limit = part_high.constant(_RESULT_LOG2_MAX).with_sign_of(part_high)
+    result = _exp2(beyond.choose(limit, part_high), beyond.choose(0.0, part_low))
+    rises = (x > 1) ^ (y < 0)
+    special = rises.choose(_INFINITY, x.constant(0.0))
+    return (x.equals(0) | x.equals(_INFINITY)).choose(special, result)
+
+
+def _log2(x: Number) -> tuple[Number, Number]:
+    """log2 of a positive finite x as a short number and the rest."""
+    tiny = x < 2.0**-1022
+    bits = tiny.choose(x * 2.0**53, x).bits()
+    fraction = (bits & ((1 << _WIDTH) - 1)) | _ONE_BITS
+    near_one, below_root_3 = fraction <= _SQRT_1_5_BITS, fraction < _SQRT_3_BITS
+    above = ~near_one & ~below_root_3
+    middle = ~near_one & below_root_3
+    n = (bits.shift_logical(_WIDTH) - 1023) - tiny.choose(53, bits.constant(0)) + above.choose(1, bits.constant(0))
+    m = above.choose(fraction - (1 << _WIDTH), fraction).as_float()
+    base = middle.choose(1.5, m.constant(1.0))
+    u, v = m - base, 1.0 / (m + base)
+    s = u * v
+    s_high = _short(s)
+    t_high = _short(m + base)
+    t_low = m - (t_high - base)
+    s_low = v * ((u - s_high * t_high) - s_high * t_low)
+    z = s * s
+    r = z * z * z.polynomial(_LOG) + s_low * (s_high + s)
+    z = s_high * s_high
+    t_high = _short(z + 3.0 + r)
+    t_low = r - ((t_high - 3.0) - z)
+    u, v = s_high * t_high, s_low * t_high + t_low * s
+    p_high = _short(u + v)
+    p_low = v - (p_high - u)
+    z_high = p_high * _CP_HIGH
+    z_low = p_high * _CP_LOW + p_low * _CP + middle.choose(_LOG2_1_5_LOW, m.constant(0.0))
+    offset = middle.choose(_LOG2_1_5_HIGH, m.constant(0.0))
+    whole = (n + MAGIC_F64_BITS).as_float() - MAGIC_F64
+    high = _short(((z_high + z_low) + offset) + whole)
+    return high, z_low - (((high - whole) - offset) - z_high)
+
+
+def _exp2(high: Number, low: Number) -> Number:
+    """2 ** (high + low)."""
+    shifted = high + low + MAGIC_F64
+    whole = shifted - MAGIC_F64
+    high = high - whole
+    t = _short(high + low)
+    u, v = t * _LN2_HIGH, (low - (t - high)) * _LN2 + t * _LN2_LOW
+    z = u + v
+    w = v - (z - u)
+    t = z * z
+    t1 = z - t * t.polynomial(_EXP)
+    r = (z * t1) / (t1 - 2.0) - (w + z * w)
+    return scale(1.0 - (r - z), shifted.bits() - MAGIC_F64_BITS)
+
+
+def constant_power(w: Writer, dtype: DType, base: Operand, exponent: float) -> Operand | None:
+    """X to the 1, 2, 3, -1, 1/2 without a logarithm; None for other exponents."""
+    x = Number(w, base)
+    if exponent == 1:
+        return base
+    if exponent == 2:
+        return (x * x).operand
+    if exponent == 3:
+        return (x * x * x).operand
+    if dtype not in FLOATS:
+        return None
+    if exponent == 0.5:
+        # Unlike sqrt, pow gives +0 for -0 and inf for -inf.
+        return x.equals(-_INFINITY).choose(_INFINITY, (x + 0.0).intrinsic("sqrt")).operand
+    return (1.0 / x).operand if exponent == -1 else None

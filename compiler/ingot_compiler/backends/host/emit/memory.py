@@ -1,0 +1,111 @@
+"""Loads and stores: contiguous lanes, one element for all lanes, or gather and scatter; masked in tails and by guards.
+
+In: buffer number, index, context. Out: values in register form; instructions. Not done here: what is computed.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
+from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
+from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.ir.dims import Dim, substitute, terms_of
+from ingot_compiler.ir.errors import InternalError
+
+_SPARE_BYTES = 128  # one vector of the widest element: what a load reads whose guard does not hold
+_GATHER_OFFSET_MAX = 1 << 20  # lane offsets below it are gathered with 32-bit numbers
+
+
+def emit_load(context: Context, buffer: int, index: Dim) -> Operand:
+    """Load in register form: a scalar if all lanes read one element."""
+    w, dtype = context.writer, context.dtypes[buffer]
+    element = MEMORY[dtype]
+    stride = lane_stride(context, index)
+    if stride == 0:
+        value = w.load(_guarded(context, emit_address(context, buffer, index), uniform=True), element)
+    elif stride == 1:
+        value = _load_contiguous(context, emit_address(context, buffer, index), element)
+    else:
+        value = w.gather(_addresses(context, buffer, index, stride), _gather_mask(context), element)
+    return from_memory(w, value, dtype)
+
+
+def emit_store(context: Context, buffer: int, index: Dim, value: Operand) -> None:
+    """Store a value of the buffer's dtype in register form; inactive lanes are not written."""
+    w, dtype = context.writer, context.dtypes[buffer]
+    stride = lane_stride(context, index)
+    if stride == 0:
+        if value.lanes:
+            raise InternalError("lanes of a vector loop store to one element", why=f"buffer {buffer}, index {index}")
+        w.store(to_memory(w, value, dtype), emit_address(context, buffer, index))
+        return
+    assert context.vector is not None
+    lanes = context.vector.lanes
+    wide = w.splat(to_memory(w, value, dtype), lanes)
+    mask = context.active()
+    if stride == 1:
+        pointer = emit_address(context, buffer, index)
+        if mask is None:
+            w.store(wide, pointer)
+        else:
+            w.masked_store(wide, pointer, mask)
+    else:
+        w.scatter(wide, _addresses(context, buffer, index, stride), mask or context.true_mask(lanes))
+
+
+def emit_address(context: Context, buffer: int, index: Dim) -> Operand:
+    """The pointer to element ``index`` (of lane 0)."""
+    w, element = context.writer, MEMORY[context.dtypes[buffer]]
+    index = substitute(index, context.constants)
+    # The constant term goes last, where it becomes the instruction's displacement.
+    fixed = dict(terms_of(index)).get((), 0)
+    pointer = w.offset(context.buffers[buffer], emit_index(context, index - fixed), element)
+    return w.offset(pointer, constant(fixed, "i64"), element)
+
+
+def _guarded(context: Context, pointer: Operand, *, uniform: bool) -> Operand:
+    """Point to spare zeros where the guard of all lanes does not hold (``uniform``: where no lane's guard holds)."""
+    w = context.writer
+    guard = context.uniform_guard()
+    varying = [guard for guard in context.guards if guard.lanes]
+    if uniform and varying:
+        active = context.active()
+        assert active is not None
+        some = w.any_lane(active)
+        guard = some if guard is None else w.binary("and", guard, some)
+    if guard is None:
+        return pointer
+    spare = w.array("zeros", "i8", (0,) * _SPARE_BYTES)
+    return w.select(guard, pointer, spare)
+
+
+def _load_contiguous(context: Context, pointer: Operand, element: str) -> Operand:
+    assert context.vector is not None
+    w, mask = context.writer, context.active()
+    pointer = _guarded(context, pointer, uniform=False)
+    return w.load(pointer, element, context.vector.lanes) if mask is None else w.masked_load(pointer, mask, element)
+
+
+def _gather_mask(context: Context) -> Operand:
+    assert context.vector is not None
+    w, lanes = context.writer, context.vector.lanes
+    mask, guard = context.active(), context.uniform_guard()
+    if guard is None:
+        return mask or context.true_mask(lanes)
+    wide = w.splat(guard, lanes)
+    return w.binary("and", mask, wide) if mask else wide
+
+
+def _addresses(context: Context, buffer: int, index: Dim, stride: Dim | None) -> Operand:
+    """One pointer per lane."""
+    assert context.vector is not None
+    w, lanes = context.writer, context.vector.lanes
+    element = MEMORY[context.dtypes[buffer]]
+    if stride is None:
+        return w.offset(context.buffers[buffer], emit_lanes(context, index), element)
+    base = emit_address(context, buffer, index)
+    if isinstance(stride, int) and abs(stride) * lanes < _GATHER_OFFSET_MAX:
+        steps = ", ".join(f"i32 {stride * lane}" for lane in range(lanes))
+        return w.offset(base, Operand(f"<{steps}>", "i32", lanes), element)
+    step = w.splat(emit_index(context, stride), lanes)
+    return w.offset(base, w.binary("mul", step, context.lane_numbers(lanes)), element)

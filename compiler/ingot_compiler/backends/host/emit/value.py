@@ -1,0 +1,131 @@
+"""Values to code.
+
+In: a ``Value`` and the context. Out: ``Typed`` registers (scalar while all lanes agree).
+Not done here: the functions themselves (``math``), memory (``memory``).
+
+``select`` whose condition has a ``Compare`` guards the loads of both arms: they read only where their arm is chosen.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+
+from ingot_compiler.backends.host.emit.context import Context, Typed
+from ingot_compiler.backends.host.emit.convert import REGISTER, emit_cast
+from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
+from ingot_compiler.backends.host.emit.math import FUNCTIONS
+from ingot_compiler.backends.host.emit.math.power import constant_power
+from ingot_compiler.backends.host.emit.memory import emit_load
+from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.errors import InternalError, UnsupportedError
+from ingot_compiler.ir.types import FLOATS, DType
+from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, Load, Local, Value
+
+_PREDICATES = {"less": "slt", "less_equal": "sle", "equal": "eq"}
+
+
+def emit_value(context: Context, value: Value) -> Typed:
+    """Write ``value`` at the current point."""
+    match value:
+        case Load(buffer, index):
+            return Typed(emit_load(context, buffer, index), context.dtypes[buffer])
+        case Constant(number, dtype):
+            return Typed(emit_constant(number, dtype), dtype)
+        case FromIndex(index, dtype):
+            return Typed(emit_cast(context.writer, _index_lanes(context, index), "i64", dtype), dtype)
+        case Compare():
+            return Typed(_emit_compare(context, value), "bool")
+        case Local(name, _):
+            if name not in context.locals:
+                raise InternalError(f"local {name} is not in scope", why=f"in scope: {sorted(context.locals)}")
+            return context.locals[name]
+        case Apply():
+            return _emit_apply(context, value)
+
+
+def emit_constant(number: float, dtype: DType) -> Operand:
+    """A literal in register form, rounded to its dtype."""
+    if dtype in ("f16", "bf16"):
+        number = _rounded_half(float(number), dtype)
+    return constant(number, REGISTER[dtype])
+
+
+def _rounded_half(number: float, dtype: DType) -> float:
+    if not math.isfinite(number):
+        return number
+    if dtype == "f16":
+        try:
+            return float(struct.unpack("<e", struct.pack("<e", number))[0])
+        except OverflowError:
+            return float("inf") if number > 0 else float("-inf")
+    bits = int(struct.unpack("<I", struct.pack("<f", number))[0])
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+    return float(struct.unpack("<f", struct.pack("<I", rounded))[0])
+
+
+def _index_lanes(context: Context, index: Dim) -> Operand:
+    return emit_index(context, index) if lane_stride(context, index) == 0 else emit_lanes(context, index)
+
+
+def _emit_compare(context: Context, value: Compare) -> Operand:
+    left, right = _same_lanes(context, (_index_lanes(context, value.left), _index_lanes(context, value.right)))
+    return context.writer.compare(_PREDICATES[value.function], left, right)
+
+
+def _same_lanes(context: Context, operands: Sequence[Operand]) -> tuple[Operand, ...]:
+    lanes = max(operand.lanes for operand in operands)
+    return tuple(context.writer.splat(operand, lanes) for operand in operands)
+
+
+def _emit_apply(context: Context, value: Apply) -> Typed:
+    if value.function == "select":
+        return _emit_select(context, value)
+    arguments = [emit_value(context, argument) for argument in value.arguments]
+    if value.function == "cast":
+        return Typed(emit_cast(context.writer, arguments[0].operand, arguments[0].dtype, value.dtype), value.dtype)
+    if value.function == "pow" and isinstance(value.arguments[1], Constant):
+        shortcut = constant_power(context.writer, arguments[0].dtype, arguments[0].operand, value.arguments[1].value)
+        if shortcut is not None:
+            return Typed(shortcut, value.dtype)
+    return Typed(emit_function(context, value.function, arguments), value.dtype)
+
+
+def emit_function(context: Context, name: str, arguments: Sequence[Typed]) -> Operand:
+    """Apply one entry of ``FUNCTIONS`` to arguments of one dtype; f16 and bf16 are computed in f32."""
+    if name not in FUNCTIONS:
+        raise UnsupportedError(f"code generation has no function {name}", why=f"known: {', '.join(sorted(FUNCTIONS))}")
+    dtype = arguments[0].dtype
+    operands = _same_lanes(context, [argument.operand for argument in arguments])
+    return FUNCTIONS[name](context.writer, "f32" if dtype in FLOATS and dtype != "f64" else dtype, operands)
+
+
+def _emit_select(context: Context, value: Apply) -> Typed:
+    w = context.writer
+    condition = emit_value(context, value.arguments[0]).operand
+    if _is_guard(value.arguments[0]):
+        inverse = w.binary("xor", condition, constant(1, "i1", condition.lanes))
+        left = _emit_guarded(context, condition, value.arguments[1])
+        right = _emit_guarded(context, inverse, value.arguments[2])
+    else:
+        left, right = (emit_value(context, argument) for argument in value.arguments[1:])
+    lanes = max(condition.lanes, left.operand.lanes, right.operand.lanes)
+    arms = (w.splat(left.operand, lanes), w.splat(right.operand, lanes))
+    return Typed(w.select(condition, *arms), value.dtype)
+
+
+def _emit_guarded(context: Context, condition: Operand, value: Value) -> Typed:
+    saved = context.guards
+    context.guards = (*saved, condition)
+    try:
+        return emit_value(context, value)
+    finally:
+        context.guards = saved
+
+
+def _is_guard(value: Value) -> bool:
+    if isinstance(value, Apply):
+        return any(_is_guard(argument) for argument in value.arguments)
+    return isinstance(value, Compare)

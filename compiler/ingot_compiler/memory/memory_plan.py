@@ -1,0 +1,58 @@
+"""Stage 8: where every workspace buffer lies.
+
+In: placements. Out: ``MemoryPlan``. Not done here: planning (``plan_memory``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import elements_size_bytes
+from ingot_compiler.lowering.fused import FusedGraph
+
+ALIGNMENT_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts at the highest end
+    of ``after`` (0 if empty). ``late``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
+
+    buffer: int
+    size_bytes: Dim
+    first: int
+    last: int
+    offset_bytes: int | None
+    after: tuple[int, ...] = ()
+    late: bool = False
+    device: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """The workspace of one device; ``size_bytes`` and ``lower_bound_bytes`` are those of typical sizes when symbolic."""
+
+    device: int
+    size_bytes: int
+    lower_bound_bytes: int
+    is_fixed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """One pool per device that has buffers, the host's always; all placements, each behind those of its ``after``."""
+
+    placements: tuple[Placement, ...]
+    pools: tuple[PoolPlan, ...]
+    planner: str
+
+    def of(self, device: int) -> tuple[Placement, ...]:
+        """The placements in one device's workspace."""
+        return tuple(placement for placement in self.placements if placement.device == device)
+
+
+def buffer_bytes(fused: FusedGraph, buffer: int) -> Dim:
+    """Bytes of a buffer."""
+    spec = fused.buffers[buffer]
+    return elements_size_bytes(spec.element_count, spec.dtype)

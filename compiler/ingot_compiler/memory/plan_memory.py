@@ -1,0 +1,130 @@
+"""Memory planning: where every workspace buffer lies, decided at compile time.
+
+In: the fused graph with its groups expanded, the name of a planner. Out: a ``MemoryPlan`` (stage 8). Not done here: the algorithms (``planners``).
+
+With fixed sizes every offset is an integer. With symbolic sizes a buffer lies above a list of others ("after"), which
+``main`` evaluates with the sizes of the call: every pair of buffers that are live together is ordered, so the plan is
+right for all sizes, and tight for those that symbols are taken to have here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ingot_compiler.ir.dims import symbols_of
+from ingot_compiler.lowering.fused import (
+    Copy,
+    FusedGraph,
+    Grow,
+    Launch,
+    LoopStep,
+    Step,
+    SymbolRead,
+    parts_of,
+    symbols_set,
+)
+from ingot_compiler.lowering.typical import typical
+from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, PoolPlan, buffer_bytes
+from ingot_compiler.memory.planners import plan_with
+from ingot_compiler.memory.planners.buffers import (
+    LiveBuffer,
+    PlannedBuffer,
+    Pool,
+    buffers_of_lifetimes,
+    lower_bound_bytes,
+    mutual,
+    round_up,
+)
+
+
+def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
+    """Place the workspace buffers of every device, each device for itself."""
+    lifetimes = _lifetimes(fused)
+    devices = sorted({0, *(fused.buffers[buffer].device for buffer in lifetimes)})
+    plans = [_plan_device(fused, device, lifetimes, planner) for device in devices]
+    placements = tuple(placement for placed, _ in plans for placement in placed)
+    return MemoryPlan(placements, tuple(pool for _, pool in plans), planner)
+
+
+def _plan_device(
+    fused: FusedGraph, device: int, lifetimes: dict[int, tuple[int, int]], planner: str
+) -> tuple[tuple[Placement, ...], PoolPlan]:
+    late_symbols = symbols_set(fused.steps)
+    sizes = {
+        buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes) if fused.buffers[buffer].device == device
+    }
+    late = {buffer for buffer, size in sizes.items() if late_symbols & set(symbols_of(size))}
+    pool = f"device {device}"
+    live = [
+        LiveBuffer(f"b{buffer}", max(1, typical(sizes[buffer])), ALIGNMENT_BYTES, *lifetimes[buffer], (pool,))
+        for buffer in sorted(sizes)
+        if buffer not in late
+    ]
+    buffers = tuple(mutual(buffers_of_lifetimes(live)))
+    plan = plan_with(planner, buffers, (Pool(pool),))
+    offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in late}
+    fixed = all(isinstance(size, int) for size in sizes.values())
+    after = {} if fixed else _order(buffers, offsets)
+    placements = tuple(
+        Placement(
+            buffer, sizes[buffer], *lifetimes[buffer],
+            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in late, device,
+        )
+        for buffer in sorted(sizes, key=lambda item: (offsets.get(item, 0), item))
+    )  # fmt: skip
+    ends = [round_up(offsets[b] + typical(sizes[b]), ALIGNMENT_BYTES) for b in offsets]
+    return placements, PoolPlan(device, max(ends, default=0), lower_bound_bytes(buffers), fixed)
+
+
+def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
+    """Workspace buffer -> (first, last) step that names it."""
+    found: dict[int, tuple[int, int]] = {}
+    loops: list[tuple[int, int]] = []
+
+    def name(buffers: Iterable[int], index: int) -> None:
+        for buffer in buffers:
+            if fused.buffers[buffer].kind == "workspace":
+                found[buffer] = found.get(buffer, (index, index))[0], index
+
+    def visit(steps: Sequence[Step], index: int) -> int:
+        for step in steps:
+            start, index = index, index + 1
+            name(_named(step), start)
+            for part in parts_of(step):
+                index = visit(part, index)
+            if isinstance(step, LoopStep):
+                name(step.held, index)
+                loops.append((start, index))
+            index += 1 if parts_of(step) else 0  # the end of control flow is a step too
+        return index
+
+    visit(fused.steps, 0)
+    for start, end in loops:
+        for buffer, (first, last) in found.items():
+            # What enters or leaves a loop, or keeps its contents, must not be overwritten by another iteration.
+            if first <= end and last >= start and not start < first <= last < end:
+                found[buffer] = min(first, start), max(last, end)
+    return found
+
+
+def _named(step: Step) -> Sequence[int]:
+    if isinstance(step, SymbolRead | Grow):
+        return [step.buffer, step.spare] if isinstance(step, Grow) and step.spare >= 0 else [step.buffer]
+    if isinstance(step, LoopStep):
+        return step.held
+    if isinstance(step, Copy):
+        return step.operand, step.result
+    return step.buffers if isinstance(step, Launch) else ()
+
+
+def _order(buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]) -> dict[int, tuple[int, ...]]:
+    """Buffer -> those it must lie above; a pair is left out when a third buffer between them implies it."""
+    conflicts = {int(buffer.name[1:]): {int(name[1:]) for name in buffer.conflicts} for buffer in buffers}
+    order = sorted(offsets, key=lambda buffer: (offsets[buffer], buffer))
+    rank = {buffer: position for position, buffer in enumerate(order)}
+    below = {buffer: {other for other in conflicts[buffer] if rank[other] < rank[buffer]} for buffer in order}
+    result: dict[int, tuple[int, ...]] = {}
+    for buffer in order:
+        implied = {other for between in below[buffer] for other in below[between]}
+        result[buffer] = tuple(sorted(below[buffer] - implied))
+    return result

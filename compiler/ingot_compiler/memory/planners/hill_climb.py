@@ -1,0 +1,103 @@
+"""Planner: starts from the size order and swaps buffers in the order while that makes the plan smaller.
+
+In: buffers, pools. Out: a plan, never larger than the first one. Not done here: exact search.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.memory.planners.buffers import (
+    Plan,
+    PlannedBuffer,
+    Pool,
+    lower_bound_bytes,
+    pool_sizes_bytes,
+)
+from ingot_compiler.memory.planners.greedy_by_size import size_order
+from ingot_compiler.memory.planners.placing import first_fit, place_in_order
+
+ATTEMPTS_MAX = 500
+_CONFLICT_VISITS_MAX = 1_500_000  # bounds the time (about a second), the same on every machine
+_SECOND_LEVEL_PERCENT = 75
+
+
+def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], seed: int = 0) -> Plan:
+    """Search by swaps; deterministic for a ``seed``. Source: USMP hill_climb.
+
+    Raises:
+        UserError: no order that was tried fits into the pools.
+    """
+    order = list(size_order(buffers))
+    bound_bytes = lower_bound_bytes(buffers)
+    visits = sum(1 + len(buffer.conflicts) for buffer in order)
+    draw = random.Random(seed)  # noqa: S311 -- chooses swaps, keeps no secret
+    best: tuple[int, Plan] | None = None
+    current_bytes: int | None = None
+    current: Plan = {}
+    swapped: tuple[int, int] | None = None
+    failure: UserError | None = None
+    for attempt in range(min(ATTEMPTS_MAX, max(2, _CONFLICT_VISITS_MAX // max(visits, 1)))):
+        try:
+            found = place_in_order(order, pools, first_fit)
+        except UserError as error:
+            failure = failure or error
+            found = {}
+        size_bytes = sum(pool_sizes_bytes(buffers, found).values()) if found or not order else None
+        if size_bytes is not None and _accepts(size_bytes, current_bytes, attempt, draw):
+            current, current_bytes = found, size_bytes
+            if best is None or size_bytes < best[0]:
+                best = size_bytes, found
+            if size_bytes <= bound_bytes:
+                break
+        elif swapped and current_bytes is not None:
+            _swap(order, *swapped)
+        swapped = _proposal(order, current, draw)
+        if swapped:
+            _swap(order, *swapped)
+    if best is None:
+        assert failure is not None
+        raise failure
+    return best[1]
+
+
+def _accepts(size_bytes: int, current_bytes: int | None, attempt: int, draw: random.Random) -> bool:
+    """Better always; worse by x percent with a chance of x/2 percent divided by the attempts so far."""
+    if current_bytes is None or size_bytes < current_bytes:
+        return True
+    return draw.randrange(100) < 50 * (size_bytes - current_bytes) // max(size_bytes, 1) // max(attempt, 1)
+
+
+def _swap(order: list[PlannedBuffer], left: int, right: int) -> None:
+    order[left], order[right] = order[right], order[left]
+
+
+def _proposal(order: Sequence[PlannedBuffer], current: Plan, draw: random.Random) -> tuple[int, int] | None:
+    """Two positions to swap: neighbours (of neighbours) that precede a buffer at the top of its pool."""
+    position = {buffer.name: index for index, buffer in enumerate(order)}
+    if not current:
+        # Nothing has fitted yet: any other order may.
+        return (draw.randrange(len(order)), draw.randrange(len(order))) if order else None
+    tops = pool_sizes_bytes(order, current)
+    highest = [item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]]
+    chosen = position[draw.choice(highest)]
+    first = _preceding_conflicts(order, position, chosen)
+    if not first:
+        return None
+    left = draw.choice(first)
+    second = sorted({near for index in first for near in _preceding_conflicts(order, position, index)} - {left})
+    others = [index for index in first if index != left]
+    if not second and not others:
+        return None
+    from_second = bool(second) and (not others or draw.randrange(100) < _SECOND_LEVEL_PERCENT)
+    return left, draw.choice(second if from_second else others)
+
+
+def _preceding_conflicts(order: Sequence[PlannedBuffer], position: Mapping[str, int], index: int) -> list[int]:
+    return sorted(position[name] for name in order[index].conflicts if position.get(name, index) < index)
+
+
+def _end_bytes(buffer: PlannedBuffer, current: Plan) -> int:
+    return current[buffer.name][1] + buffer.size_bytes

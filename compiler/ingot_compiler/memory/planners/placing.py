@@ -1,0 +1,87 @@
+"""Placing buffers one after the other: the step that all planners share.
+
+In: buffers in the planner's order, pools. Out: a plan, or an error that names the buffer that fits nowhere.
+Not done here: the order (each planner's idea).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.memory.planners.buffers import Plan, PlannedBuffer, Pool, round_up
+
+Placed = Sequence[tuple[int, int, int]]
+"""Conflicting buffers already in a pool: (offset, end, end rounded up to that buffer's alignment), in bytes."""
+
+Rule = Callable[[PlannedBuffer, Placed, int | None], int | None]
+"""(buffer, conflicts in one pool, the pool's limit) -> offset in bytes, or None when it does not fit."""
+
+
+def raise_above(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) -> int | None:
+    """The first aligned offset above every conflict: never fills a gap."""
+    offset_bytes = max((end for _, _, end in placed), default=0)
+    return _within(round_up(offset_bytes, buffer.alignment_bytes), buffer, limit_bytes)
+
+
+def first_fit(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) -> int | None:
+    """The lowest aligned offset that overlaps no conflict: fills gaps."""
+    offset_bytes = 0
+    for start, _, rounded_end in sorted(placed):
+        if rounded_end > offset_bytes and offset_bytes + buffer.size_bytes > start:
+            offset_bytes = round_up(rounded_end, buffer.alignment_bytes)
+    return _within(offset_bytes, buffer, limit_bytes)
+
+
+def best_fit(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) -> int | None:
+    """The smallest gap between conflicts that holds the buffer; above all of them when there is none."""
+    best: tuple[int, int] | None = None
+    floor_bytes = 0
+    for start, end, _ in sorted(placed):
+        offset_bytes = round_up(floor_bytes, buffer.alignment_bytes)
+        if offset_bytes + buffer.size_bytes <= start and (best is None or start - offset_bytes < best[0]):
+            best = start - offset_bytes, offset_bytes
+        floor_bytes = max(floor_bytes, end)
+    chosen = best[1] if best else round_up(floor_bytes, buffer.alignment_bytes)
+    return _within(chosen, buffer, limit_bytes)
+
+
+def _within(offset_bytes: int, buffer: PlannedBuffer, limit_bytes: int | None) -> int | None:
+    return offset_bytes if limit_bytes is None or offset_bytes + buffer.size_bytes <= limit_bytes else None
+
+
+def place_in_order(order: Sequence[PlannedBuffer], pools: Sequence[Pool], rule: Rule) -> Plan:
+    """Give every buffer, in order, the first of its pools where ``rule`` finds room.
+
+    Raises:
+        UserError: a buffer fits into none of its pools (or has none); advises larger limits.
+    """
+    limits_bytes = {pool.name: pool.size_limit_bytes for pool in pools}
+    plan: Plan = {}
+    spans: dict[str, tuple[int, int, int]] = {}
+    for buffer in order:
+        placed: dict[str, list[tuple[int, int, int]]] = {}
+        for other in buffer.conflicts:
+            if other in plan:
+                placed.setdefault(plan[other][0], []).append(spans[other])
+        for pool in buffer.pools:
+            offset_bytes = rule(buffer, placed.get(pool, ()), limits_bytes[pool])
+            if offset_bytes is not None:
+                plan[buffer.name] = pool, offset_bytes
+                end = offset_bytes + buffer.size_bytes
+                spans[buffer.name] = offset_bytes, end, round_up(end, buffer.alignment_bytes)
+                break
+        else:
+            raise does_not_fit(buffer, pools)
+    return plan
+
+
+def does_not_fit(buffer: PlannedBuffer, pools: Sequence[Pool]) -> UserError:
+    """The error for a buffer that no pool holds."""
+    limits = ", ".join(f"{pool.name} ({pool.size_limit_bytes} bytes)" for pool in pools if pool.name in buffer.pools)
+    return UserError(
+        f"the memory pools are too small for buffer {buffer.name}",
+        where=f"buffer {buffer.name}, {buffer.size_bytes} bytes",
+        why=f"no room beside the buffers that are live at the same time; candidates: {limits or 'none'}",
+        do="raise the pools' size limits, or let the device have a further pool",
+    )
