@@ -120,9 +120,8 @@ class Compilation:
     async def programs(self, position: int) -> tuple[Artifact[LoopProgram], ...]:
         """Stage 7, one per group."""
         fused = await self.fused(position)
-        labels, targets = await self._labels(position), self._targets(position)
-        inputs = [LowerInputs(*pair) for pair in zip(fused.groups, (targets[at] for at in fused.devices), strict=True)]
-        return await self.need_all(LOWER, inputs, labels)
+        inputs = [self._lowering(fused, group, position) for group in range(len(fused.groups))]
+        return await self.need_all(LOWER, inputs, await self._labels(position))
 
     async def plan(self, position: int) -> Artifact[MemoryPlan]:
         """Stage 8."""
@@ -310,7 +309,7 @@ class Compilation:
 
         async def compiled(group: int) -> Compiled:
             device = fused.devices[group]
-            program = await self.need(LOWER, LowerInputs(fused.groups[group], targets[device]), labels[group])
+            program = await self.need(LOWER, self._lowering(fused, group, position), labels[group])
             inputs = CodegenInputs(program, backends[device].compile_kernel, targets[device])
             return program, await self.need(CODEGEN, inputs, labels[group])
 
@@ -320,6 +319,11 @@ class Compilation:
         numbers = sorted(different.values())
         found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
         return tuple(found[different[key]] for key in keys)
+
+    def _lowering(self, fused: Fused, group: int, position: int) -> LowerInputs:
+        device = fused.devices[group]
+        hook, target = self._backends()[device].lower_group, self._targets(position)[device]
+        return LowerInputs(fused.groups[group], hook, target)
 
     async def _main(
         self,
