@@ -62,7 +62,7 @@ REGISTRIES = (
         ("buffers", "check", "placing"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
-    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
+    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
         "compiler/ingot_compiler/backends/host/emit/math/__init__.py",

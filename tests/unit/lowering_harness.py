@@ -20,6 +20,8 @@ from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
 
 from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -47,9 +49,7 @@ from ingot_compiler.lowering.fused import (
     groups_of,
 )
 from ingot_compiler.lowering.group_steps import LoweredGroup, launches_in
-from ingot_compiler.lowering.kinds import KINDS
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.lower import lower
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_fused import verify_fused
@@ -60,7 +60,6 @@ from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
-from ingot_compiler.targets.target import Target
 
 BEST = RUNNABLE[-1]
 HOST_ALONE = (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),)
@@ -138,7 +137,7 @@ def compile_fused(fused: FusedGraph, target: Target) -> Compiled:
 
 def _lowered(fused: FusedGraph, group: Group, target: Target) -> LoweredGroup:
     """What runs for a group: loops verified, and as their text gives them back."""
-    lowered = lower(group, target, KINDS)
+    lowered = lower_group(group, str(target))
     own = [fused.buffers[buffer].element_count for buffer in buffers_of(group)]
     counts = [*own, *(count for _, count in lowered.steps.workspace)]
     for launch in launches_in(lowered.steps.steps):

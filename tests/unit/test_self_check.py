@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,15 +22,13 @@ from ingot_build_rules.cli import compile as compile_verb
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
+from ingot_compiler.backends.host import lower_group as lowering
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError, VerificationError
 from ingot_compiler.ir.graph import OptimizedGraph
-from ingot_compiler.lowering import lower as lowering
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.group_steps import LoweredGroup
-from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.loops import Apply, Constant, LoopProgram, Store
 from ingot_compiler.passes import pipeline
-from ingot_compiler.targets.target import Target
 
 Floats = npt.NDArray[np.float32]
 
@@ -99,20 +97,20 @@ def inject(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
     In this process, and in a cache of its own: no key knows of it.
     """
-    lower = lowering.lower
+    lower_group = lowering.lower_group
 
     def arm(op: str) -> list[bool]:
         found: list[bool] = []
         monkeypatch.setenv("INGOT_CACHE", str(tmp_path_factory.mktemp("cache")))
         monkeypatch.setattr(compile_verb, "usable_cpu_count", lambda: 1)
 
-        def damaged(group: Group, target: Target, kinds: Mapping[str, Kind]) -> LoweredGroup:
-            lowered = lower(group, target, kinds)
+        def damaged(group: Group, target: str) -> LoweredGroup:
+            lowered = lower_group(group, target)
             if not found and any(node.op == op for node in group.nodes):
                 return replace(lowered, programs=cast("tuple[LoopProgram, ...]", with_fault(lowered.programs, found)))
             return lowered
 
-        monkeypatch.setattr(lowering, "lower", damaged)
+        monkeypatch.setattr(lowering, "lower_group", damaged)
         return found
 
     return arm

@@ -121,9 +121,8 @@ class Compilation:
     async def lowered(self, position: int) -> tuple[Lowered, ...]:
         """Stage 7, one per group."""
         fused = await self.fused(position)
-        labels, targets = await self._labels(position), self._targets(position)
-        inputs = [LowerInputs(*pair) for pair in zip(fused.groups, (targets[at] for at in fused.devices), strict=True)]
-        return await self.need_all(LOWER, inputs, labels)
+        inputs = [self._lowering(fused, group, position) for group in range(len(fused.groups))]
+        return await self.need_all(LOWER, inputs, await self._labels(position))
 
     async def steps(self, position: int) -> tuple[GroupSteps, ...]:
         """What runs for each group."""
@@ -322,7 +321,7 @@ class Compilation:
 
         async def compiled(group: int) -> Compiled:
             device = fused.devices[group]
-            lowered = await self.need(LOWER, LowerInputs(fused.groups[group], targets[device]), labels[group])
+            lowered = await self.need(LOWER, self._lowering(fused, group, position), labels[group])
             hook = backends[device].compile_kernel
             inputs = [CodegenInputs(program, hook, targets[device]) for program in lowered.programs]
             return lowered, await self.need_all(CODEGEN, inputs, [labels[group]] * len(inputs))
@@ -333,6 +332,11 @@ class Compilation:
         numbers = sorted(different.values())
         found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
         return tuple(found[different[key]] for key in keys)
+
+    def _lowering(self, fused: Fused, group: int, position: int) -> LowerInputs:
+        device = fused.devices[group]
+        hook, target = self._backends()[device].lower_group, self._targets(position)[device]
+        return LowerInputs(fused.groups[group], hook, target)
 
     async def _main(
         self,

@@ -1,6 +1,6 @@
 """Rule ``lower``: one group of a FusedGraph to what runs for it, and the loops of its kernels.
 
-In: a group, a target. Out: ``Lowered``. Not done here: lowering itself (``ingot_compiler.lowering``).
+In: a group, a target and its back end. Out: ``Lowered``. Not done here: the loops (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
+    from ingot_compiler.backends.backend import LowerGroup
     from ingot_compiler.lowering.fused import Group
     from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LowerInputs:
-    """Tile sizes depend on the target."""
+    """Tile sizes depend on the target; ``hook``: ``Backend.lower_group``."""
 
     group: Artifact[Group]
+    hook: str
     target: str
 
 
@@ -34,12 +36,9 @@ class Lowered:
 
 
 def _compute(context: Context, inputs: LowerInputs) -> Lowered:
-    from ingot_compiler.lowering import lower as lowering
-    from ingot_compiler.lowering.kinds import KINDS
-    from ingot_compiler.targets.target import parse_target
-
-    lowered = lowering.lower(inputs.group.value(), parse_target(inputs.target), KINDS)
+    lower_group: LowerGroup = context.load(inputs.hook)
+    lowered = lower_group(inputs.group.value(), inputs.target)
     return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))
 
 
-LOWER = Rule("lower", 2, ("group", "target"), _compute)
+LOWER = Rule("lower", 2, ("group", "hook", "target"), _compute, loads=("hook",))
