@@ -6,6 +6,8 @@ column. Not done here: inputs, outputs and kernels that it names, which are not 
 
 from __future__ import annotations
 
+import functools
+
 from ingot_compiler.host_program.verify_program import find_program_problems
 from ingot_compiler.ir.parse_graph import Places
 from ingot_compiler.ir.text_reader import Reader
@@ -41,7 +43,7 @@ def _instruction(reader: Reader) -> Instruction:
             reader.expect(",")
         if kind.startswith("*"):
             reader.expect("[")
-            operands.append(reader.items(lambda kind=kind: _operand(reader, kind[-1]), "]"))
+            operands.append(reader.items(functools.partial(_operand, reader, kind[-1]), "]"))
         else:
             operands.append(_operand(reader, kind))
     return opcode, tuple(operands)
