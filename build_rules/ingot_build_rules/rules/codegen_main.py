@@ -42,6 +42,7 @@ class MainInputs:
 
 
 def _compute(context: Context, inputs: MainInputs) -> MainObject:
+    from ingot_compiler.backends.host.main.encode_program import encode_program
     from ingot_compiler.backends.host.main.main import MAIN_LEVEL, main_module
     from ingot_compiler.backends.host.object import compile_object
     from ingot_compiler.backends.host.targets.target import parse_target
@@ -49,7 +50,6 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
     from ingot_compiler.host_program.print_program import print_program
     from ingot_compiler.host_program.workspace_bytes import workspace_bytes
     from ingot_compiler.lowering.expand_groups import expand_groups
-    from ingot_runtime.format.program import encode_program
 
     target = parse_target(inputs.target)
     programs = tuple(program.value() for program in inputs.programs)

@@ -44,7 +44,7 @@ Raises UserError where the text is no target of this back end, or where one must
 MakeDeviceRules = Callable[[str], "DeviceRules"]
 """Target -> what fusion is told of a device that runs it."""
 LowerGroup = Callable[["Group", str], "LoweredGroup"]
-"""(group of a device that runs the target, target) -> what runs for it, and the loops of its kernels."""
+"""(group of a device that runs the target, target) -> its launches and their loops."""
 CompileKernel = Callable[["LoopProgram", str], tuple[str, bytes]]
 """(what the kernel does, target) -> (its symbol, a function of the program and of the back end's version; its object)."""
 CompileSupport = Callable[[str], bytes]

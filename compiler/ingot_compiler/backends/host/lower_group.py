@@ -1,4 +1,4 @@
-"""The hook ``lower_group`` of processors: what runs for a group of the fused graph.
+"""The hook ``lower_group`` of processors: a group of the fused graph to launches of loops.
 
 In: a group, a target. Out: its ``LoweredGroup``. Not done here: the loops of each kind (``kinds``).
 """
@@ -13,5 +13,5 @@ from ingot_compiler.lowering.lower import lower
 
 
 def lower_group(group: Group, target: str) -> LoweredGroup:
-    """Return the launches and loops of the group's kind."""
+    """Return what runs for the group: launches, and the loops of their kernels."""
     return lower(group, parse_target(target), KINDS)
