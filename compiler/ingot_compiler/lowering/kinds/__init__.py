@@ -13,7 +13,6 @@ from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.kinds.matmul_integer import MATMUL_INTEGER
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.recurrent import RECURRENT
@@ -34,7 +33,6 @@ _ALL = (
     FILL_HALO,
     GROUP_NORM,
     MATMUL,
-    MATMUL_INTEGER,
     POINTWISE,
     POOL,
     RECURRENT,
