@@ -1,5 +1,6 @@
 """What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache, a key."""
 
+import gc
 import os
 import shutil
 import signal
@@ -23,6 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
     # And a key: the user's own is nobody's business.
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector, which some tests call, look only at what tests make: modules and the list of tests stay."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

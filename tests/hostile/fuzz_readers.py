@@ -35,6 +35,7 @@ from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.weights_tree import weights_tree
 from ingot_artifacts.bundle.write import frame_bundle
 from ingot_build_rules.cli.inspect import description_lines, fusion_lines
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
@@ -44,7 +45,6 @@ from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
 from ingot_runtime.format.plan import decode_plan
-from ingot_runtime.format.program import encode_program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source
 from ingot_runtime.loader.image import read_exports

@@ -107,7 +107,7 @@ def _tower(family: str, shape: list[int | str], levels: int = LEVELS) -> ModelPr
 
 def _fused(source: ModelProto) -> tuple[OptimizedGraph, FusedGraph]:
     optimized = optimize(graph_of(source))
-    return optimized, fuse(place(optimized, HOST_ALONE), (device_rules(BEST),))
+    return optimized, fuse(place(optimized, HOST_ALONE), (device_rules(str(BEST)),))
 
 
 @pytest.mark.parametrize("shape", [["n", 4], [4, 4]], ids=["open", "fixed"])

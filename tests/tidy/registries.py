@@ -62,7 +62,7 @@ REGISTRIES = (
         ("buffers", "check", "placing"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
-    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
+    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
         "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
@@ -103,12 +103,11 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.lowering.kinds import KINDS
     from ingot_compiler.placement.place import place
     from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
-    from ingot_compiler.targets.target import parse_target
 
     builder = GraphBuilder([TensorType("f32", shape)])
     graph = builder.finish([builder.add(op_name(onnx_op.lower()), (0,), attributes)])
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
-    (group,) = groups_of(fuse(placed, (device_rules(parse_target("x86-64-v3")),)))
+    (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
     kind = _source(KINDS[group.kind].lower)
     return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, _list_of(kind)))

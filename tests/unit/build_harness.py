@@ -102,7 +102,7 @@ def _memory_of_tools(user_key: bytes) -> Mapping[str, bytes]:
     """Files of a cache that say what the sources of Ingot and the linker look like: to read these takes longer than a small build."""
     with tempfile.TemporaryDirectory(prefix="ingot-test-memory-") as folder:
         with open_build(BuildSettings(folder, cache_trust())) as build:
-            assert build.keys.tool("linker")
+            assert build.keys.tool("zig")
         assert cache_trust().key == user_key
         memory = Path(versioned(folder))
         return {

@@ -20,6 +20,8 @@ from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
 
 from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.lower_group import lower_group
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
@@ -42,18 +44,20 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     all_steps,
+    buffers_of,
     groups_of,
     parts_of,
 )
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.lower import lower
+from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_fused import verify_fused
+from ingot_compiler.lowering.verify_loops import verify_loops
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
-from ingot_compiler.targets.target import Target
 
 BEST = RUNNABLE[-1]
 HOST_ALONE = (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),)
@@ -115,10 +119,20 @@ def compile_graph(
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     verify(placed.graph)
-    fused = fuse(placed, [device_rules(target)] * len(placed.devices))
+    fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
     verify_fused(fused)
-    programs = tuple(lower(step, target) for step in groups_of(fused))
+    programs = tuple(_lowered(fused, step, target) for step in groups_of(fused))
     return Compiled(fused, programs, plan_memory(fused), target)
+
+
+def _lowered(fused: FusedGraph, group: Group, target: Target) -> LoopProgram:
+    """Loops of a group, verified, and as their text gives them back."""
+    program = lower_group(group, str(target))
+    verify_loops(program, [fused.buffers[buffer].element_count for buffer in buffers_of(group)])
+    read = parse_loops(print_loops(program))
+    assert print_loops(read) == print_loops(program)
+    assert read == program or "NaN" in print_loops(program)
+    return program
 
 
 @functools.lru_cache(maxsize=512)

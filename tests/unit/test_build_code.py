@@ -47,20 +47,24 @@ class Copy:
         file.write_text(text.replace(old, new, 1) if old else text + new)
 
 
+def copied(folder: Path) -> Copy:
+    """An empty project, and a copy of the code."""
+    for package in PACKAGES:
+        shutil.copytree(
+            ROOT / package, folder / "code" / Path(package).name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return Copy(Workbench(folder / "project", Path(os.environ["INGOT_CACHE"])), folder / "code")
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
     """A built project of one model with a SiLU, and a copy of the code."""
-    for package in PACKAGES:
-        shutil.copytree(
-            ROOT / package, tmp_path / "code" / Path(package).name, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
+    copy = copied(tmp_path)
     nodes = [
         helper.make_node("Sigmoid", ["x"], ["s"], name="/s"),
         helper.make_node("Mul", ["x", "s"], ["y"], name="/m"),
     ]
-    bench.project({"a": model_of(nodes, [3, 5], [3, 5], [])})
-    copy = Copy(bench, tmp_path / "code")
+    copy.bench.project({"a": model_of(nodes, [3, 5], [3, 5], [])})
     copy.build()
     return copy
 
@@ -95,6 +99,28 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
     assert lines[0].startswith("optimize: code changed ")
     assert "  graph.nodes: 1 elements -> 2 elements" in lines
     assert copy.build()[0] == {}
+
+
+def test_code_of_a_back_end_concerns_its_devices(tmp_path: Path) -> None:
+    """What one back end does not share runs nothing again for another; what they share runs again for both."""
+    copy = copied(tmp_path)
+    placed = '[bundle.two]\nmodel = "a"\nplace = {"/layer1/*" = "acc"}\n[bundle.two.devices]\nacc = "null"\n'
+    copy.bench.project({"a": chain([4, 8, 4])}, placed)
+    copy.build()
+    backends = "ingot_compiler/backends"
+    copy.edit(f"{backends}/null/link_library.py", "", NOTHING_NEW)
+    counts, report = copy.build()
+    assert counts == {"link": 1}, "the library of the bundle with two devices"
+    code, file = report["explanations"]["two"]
+    assert code.startswith("link (null x86-64-v3): code ingot_compiler.backends.null.link_library changed ")
+    assert file.startswith(f"  file {backends}/null/link_library.py ")
+    copy.edit(f"{backends}/host/main/main.py", "", NOTHING_NEW)
+    assert copy.build()[0] == {"codegen_main": 2, "link": 2}, "the variants of both bundles, and not the library"
+    copy.edit(f"{backends}/host/link.py", "", NOTHING_NEW)
+    assert copy.build()[0] == {"link": 3}
+    copy.edit(f"{backends}/null/backend.py", "", NOTHING_NEW)
+    copy.edit(f"{backends}/registry.py", "", NOTHING_NEW)
+    assert copy.build()[0] == {}, "where hooks are is in the key of whoever loads them, and nothing else of the list"
 
 
 def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:

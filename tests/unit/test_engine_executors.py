@@ -151,7 +151,7 @@ def test_our_rules_run_where_nothing_is_shared(tmp_path: Path) -> None:
     """A whole compilation, all actions but those that say that they read files in processes without the cache: equal bytes."""
     path = tmp_path / "model.onnx"
     path.write_bytes(chain([8, 16, 4]).SerializeToString())
-    options = CompileOptions((resolve_target(TARGET),))
+    options = CompileOptions((str(resolve_target(TARGET)),))
     with open_build(BuildSettings(str(tmp_path / "first"), ANYONE)) as build:
         expected = bytes(start_compilation(build, str(path), options).to_bytes())
     with open_build(BuildSettings(str(tmp_path / "second"), ANYONE)) as build:

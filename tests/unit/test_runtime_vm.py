@@ -14,13 +14,14 @@ from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSp
 from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
-from ingot_runtime.format.program import Instruction, Program, encode_program
+from ingot_runtime.format.program import Instruction, Program
 
 Tensor = tuple[str, str, tuple[int | str, ...]]
 Arrays = dict[str, npt.NDArray[np.generic]]

@@ -22,13 +22,12 @@ from ingot_build_rules.cli import compile as compile_verb
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
+from ingot_compiler.backends.host import lower_group as lowering
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError, VerificationError
 from ingot_compiler.ir.graph import OptimizedGraph
-from ingot_compiler.lowering import lower as lowering
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.loops import Apply, Constant, LoopProgram, Store
 from ingot_compiler.passes import pipeline
-from ingot_compiler.targets.target import Target
 
 Floats = npt.NDArray[np.float32]
 
@@ -97,20 +96,20 @@ def inject(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
     In this process, and in a cache of its own: no key knows of it.
     """
-    lower = lowering.lower
+    lower_group = lowering.lower_group
 
     def arm(op: str) -> list[bool]:
         found: list[bool] = []
         monkeypatch.setenv("INGOT_CACHE", str(tmp_path_factory.mktemp("cache")))
         monkeypatch.setattr(compile_verb, "usable_cpu_count", lambda: 1)
 
-        def damaged(group: Group, target: Target) -> LoopProgram:
-            program = lower(group, target)
+        def damaged(group: Group, target: str) -> LoopProgram:
+            program = lower_group(group, target)
             if not found and any(node.op == op for node in group.nodes):
                 return cast("LoopProgram", with_fault(program, found))
             return program
 
-        monkeypatch.setattr(lowering, "lower", damaged)
+        monkeypatch.setattr(lowering, "lower_group", damaged)
         return found
 
     return arm

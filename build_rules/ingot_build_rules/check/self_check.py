@@ -67,7 +67,7 @@ def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> C
     """
     report = CheckReport()
     for build in compiled.target_builds:
-        target = str(build.target)
+        target = build.target
         try:
             session = ingot_runtime.load(path, variant=target, executor="vm")
         except ingot_runtime.IncompatibleError:
@@ -191,7 +191,7 @@ def _finding(compiled: CompiledModel, build: TargetBuild, item: Recorded, expect
     called = compiled.names.describe(group.source)
     found = deviation(item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types)))
     what = f"the kernel of {called}" if called else "a kernel"
-    return Finding(what, str(build.target), str(kind), found, nodes, item.kernel, item.launch)
+    return Finding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
 
 def _compare_native(compiled: CompiledModel, target: str, run: _Run, again: Inputs, report: CheckReport) -> None:

@@ -39,6 +39,8 @@ from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.place import PLACE, PlaceInputs
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.variant import Library, Variant
+from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.registry import backend_of, parse_target
 from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
@@ -51,7 +53,6 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.placement.placed import PlacedGraph
-    from ingot_compiler.targets.target import Target
 
 HOST_CODE = (0, -1)
 """A host in the device table as `main` knows it: kind, no library."""
@@ -119,9 +120,8 @@ class Compilation:
     async def programs(self, position: int) -> tuple[Artifact[LoopProgram], ...]:
         """Stage 7, one per group."""
         fused = await self.fused(position)
-        labels, targets = await self._labels(position), self._targets(position)
-        inputs = [LowerInputs(*pair) for pair in zip(fused.groups, (targets[at] for at in fused.devices), strict=True)]
-        return await self.need_all(LOWER, inputs, labels)
+        inputs = [self._lowering(fused, group, position) for group in range(len(fused.groups))]
+        return await self.need_all(LOWER, inputs, await self._labels(position))
 
     async def plan(self, position: int) -> Artifact[MemoryPlan]:
         """Stage 8."""
@@ -217,7 +217,8 @@ class Compilation:
     async def _fuse(self, position: int) -> Fused:
         placed, special = await self.placed(), await self.special()
         sizes = (await self.imported()).sizes if special else ()
-        inputs = FuseInputs(placed, self._targets(position), special, sizes)
+        hooks = tuple(backend.device_rules for backend in self._backends())
+        inputs = FuseInputs(placed, hooks, self._targets(position), special, sizes)
         fused = await self.need(FUSE, inputs, self._target_label(position))
         total_bytes = 0
         for constant in fused.constants:
@@ -239,7 +240,7 @@ class Compilation:
         parts: list[Coroutine[Any, Any, object]] = [
             self._compiled(position),
             self.plan(position),
-            self._support(target),
+            self._support(HOST, target),
         ]
         compiled, plan, support = cast(
             "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
@@ -251,9 +252,10 @@ class Compilation:
         numbers = [{kernel.symbol: index for index, kernel in enumerate(each)} for each in lists]
         indices = tuple(numbers[device][kernel.symbol] for kernel, device in zip(objects, fused.devices, strict=True))
         main = await self._main(position, fused, programs, plan, indices, tuple(numbers[0]))
-        image = await self.need(LINK, LinkInputs(_contents(kernels), main.content, support, target), str(target))
-        launched = tuple(kernel.symbol for kernel in objects)
-        return Variant(target, fused.fused, programs, kernels, launched, plan, main, image)
+        hook, label = backend_of(HOST).link_image, self._target_label(position)
+        image = await self.need(LINK, LinkInputs(_contents(kernels), main.content, support, hook, target), label)
+        launched, known = tuple(kernel.symbol for kernel in objects), parse_target(HOST, target)
+        return Variant(target, known.features, known.rank, fused.fused, programs, kernels, launched, plan, main, image)
 
     async def _make_libraries(self) -> tuple[Library, ...]:
         """One for each kind of device and target, with what any variant launches there."""
@@ -265,18 +267,23 @@ class Compilation:
             launches = [pair for each in zip(compiled, devices, strict=True) for pair in zip(*each, strict=True)]
             kernels = _distinct(kernel for (_, kernel), device in launches if device in mine)
             label = f"{kind} {target}"
-            inputs = LinkInputs(_contents(kernels), None, await self._support(target), target)
-            found.append(Library(kind, target, kernels, await self.need(LINK, inputs, label)))
+            hook, features = backend_of(kind).link_image, parse_target(kind, target).features
+            inputs = LinkInputs(_contents(kernels), None, await self._support(kind, target), hook, target)
+            found.append(Library(kind, target, features, kernels, await self.need(LINK, inputs, label)))
         return tuple(found)
 
-    def _codes(self) -> tuple[tuple[str, Target], ...]:
+    def _codes(self) -> tuple[tuple[str, str], ...]:
         """Kind and target of each library, in the order of the first device that has it."""
         return tuple(dict.fromkeys((device.kind, device.target) for device in self.options.devices))
 
     def _library_of(self, device: DeviceOption) -> int:
         return self._codes().index((device.kind, device.target))
 
-    def _targets(self, position: int) -> tuple[Target, ...]:
+    def _backends(self) -> tuple[Backend, ...]:
+        """The back end of each device, the host's first."""
+        return tuple(map(backend_of, (HOST, *(device.kind for device in self.options.devices))))
+
+    def _targets(self, position: int) -> tuple[str, ...]:
         """What each device runs, the host's first."""
         return (self.options.targets[position], *(device.target for device in self.options.devices))
 
@@ -289,8 +296,8 @@ class Compilation:
         )
         return (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)), *others)
 
-    async def _support(self, target: Target) -> Artifact[memoryview]:
-        return await self.need(CODEGEN_SUPPORT, SupportInputs(target), str(target))
+    async def _support(self, kind: str, target: str) -> Artifact[memoryview]:
+        return await self.need(CODEGEN_SUPPORT, SupportInputs(backend_of(kind).compile_support, target), target)
 
     async def _compiled(self, position: int) -> tuple[Compiled, ...]:
         return await self._once(f"compiled {position}", lambda: self._compile(position))
@@ -298,17 +305,25 @@ class Compilation:
     async def _compile(self, position: int) -> tuple[Compiled, ...]:
         """For each group its loops and its kernel, asked for as soon as its loops are there, not when all are."""
         fused, labels, targets = await self.fused(position), await self._labels(position), self._targets(position)
+        backends = self._backends()
 
         async def compiled(group: int) -> Compiled:
-            target = targets[fused.devices[group]]
-            program = await self.need(LOWER, LowerInputs(fused.groups[group], target), labels[group])
-            return program, await self.need(CODEGEN, CodegenInputs(program, target), labels[group])
+            device = fused.devices[group]
+            program = await self.need(LOWER, self._lowering(fused, group, position), labels[group])
+            inputs = CodegenInputs(program, backends[device].compile_kernel, targets[device])
+            return program, await self.need(CODEGEN, inputs, labels[group])
 
-        keys = [(group.digest, str(targets[at])) for group, at in zip(fused.groups, fused.devices, strict=True)]
+        code = [(backend.kind, target) for backend, target in zip(backends, targets, strict=True)]
+        keys = [(group.digest, code[at]) for group, at in zip(fused.groups, fused.devices, strict=True)]
         different = {key: number for number, key in reversed(list(enumerate(keys)))}
         numbers = sorted(different.values())
         found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
         return tuple(found[different[key]] for key in keys)
+
+    def _lowering(self, fused: Fused, group: int, position: int) -> LowerInputs:
+        device = fused.devices[group]
+        hook, target = self._backends()[device].lower_group, self._targets(position)[device]
+        return LowerInputs(fused.groups[group], hook, target)
 
     async def _main(
         self,
@@ -354,8 +369,8 @@ class Compilation:
         labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
         packed = tuple(map(_packed, layout.constants, contents))
-        machine = resolve_target("native")
-        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(machine), machine)
+        machine = str(resolve_target("native"))
+        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(HOST, machine), machine)
         return packed, await self.need(DIGEST_WEIGHTS, digest_inputs)
 
     async def _bundle(self) -> BundleFrame:
@@ -394,7 +409,7 @@ class Compilation:
         return range(len(self.options.targets))
 
     def _target_label(self, position: int) -> str:
-        return str(self.options.targets[position])
+        return self.options.targets[position]
 
     async def _labels(self, position: int) -> tuple[str, ...]:
         """For each group its target and the nodes that it came from."""
@@ -423,7 +438,7 @@ def _kind_code(kind: str) -> int:
 
 def _library_code(library: Library) -> LibrarySignature:
     """A library as `main` knows it."""
-    return _kind_code(library.kind), str(library.target), library.target.features, len(library.kernels)
+    return _kind_code(library.kind), library.target, library.features, len(library.kernels)
 
 
 def _packed(place: PlacedConstant, content: Artifact[memoryview]) -> PackedConstant:

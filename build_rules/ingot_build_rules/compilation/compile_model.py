@@ -30,7 +30,6 @@ from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.placement.placed import PlacedGraph
-from ingot_compiler.targets.target import Target
 
 
 class CompiledModel:
@@ -124,13 +123,12 @@ class CompiledModel:
         """Return what a report tells: targets, kernels, launches, bytes of weights and workspace per target."""
         return {
             "model": self.names.model,
-            "targets": [str(variant.target) for variant in self.variants],
-            "kernels": {str(variant.target): len(variant.kernels) for variant in self.variants},
-            "launches": {str(variant.target): len(variant.programs) for variant in self.variants},
+            "targets": [variant.target for variant in self.variants],
+            "kernels": {variant.target: len(variant.kernels) for variant in self.variants},
+            "launches": {variant.target: len(variant.programs) for variant in self.variants},
             "weights_bytes": self.layout.size_bytes,
             "workspace_bytes": {
-                str(variant.target): sum(pool.size_bytes for pool in variant.plan.value().pools)
-                for variant in self.variants
+                variant.target: sum(pool.size_bytes for pool in variant.plan.value().pools) for variant in self.variants
             },
         }
 
@@ -149,7 +147,7 @@ class TargetBuild:
 
     def __init__(self, compilation: Compilation, position: int) -> None:
         """Take the target at ``position`` of the options."""
-        self.target: Target = compilation.options.targets[position]
+        self.target = compilation.options.targets[position]
         self._compilation = compilation
         self._position = position
         self._run = compilation.build.run

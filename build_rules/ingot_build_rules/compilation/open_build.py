@@ -101,9 +101,11 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         values = Values(cache.blobs, Codec(RULEBOOK.types))
         backlog = Backlog(settings.history)
         executor = _executor(settings, cache, values, backlog, stack)
+        digests = code_digests_of(settings)
         keys = KeyMaker(
-            code_of(code_digests_of(settings)),
+            code_of(digests),
             lambda tool: files.digest(tool_path(tool)),
+            module_code_of(digests),
         )
         build = Scheduler(
             RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
@@ -148,7 +150,12 @@ def tool_path(tool: str) -> str:
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
     """Return the function from a rule to the digest of its code."""
-    return lambda rule: _digest(code_parts(digests, rule.compute.__module__))
+    return lambda rule: module_code_of(digests)(rule.compute.__module__)
+
+
+def module_code_of(digests: CodeDigests) -> Callable[[str], str]:
+    """Return the function from a module to the digest of the code that it can run."""
+    return lambda module: _digest(code_parts(digests, module))
 
 
 def _digest(code: Code) -> str:

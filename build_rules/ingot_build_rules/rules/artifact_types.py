@@ -42,7 +42,6 @@ _MODULES = {
     "ingot_compiler.memory.memory_plan": "MemoryPlan Placement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
-    "ingot_compiler.targets.target": "Target",
 }
 ARTIFACT_TYPES = {name: module for module, names in _MODULES.items() for name in names.split()}
 """Name of a class -> its module."""

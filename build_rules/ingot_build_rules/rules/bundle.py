@@ -99,7 +99,7 @@ def _library(library: Library) -> LibrarySpec:
 
     symbols = tuple(kernel.symbol for kernel in library.kernels)
     image = bytes(library.image.value())
-    return LibrarySpec(library.kind, str(library.target), library.target.features, symbols, image)
+    return LibrarySpec(library.kind, library.target, library.features, symbols, image)
 
 
 def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
@@ -107,9 +107,9 @@ def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImag
     from ingot_artifacts.bundle.contents import VariantImage
 
     return VariantImage(
-        target=str(variant.target),
-        features=variant.target.features,
-        rank=variant.target.rank,
+        target=variant.target,
+        features=variant.features,
+        rank=variant.rank,
         image=bytes(variant.image.value()),
         program=bytes(variant.main.program.value()),
         weight_ranges=ranges,
@@ -138,7 +138,7 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
         "optimize": inputs.optimized.digest,
         "place": inputs.placed.digest,
         "targets": {
-            str(variant.target): {
+            variant.target: {
                 "fuse": variant.fused.digest,
                 "plan_memory": variant.plan.digest,
                 "codegen_main": variant.main.content.digest,
@@ -164,11 +164,11 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
 
     variants = inputs.variants
     return {
-        "launches": {str(variant.target): _launches(inputs, variant, names) for variant in variants},
+        "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
         "messages": name_messages((text for variant in variants for text in variant.main.messages), names),
-        "memory": {str(variant.target): describe_memory(variant.plan.value()) for variant in variants},
+        "memory": {variant.target: describe_memory(variant.plan.value()) for variant in variants},
     }
 
 
@@ -181,7 +181,7 @@ def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
         targets = (variant.target, *(device.target for device in inputs.options.devices))
         groups = groups_of(variant.fused.value())
         for group, symbol, program in zip(groups, variant.launched, variant.programs, strict=True):
-            programs = found.setdefault(str(targets[group.device]), {})
+            programs = found.setdefault(targets[group.device], {})
             if symbol not in programs:
                 programs[symbol] = program.encoded()
     return found

@@ -6,15 +6,11 @@ In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, Rule
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.ir.errors import InternalError
-
-if TYPE_CHECKING:
-    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +21,18 @@ class DigestInputs:
     packed: tuple[PackedConstant, ...]
     weights_bytes: int
     support: Artifact[memoryview]
-    machine: Target
+    machine: str
 
 
 def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
     from ingot_compiler.backends.host.llvm import host_target
     from ingot_compiler.backends.host.support.host import HostDigests
+    from ingot_compiler.backends.host.targets.target import parse_target
 
-    is_usable = not inputs.machine.missing_on(host_target().features)  # an executor may be another machine
+    is_usable = not parse_target(inputs.machine).missing_on(
+        host_target().features
+    )  # an executor may be another machine
     digests = HostDigests(bytes(inputs.support.value()) if is_usable else b"")
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
     return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), digests.mib_tree_entry))

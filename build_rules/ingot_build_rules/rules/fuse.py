@@ -1,7 +1,7 @@
 """Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and its parts that others depend on alone.
 
-In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets. Out: ``Fused``. Not done here: fusion and layouts
-(``ingot_compiler.lowering``).
+In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets and back ends. Out: ``Fused``. Not done here:
+fusion (``ingot_compiler.lowering``), what it is told of a device (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 
 if TYPE_CHECKING:
+    from ingot_compiler.backends.backend import MakeDeviceRules
     from ingot_compiler.ir.graph import Graph
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group
+    from ingot_compiler.lowering.fusion.device_rules import DeviceRules
     from ingot_compiler.placement.placed import PlacedGraph
-    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
-    """``targets``: one per device, the host's first; layouts depend on their vector widths. ``special``: the graph for ``sizes``, a way
+    """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first. ``special``: the graph for ``sizes``, a way
     beside the general one."""
 
     placed: Artifact[PlacedGraph]
-    targets: tuple[Target, ...]
+    hooks: tuple[str, ...]
+    targets: tuple[str, ...]
     special: Artifact[PlacedGraph] | None = None
     sizes: tuple[tuple[str, int], ...] = ()
 
@@ -60,13 +62,12 @@ class Fused:
 
 
 def _compute(context: Context, inputs: FuseInputs) -> Fused:
-    from ingot_compiler.backends.host.device_rules import device_rules
     from ingot_compiler.host_program.specialisation import with_special
     from ingot_compiler.lowering import fuse as lowering
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
-    devices = [device_rules(target) for target in inputs.targets]
+    devices = [_device_rules(context, *pair) for pair in zip(inputs.hooks, inputs.targets, strict=True)]
     fused = lowering.fuse(inputs.placed.value(), devices)
     if inputs.special is not None:
         fused = with_special(fused, lowering.fuse(inputs.special.value(), devices), inputs.sizes)
@@ -89,6 +90,11 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
         fused.inputs,
         fused.outputs,
     )
+
+
+def _device_rules(context: Context, hook: str, target: str) -> DeviceRules:
+    make: MakeDeviceRules = context.load(hook)
+    return make(target)
 
 
 def _constant_buffers(fused: FusedGraph) -> tuple[BufferSpec, ...]:
@@ -116,4 +122,4 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
-FUSE = Rule("fuse", 1, ("placed", "targets", "special", "sizes"), _compute)
+FUSE = Rule("fuse", 1, ("placed", "hooks", "targets", "special", "sizes"), _compute, loads=("hooks",))

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
-    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """``programs`` and ``launched`` (the symbol of its kernel): one per group, in step order; ``kernels`` in the order of the image."""
+    """``programs`` and ``launched`` (the symbol of its kernel): one per group, in step order; ``kernels`` in the order of the image; ``features``,
+    ``rank``: of the target."""
 
-    target: Target
+    target: str
+    features: tuple[str, ...]
+    rank: int
     fused: Artifact[FusedGraph]
     programs: tuple[Artifact[LoopProgram], ...]
     kernels: tuple[KernelObject, ...]
@@ -39,6 +41,7 @@ class Library:
     """The code of one kind of device for one target, shared by its devices; ``kernels`` in the order of the image."""
 
     kind: str
-    target: Target
+    target: str
+    features: tuple[str, ...]
     kernels: tuple[KernelObject, ...]
     image: Artifact[memoryview]

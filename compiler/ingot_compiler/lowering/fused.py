@@ -167,6 +167,11 @@ def groups_of(fused: FusedGraph) -> tuple[Group, ...]:
     return tuple(step for step in all_steps(fused.steps) if isinstance(step, Group))
 
 
+def buffers_of(group: Group) -> tuple[int, ...]:
+    """The buffers that a group's kernel is given, in the order of its arguments."""
+    return tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
+
+
 def requirements_of(group: Group) -> tuple[Node, ...]:
     """The nodes whose conditions the group's kernel checks; it reports one by its position."""
     return tuple(node for node in group.nodes if node.op == "require")

@@ -165,7 +165,7 @@ def _never(_: DType, __: float) -> Number:
     return False
 
 
-_UNARY: Mapping[str, Callable[[DType, float], Number]] = {
+UNARY: Mapping[str, Callable[[DType, float], Number]] = {
     "abs": lambda _, x: abs(x),
     "acos": _real(np.arccos),
     "acosh": _real(np.arccosh),
@@ -203,7 +203,7 @@ _UNARY: Mapping[str, Callable[[DType, float], Number]] = {
     "tan": _real(np.tan),
     "tanh": _real(np.tanh),
 }
-_BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
+BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
     "add": lambda _, a, b: a + b,
     "bitwise_and": _bits(lambda a, b: a & b),
     "bitwise_or": _bits(lambda a, b: a | b),
@@ -230,6 +230,6 @@ _BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
 def apply_function(name: str, dtype: DType, arguments: Sequence[Number]) -> Number:
     """``name(arguments)`` for arguments of ``dtype``, not yet rounded to the result's dtype."""
     if len(arguments) == 1:
-        return _UNARY[name](dtype, arguments[0])
+        return UNARY[name](dtype, arguments[0])
     left, right = arguments
-    return _BINARY[name](dtype, left, right)
+    return BINARY[name](dtype, left, right)

@@ -23,7 +23,7 @@ from .words import Reader
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null")
 _RANK_VALUE_MAX = 1 << 31
-_KIND_MAX = (1 << 31) - 1
+_CODE_MAX = (1 << 31) - 1
 
 
 class DevicePlan:
@@ -138,11 +138,13 @@ def decode_plan(data: bytes) -> Plan:
         FormatError: any rule of FORMAT.md, "Plan", broken.
     """
     words = Reader(data, "section plan 0")
-    words.word("plan version", PLAN_VERSION, PLAN_VERSION)
+    version = words.word("plan version", 1, _CODE_MAX)
+    if version != PLAN_VERSION:
+        raise unknown(f"plan version {version}", "section plan 0")
     model = words.text("model name")
     devices = tuple(_device(words) for _ in range(words.word("device count", 1, DEVICE_COUNT_MAX)))
     require(devices[0].kind == "host", "the first device is not the host", "section plan 0", devices[0].kind)
-    libraries = tuple(_library(words) for _ in range(words.word("library count", 0, DEVICE_COUNT_MAX)))
+    libraries = tuple(_library(words, index) for index in range(words.word("library count", 0, DEVICE_COUNT_MAX)))
     _require_libraries(devices, libraries)
     symbols = tuple(words.text("symbol") for _ in range(words.word("symbol count", 0, SYMBOL_COUNT_MAX)))
     inputs = _tensors(words, "input", len(symbols))
@@ -161,20 +163,20 @@ def decode_plan(data: bytes) -> Plan:
 def _device(words: Reader) -> DevicePlan:
     name = words.text("device name")
     kind = _kind(words, f"section plan 0, device {name!r}", 0)
-    id_ = words.word("device id", 0, (1 << 31) - 1)
+    id_ = words.word("device id", 0, _CODE_MAX)
     scope = words.text("device scope")
     return DevicePlan(name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1))
 
 
 def _kind(words: Reader, where: str, first: int) -> str:
-    code = words.word("device kind", first, _KIND_MAX)
+    code = words.word("device kind", first, _CODE_MAX)
     if code >= len(DEVICE_KINDS):
         raise unknown(f"device kind {code}", where)
     return DEVICE_KINDS[code]
 
 
-def _library(words: Reader) -> LibraryPlan:
-    kind = _kind(words, "section plan 0, library", 1)
+def _library(words: Reader, index: int) -> LibraryPlan:
+    kind = _kind(words, f"section plan 0, library {index}", 1)
     target = words.text("library target")
     features = _features(words, target)
     return LibraryPlan(kind, target, features, words.word("kernel count", 0, KERNEL_COUNT_MAX))
@@ -209,7 +211,9 @@ def _tensors(words: Reader, what: str, symbol_count: int) -> tuple[TensorPlan, .
 
 def _tensor(words: Reader, what: str, symbol_count: int) -> TensorPlan:
     name = words.text(f"{what} name")
-    dtype = words.word(f"{what} dtype", 0, len(DTYPE_NAMES) - 1)
+    dtype = words.word(f"{what} dtype", 0, _CODE_MAX)
+    if dtype >= len(DTYPE_NAMES):
+        raise unknown(f"dtype {dtype}", f"section plan 0, {what} {name!r}")
     rank = words.word(f"{what} rank", 0, RANK_MAX)
     dims = tuple(words.word(f"{what} dimension", -symbol_count, ELEMENT_COUNT_MAX) for _ in range(rank))
     elements = 1
