@@ -43,7 +43,7 @@ def _program(source: ModelProto) -> Program:
     fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (BEST,))
     programs = [lower(group, BEST) for group in groups_of(fused)]
     offsets = [0] * len(fused.constants)
-    return build_program(fused, programs, range(len(programs)), plan_memory(fused), offsets)
+    return build_program(fused, programs, range(len(programs)), plan_memory(fused), offsets)[0]
 
 
 def _extents(program: Program, shapes: Sequence[Sequence[int]]) -> list[int]:

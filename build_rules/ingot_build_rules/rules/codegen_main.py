@@ -49,7 +49,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
     from ingot_runtime.format.program import encode_program
 
     programs = tuple(program.value() for program in inputs.programs)
-    program = build_program(
+    program, messages = build_program(
         inputs.fused.value(), programs, inputs.kernel_indices, inputs.plan.value(), inputs.constant_offsets
     )
     text = main_module(
@@ -66,7 +66,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         context.keep_bytes(compile_object(text, inputs.target, level=MAIN_LEVEL)),
         context.keep_bytes(encode_program(program)),
         context.keep(_listing(program)),
-        program.messages,
+        messages,
         workspace_bytes(inputs.fused.value(), programs, inputs.plan.value(), len(inputs.devices)),
     )
 

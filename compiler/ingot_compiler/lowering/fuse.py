@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.bounds import require_bounds
@@ -61,8 +62,7 @@ def _run(fuser: Fuser, flat: FlatGraph, first: int, last: int) -> None:
                 require_bounds(fuser, node)
                 _visit(fuser, index, node)
         except LimitError as error:
-            where = error.where or ", ".join(f"node #{ordinal}" for ordinal in node.source)
-            raise error.at(where) from None
+            raise (error if error.where else error.at(nodes_text(node.source))) from None
         index = flat.end(index)
 
 

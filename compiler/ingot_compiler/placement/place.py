@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.message import message, nodes_text
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
 from ingot_compiler.placement.placed import PlacedGraph
@@ -63,7 +64,7 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
             close = difflib.get_close_matches(node.mark, names, n=1)
             raise UserError(
                 f"no device named {node.mark!r}",
-                where=f"placement of {node.op}, imported node {', '.join(map(str, node.source)) or 'unknown'}",
+                where=message(f"placement of {node.op}", *((", ", nodes_text(node.source)) if node.source else ())),
                 why=f"expected one of {', '.join(names)}",
                 do=f"did you mean {close[0]!r}?" if close else f"declare it: --device {node.mark}=KIND",
             )
@@ -119,7 +120,7 @@ class _Placement:
         if node.regions and node.mark != HOST:
             raise UnsupportedError(
                 f"{node.op} on device {node.mark}",
-                where=f"imported node {', '.join(map(str, node.source))}",
+                where=nodes_text(node.source),
                 why="control flow runs on the host",
                 do="mark the nodes inside instead",
             )

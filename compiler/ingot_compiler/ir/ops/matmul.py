@@ -12,6 +12,7 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.claim_rules import broadcast_together, equal, sizes_of
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import in_f64
@@ -25,7 +26,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_same_dtype(types)
     a, b = types
     require_dtype(a, NUMBERS)
-    require(a.rank >= 2 and b.rank >= 2, "ranks >= 2", f"{a} and {b}")
+    require(a.rank >= 2 and b.rank >= 2, "ranks >= 2", message(a, " and ", b))
     inner = equal("inner sizes", sizes_of(types, 0)[-1], sizes_of(types, 1)[-2])
     batch = broadcast_together((a.shape[:-2], b.shape[:-2]))
     return Inferred((TensorType(a.dtype, (*batch.target, a.shape[-2], b.shape[-1])),), (inner, batch))

@@ -19,7 +19,7 @@ def require_bounds(fuser: Fuser, node: Node) -> None:
         claims = OPS_BY_NAME[node.op].infer([fuser.types[operand] for operand in node.operands], node.table).claims
     except OpTypeError as error:
         # The sizes that a graph was specialised for contradict its claims: a call with these sizes is refused.
-        fuser.require(1, str(error), node)
+        fuser.require(1, error.text, node)
         return
     for claim in claims:
         for excess, what in requirements(claim):

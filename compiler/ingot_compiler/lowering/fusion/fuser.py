@@ -15,6 +15,7 @@ from typing import cast
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
+from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.types import TensorType
@@ -352,7 +353,7 @@ class Fuser:
         dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
         for dim in dict.fromkeys(dims):
             if not is_nonnegative(dim):
-                self.require(dim_min(dim, 0), f"a size is negative: {dim}", node)
+                self.require(dim_min(dim, 0), message("a size is negative: ", dim), node)
         self.checked_sizes.update(dims)
 
     def require_countable(self, node: Node) -> None:
@@ -362,11 +363,11 @@ class Fuser:
         for result in node.results:
             count = self.types[result].element_count
             if not isinstance(count, int) and count not in (*counts, *self.checked_counts):
-                what = f"expected at most {ELEMENT_COUNT_MAX} elements, got {count}"
+                what = message(f"expected at most {ELEMENT_COUNT_MAX} elements, got ", count)
                 self.require(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node)
                 self.checked_counts.add(count)
 
-    def require(self, difference: Dim, what: str, node: Node) -> None:
+    def require(self, difference: Dim, what: Text, node: Node) -> None:
         """Check at run time that ``difference`` is 0."""
         requirement = Requirement(difference, what, node.source)
         if requirement not in self.steps:
