@@ -347,6 +347,14 @@ def symbols_of(dim: Dim) -> Iterator[str]:
                 yield from symbols_of(atom.right)
 
 
+def has_call(dim: Dim, function: str) -> bool:
+    """Whether ``function`` is called anywhere in ``dim``."""
+    calls = [atom for monomial, _ in terms_of(dim) for atom in monomial if isinstance(atom, Call)]
+    return any(
+        call.function == function or has_call(call.left, function) or has_call(call.right, function) for call in calls
+    )
+
+
 @lru_cache(maxsize=_CACHED_MAX)
 def symbol_set(dim: Dim) -> frozenset[str]:
     """Names of the symbols in ``dim``."""
