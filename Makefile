@@ -23,7 +23,7 @@ test-pythons:
 	  if ! $$python -c "" 2>/dev/null; then echo "$$python: not on this machine"; continue; fi; \
 	  venv=.venv-$$(basename $$python); \
 	  test -x $$venv/bin/python || $$python -m venv $$venv; \
-	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e '.[dev]'; \
+	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'; \
 	  $$venv/bin/python -m pytest -q -n 2 -m "not slow and not zoo and not qemu" $(LOADER_TESTS); \
 	done
 
@@ -40,7 +40,7 @@ bench: $(READY)
 clean:
 	rm -rf .venv .venv-* .ingot dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-$(READY): pyproject.toml runtime/pyproject.toml
+$(READY): pyproject.toml runtime/pyproject.toml runtime/ingot_runtime_devices/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./runtime -e ./runtime/ingot_runtime_devices -e '.[dev]'
 	touch $@

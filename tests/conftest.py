@@ -1,5 +1,6 @@
 """What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache, a key."""
 
+import gc
 import os
 import shutil
 import signal
@@ -13,20 +14,34 @@ settings.register_profile("ingot", deadline=None, suppress_health_check=[HealthC
 settings.load_profile("ingot")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Children must hear Ctrl-C: a shell starts what runs in the background with it ignored, and that is inherited."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # Commands under test share a cache of their own, one per process of the test run.
+    if _is_worker(config):
+        return  # it has what follows from the process that started it
+    # Commands under test share a cache: no process of the test run compiles what another one has compiled.
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
     # And a key: the user's own is nobody's business.
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
 
 
-def pytest_unconfigure() -> None:
+def pytest_collection_finish() -> None:
+    """Let the garbage collector, which some tests call, look only at what tests make: modules and the list of tests stay."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave nothing behind."""
-    for name in ("INGOT_CACHE", "XDG_STATE_HOME"):
-        shutil.rmtree(os.environ[name], ignore_errors=True)
+    if not _is_worker(config):
+        for name in ("INGOT_CACHE", "XDG_STATE_HOME"):
+            shutil.rmtree(os.environ[name], ignore_errors=True)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this is one of several processes of a test run."""
+    return hasattr(config, "workerinput")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,18 +3,18 @@
 In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one file per step).
 """
 
-from .devices.bind import bind_devices
 from .errors import InputError, no_memory
 from .executor.loaded import Loaded
 from .executor.session import Session
 from .format import header as head
 from .format.checks import require
 from .format.interface import interface_digest
-from .format.limits import MIB, TREE_ENTRY_SIZE_BYTES
+from .format.limits import TREE_ENTRY_SIZE_BYTES
 from .format.plan import DEVICE_KINDS, Plan
 from .format.sha256 import sha256
-from .format.source import Source, changed, checked_digest, open_file, read_plan
+from .format.source import Source, checked_digest, open_file, read_plan
 from .loader import choose, cpu, system
+from .loader.bind_devices import bind_devices, devices_module
 from .loader.image import Image
 from .loader.pool import Pool, usable_threads
 from .loader.watch import Watch
@@ -23,8 +23,7 @@ from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
-
-    from .devices.attached import Attached
+    from typing import Any
 
 EXECUTORS = ("aot", "vm")
 
@@ -76,15 +75,13 @@ def _load(
     pool = Pool(image, usable_threads(threads))
     watch = Watch(image)
     weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
-    attached = None
+    attached: Any = None
     if plan.libraries:
-        from .devices.attached import Attached
-
-        attached = Attached(source, plan, bound, usable, watch.address)
+        attached = devices_module("attached", source.name).Attached(source, plan, bound, usable, watch.address)
     loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
     while True:
         if attached is not None:
-            _load_device_weights(attached, source, plan, image, pool, watch, verify)
+            attached.load_weights(source, image, pool, watch, verify)
         if loaded.is_unchanged():
             break
     return Session(loaded, executor, max_bytes, attached)
@@ -99,22 +96,6 @@ def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", dig
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
     found = cpu.machine_features()
     return found if features is None else found & frozenset(features)  # a mask takes features away; it cannot add one
-
-
-def _load_device_weights(
-    attached: "Attached", source: Source, plan: Plan, image: Image, pool: Pool, watch: Watch, verify: str
-) -> None:
-    """Verify the weights of each device and copy them there; the mapping is dropped."""
-    for index in range(1, len(plan.devices)):
-        weights = map_weights(source, image, index)
-        if weights is not None:
-            tree = source.section(head.TREE, index)
-            Verifier(
-                image, pool, watch, tree, [(0, weights.size_bytes // MIB)], source.name, index
-            ).verify(weights, verify)  # fmt: skip
-            attached.load_weights(index, weights)
-            if not weights.is_whole:
-                raise changed(source.name, "some of its pages could not be read")
 
 
 def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:

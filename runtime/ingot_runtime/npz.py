@@ -14,7 +14,7 @@ import zipfile
 import numpy as np
 
 from .errors import InputError, ResourceError
-from .format.regular_file import open_without_waiting
+from .format.file import open_without_waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What every kind of device must do (``devices/device.py``), held to it by one suite. A new kind is a line in ``OPEN_KINDS``."""
+"""What every kind of device must do (``ingot_runtime_devices/device.py``), held to it by one suite. A new kind is a line in ``OPEN_KINDS``."""
 
 import ctypes
 import gc
@@ -17,15 +17,15 @@ from tests.hostile.tiny import KERNEL, KERNEL_IR
 from tests.hostile.two_devices import library
 
 import ingot_runtime
-from ingot_runtime.devices.device import ALIGNMENT_BYTES, Device
-from ingot_runtime.devices.registry import OPEN
 from ingot_runtime.format import abi
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime.loader.cpu import machine_features
+from ingot_runtime_devices.device import ALIGNMENT_BYTES, Device
+from ingot_runtime_devices.registry import OPEN
 
 if TYPE_CHECKING:
-    from ingot_runtime.devices.device import Allocation
+    from ingot_runtime_devices.device import Allocation
 
 COUNT = 64
 _CODE = """

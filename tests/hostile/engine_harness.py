@@ -63,6 +63,14 @@ class Look:
     do: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function to load, as "module:attribute", and what to call it with."""
+
+    function: str
+    number: int
+
+
 class WrongError(IngotError):
     """What a rule raises on purpose."""
 
@@ -133,11 +141,36 @@ _MISDEEDS: dict[str, Callable[[Context], object]] = {
     "read": lambda _: sys.stdin.read(),
     "child": _start_child,
     "temporary": _leave_a_file,
+    "load": lambda context: context.load(f"{__name__}:add_one"),
     "surrogate": lambda context: context.warn("\udcff"),
 }
+
+
+def _call(context: Context, inputs: Call) -> int:
+    function: Callable[[int], int] = context.load(inputs.function)
+    return function(inputs.number)
+
+
+def add_one(number: int) -> int:
+    """Code that inputs of ``call`` may name."""
+    return number + 1
+
+
+def never_listed(number: int) -> int:
+    """Code that no inputs may name."""
+    return number - 1
+
+
+CALL = Rule("call", 1, ("function", "number"), _call, loads=("function",))
 WORK = Rule("work", 1, ("number", "parts"), _work)
 LOOK = Rule("look", 1, ("name",), _look, _resolve)
-BOOK = Rulebook(f"{__name__}:BOOK", (WORK, LOOK), {"Work": __name__, "Look": __name__}, (WrongError,))
+BOOK = Rulebook(
+    f"{__name__}:BOOK",
+    (WORK, LOOK, CALL),
+    {"Work": __name__, "Look": __name__, "Call": __name__},
+    (WrongError,),
+    {"call": (f"{__name__}:add_one",)},
+)
 
 
 def name_of(inputs: Work) -> str:

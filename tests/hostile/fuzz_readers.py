@@ -30,9 +30,12 @@ from tests.hostile.tiny import tiny_contents, tree_entry
 
 import ingot_runtime.format
 from ingot_artifacts.bundle.contents import BundleContents
+from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.weights_tree import weights_tree
 from ingot_artifacts.bundle.write import frame_bundle
 from ingot_build_rules.cli.inspect import description_lines, fusion_lines
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
@@ -41,8 +44,7 @@ from ingot_runtime.format.file import BundleFile, SilentFile
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
-from ingot_runtime.format.plan import decode_plan, encode_plan
-from ingot_runtime.format.program import encode_program
+from ingot_runtime.format.plan import decode_plan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source
 from ingot_runtime.loader.image import read_exports
@@ -147,7 +149,7 @@ def _table_seeds() -> tuple[bytes, ...]:
     rows = [head.Section(kind, 0, 0, 64, 64, b"\1" * 32) for kind in (head.MANIFEST, head.PLAN, head.LOCK)]
     for index, row in enumerate(rows):
         row.offset = 320 + 64 * index
-    start, _ = head.encode_head(rows, 512)
+    start, _ = encode_head(rows, 512)
     return (start.ljust(512, b"\0"),)
 
 

@@ -17,13 +17,14 @@ from typing import Any
 
 from tests.hostile.reseal import Parts, reseal_root
 
+from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.encode_plan import Writer
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.plan import DEVICE_KINDS, Plan
 from ingot_runtime.format.program import Program
-from ingot_runtime.format.words import Writer
 
 _WORD = 1 << 64
 _HEADER_FIELDS = ((0, 8), (8, 2), (10, 2), (12, 4), (16, 4), (20, 4), (24, 8), (32, 8))
@@ -255,7 +256,7 @@ def rows_moved(parts: Parts, rng: random.Random) -> Mutant:
             one, other = getattr(rows[first], name), getattr(rows[second], name)
             setattr(rows[first], name, other)
             setattr(rows[second], name, one)
-    start, _ = head.encode_head(rows, size_bytes)
+    start, _ = encode_head(rows, size_bytes)
     return Mutant(start + parts.prefix()[len(start) :], is_consistent=False)
 
 

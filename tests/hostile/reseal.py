@@ -9,6 +9,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.encode_plan import encode_plan
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
@@ -16,8 +19,8 @@ from ingot_runtime.format.interface import interface_digest
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
-from ingot_runtime.format.plan import DEVICE_KINDS, Plan, decode_plan, encode_plan
-from ingot_runtime.format.program import Program, encode_program
+from ingot_runtime.format.plan import DEVICE_KINDS, Plan, decode_plan
+from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.sha256 import sha256
 
@@ -156,7 +159,7 @@ class Parts:
     def prefix(self) -> bytes:
         """Return all bytes before the weights, sealed."""
         rows, size_bytes = self.rows()
-        start, _ = head.encode_head(rows, size_bytes)
+        start, _ = encode_head(rows, size_bytes)
         out = bytearray(start)
         for row in rows:
             out += bytes(row.offset - len(out))

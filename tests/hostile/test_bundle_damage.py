@@ -11,6 +11,8 @@ import pytest
 from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 
 import ingot_runtime
+from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.format import header as head
 from ingot_runtime.format import plan as plans
@@ -45,7 +47,7 @@ def sections(data: bytes) -> list[head.Section]:
 
 
 def sealed(data: bytes, rows: list[head.Section]) -> bytes:
-    prefix, _ = head.encode_head(rows, len(data))
+    prefix, _ = encode_head(rows, len(data))
     return prefix + data[len(prefix) :]
 
 
@@ -205,7 +207,7 @@ def forged_plan(data: bytes, change: Callable[[plans.Plan], None]) -> bytes:
     plan = plans.decode_plan(data[row.offset : row.offset + row.size_bytes])
     change(plan)
     out = bytearray(data)
-    for kind, payload in ((head.PLAN, plans.encode_plan(plan)), (head.MANIFEST, manifest_bytes(plan))):
+    for kind, payload in ((head.PLAN, encode_plan(plan)), (head.MANIFEST, manifest_bytes(plan))):
         place = by_kind[kind]
         following = rows[rows.index(place) + 1]
         assert place.offset + len(payload) <= following.offset

@@ -350,6 +350,7 @@ def test_key_that_is_no_good_is_refused(
     bench: Workbench, key_file: Path, capsys: pytest.CaptureFixture[str], spoil: Callable[[Path], object]
 ) -> None:
     """A key that others know seals nothing: told in four parts, never used, never replaced without a word."""
+    shutil.rmtree(bench.cache)
     keys.user_key()
     spoil(key_file)
     assert main(["build", "-j1", "-C", str(bench.folder), "--cache", str(bench.cache)]) == 1

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from tests.hostile.reseal import Parts
-from tests.hostile.tiny import op
+from tests.hostile.reseal import Parts, reseal_root
+from tests.hostile.tiny import WIDTH, op
 from tests.hostile.two_devices import library, tree_entry, two_device_contents, two_device_reference
 
 import ingot_runtime
@@ -20,7 +20,7 @@ from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import ALIGNMENT_SMALL_BYTES
 from ingot_runtime.format.plan import DevicePlan, LibraryPlan, Plan
-from ingot_runtime.format.program import CODES, Instruction, Program, encode_program
+from ingot_runtime.format.program import CODES, Instruction, Program
 from ingot_runtime.format.sha256 import sha256
 
 X = np.ones((4, 8), np.float32)
@@ -213,38 +213,192 @@ def test_pool_that_is_too_small() -> None:
     refused(parts.sealed(), "leaves its memory", executor="vm")
 
 
-def test_unknown_opcode() -> None:
-    """An opcode of a later version is refused by its number."""
+SIZES: dict[str, tuple[Instruction, str]] = {
+    "copy of more than there is": (op("copy", 0, 1, 5, 0, 8), "copy leaves its memory"),
+    "copy of less than nothing": (op("copy", 0, 1, 5, 0, 9), "copy leaves its memory"),
+    "copy back of more": (op("copy", 1, 0, 3, 6, 8), "copy leaves its memory"),
+    "copy between devices of more": (op("copy", 1, 2, 8, 6, 8), "copy leaves its memory"),
+    "part of a pool behind its end": (op("buffer_workspace", 6, 1, 8, 4), "workspace leaves its memory"),
+    "part of a pool before it": (op("buffer_workspace", 6, 1, 9, 4), "workspace leaves its memory"),
+    "part of a pool of no size": (op("buffer_workspace", 6, 1, 5, 9), "workspace leaves its memory"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(SIZES))
+def test_sizes_that_lie(name: str) -> None:
+    """A copy or a part of a pool that does not fit is refused by the vm before a byte moves."""
+    instruction, message = SIZES[name]
+
+    def insert(program: Program) -> None:
+        program.register_count = 10
+        program.instructions = (*program.instructions[:-1], op("const", 9, -4), instruction, program.instructions[-1])
+
     parts = Parts(whole())
-    program = parts.program(0)
-    raw = bytearray(encode_program(program))
-    struct.pack_into("<q", raw, 8 * 4, len(CODES) + 5)
-    parts.put(head.PROGRAM, 0, bytes(raw))
+    parts.change_program(insert)
+    refused(parts.sealed(), message, executor="vm")
+
+
+@pytest.mark.parametrize("executor", ["aot", "vm"])
+@pytest.mark.parametrize("device", [0, 1, 2])
+@pytest.mark.parametrize("change", [-64, 64, 1 << 40])
+def test_plans_that_lie_about_pools(device: int, change: int, executor: str) -> None:
+    """What main needs of each device is compared with what the plan promises, before memory is taken."""
+
+    def lie(plan: Plan) -> None:
+        sizes = list(plan.variants[0].workspace_bytes)
+        sizes[device] += change
+        plan.variants[0].workspace_bytes = tuple(sizes)
+
+    parts = Parts(whole())
+    parts.change_plan(lie)
+    refused(parts.sealed(), "disagree on the workspace", executor=executor)
+
+
+def _words_changed(data: bytes, change: Callable[[list[int]], None]) -> bytes:
+    """Change words of a plan or program; its texts stay."""
+    words = list(struct.unpack_from(f"<{struct.unpack_from('<q', data)[0]}q", data, 8))
+    change(words)
+    return struct.pack(f"<{len(words) + 1}q", len(words), *words) + data[8 + 8 * len(words) :]
+
+
+def _change_plan_words(parts: Parts, change: Callable[[list[int]], None]) -> None:
+    parts.put(head.PLAN, 0, _words_changed(parts.payloads[head.PLAN, 0], change))
+
+
+def _change_program_words(parts: Parts, change: Callable[[list[int]], None]) -> None:
+    parts.put(head.PROGRAM, 0, _words_changed(parts.payloads[head.PROGRAM, 0], change))
     parts.reseal_program(0)
-    refused(parts.sealed(), f"opcode {len(CODES) + 5} is not known", ingot_runtime.VersionError, executor="vm")
 
 
-def test_unknown_device_kind() -> None:
-    """A device kind of a later version is refused by its number, naming the device."""
-    parts = Parts(whole())
-    plan = parts.payloads[head.PLAN, 0]
-    words = list(struct.unpack_from(f"<{struct.unpack_from('<q', plan)[0]}q", plan, 8))
-    at = words.index(3, 3) + 1  # length of the name 'acc', then the kind
-    words[at] = 9
-    parts.put(head.PLAN, 0, struct.pack(f"<{len(words) + 1}q", len(words), *words) + plan[8 + 8 * len(words) :])
-    with pytest.raises(ingot_runtime.VersionError, match="device kind 9 is not known") as caught:
-        ingot_runtime.load(parts.sealed())
-    assert "'acc'" in caught.value.where
+def _unknown_device_kind(words: list[int]) -> None:
+    words[words.index(3, 3) + 1] = 9  # behind the length of the name 'acc'
 
 
-def with_section(flags: int, payload: bytes = b"later") -> bytes:
-    """Return the bundle with one section more, of a kind that nobody knows, before the weights."""
-    parts = Parts(whole())
-    key = (77, 3)
+def _unknown_library_kind(words: list[int]) -> None:
+    at = words.index(
+        3, words.index(3, 3) + 2
+    )  # name of the second device, 'aux': its kind, id, scope, library, the count of libraries
+    words[at + 6] = 10
+
+
+def _unknown_dtype(words: list[int]) -> None:
+    at = len(words) - 1 - words[::-1].index(WIDTH)  # the width of the output: behind its dtype, rank and rows
+    assert words[at - 3 : at] == [0, 2, 4]
+    words[at - 3] = 13
+
+
+def _unknown_plan(words: list[int]) -> None:
+    words[0] = 2
+
+
+def _unknown_opcode(words: list[int]) -> None:
+    words[3] = len(CODES) + 5
+
+
+def _unknown_read(parts: Parts) -> None:
+    def insert(program: Program) -> None:
+        program.instructions = (*program.instructions[:-1], op("read", 0, 0, 5, 13), program.instructions[-1])
+
+    parts.change_program(insert)
+
+
+def _two_unknown_sections(parts: Parts) -> None:
+    add_section(parts, 0, 77)
+    add_section(parts, 0, 78)
+
+
+@dataclass(frozen=True)
+class Later:
+    """Something of a later version: how it comes into a bundle, how it is called, where it is; whether the plan says it."""
+
+    forge: Callable[[Parts], None]
+    message: str
+    where: str
+    is_in_plan: bool = True
+
+
+LATER = {
+    "section kind": Later(lambda parts: add_section(parts, 0), "section kind 77 is not known", "section table"),
+    "section kinds": Later(_two_unknown_sections, "section kind 77, 78 is", "section table"),
+    "device kind": Later(lambda parts: _change_plan_words(parts, _unknown_device_kind), "device kind 9 is not known", "device 'acc'"),
+    "library kind": Later(lambda parts: _change_plan_words(parts, _unknown_library_kind), "device kind 10 is not known", "library 0"),
+    "dtype": Later(lambda parts: _change_plan_words(parts, _unknown_dtype), "dtype 13 is not known", "output 'y'"),
+    "plan": Later(lambda parts: _change_plan_words(parts, _unknown_plan), "plan version 2 is not known", "plan"),
+    "opcode": Later(lambda parts: _change_program_words(parts, _unknown_opcode), f"opcode {len(CODES) + 5} is not known", "program 0, instruction 0", False),
+    "dtype of a read": Later(_unknown_read, "dtype 13 is not known", "program 0, instruction", False),
+}  # fmt: skip
+
+
+def later_minor(data: bytes, minor: int = 3) -> bytes:
+    """Return the bundle as one of a later minor version, sealed."""
+    at = len(head.MAGIC) + 2
+    return reseal_root(data[:at] + struct.pack("<H", minor) + data[at + 2 :])
+
+
+@pytest.mark.parametrize("executor", ["aot", "vm"])
+@pytest.mark.parametrize("minor", [0, 3])
+@pytest.mark.parametrize("name", list(LATER))
+def test_what_a_later_version_requires(name: str, minor: int, executor: str, tmp_path: Path) -> None:
+    """It is refused by its number, with its place, both versions where they differ, and what to do; so it is by who only looks inside.
+
+    A native main of this minor version does not look at the program, which may hold anything that its own digest allows.
+    """
+    later, parts = LATER[name], Parts(whole())
+    later.forge(parts)
+    data = later_minor(parts.sealed(), minor)
+    if not (minor or later.is_in_plan or executor == "vm"):
+        assert runs(data)
+        return
+    with pytest.raises(ingot_runtime.VersionError, match=later.message) as caught:
+        ingot_runtime.load(data, executor=executor)
+    assert later.where in caught.value.where
+    assert "update ingot-runtime" in caught.value.do
+    assert caught.value.exit_code == 5
+    assert ("expected 1.0 to 1.0, got 1.3" in caught.value.why) == bool(minor)
+    if minor or later.is_in_plan:
+        (tmp_path / "later").write_bytes(data)
+        with pytest.raises(ingot_runtime.VersionError, match=later.message):
+            describe_bundle(tmp_path / "later")
+
+
+def test_later_version_of_nothing_that_is_known() -> None:
+    """A later minor version is refused, whatever is found in it: also if all of it is known, or it is cut, or damaged."""
+    for data in (
+        later_minor(whole()),
+        later_minor(whole())[:-1],
+        later_minor(whole())[:100],
+        later_minor(whole(), 0xFFFF),
+    ):
+        refused(data, r"bundle format 1\.\d+ is not known", ingot_runtime.VersionError)
+    damaged = bytearray(later_minor(whole()))
+    damaged[head.HEADER_SIZE_BYTES + 5] ^= 1
+    refused(bytes(damaged), "bundle format 1.3 is not known", ingot_runtime.VersionError)
+    optional = Parts(whole())
+    add_section(optional, head.OPTIONAL)
+    refused(later_minor(optional.sealed()), "bundle format 1.3 is not known", ingot_runtime.VersionError)
+
+
+def test_another_call_struct() -> None:
+    """An image whose `main` wants another call struct is refused by the number of that struct; so is a library's."""
+    for key in ((head.CODE, 0), (head.LIBRARY, 0)):
+        parts = Parts(whole())
+        parts.put(*key, _word(parts.payloads[key], 1, abi.ABI_VERSION + 1))
+        refused(parts.sealed(), "another call struct", ingot_runtime.VersionError)
+
+
+def add_section(parts: Parts, flags: int, kind: int = 77, payload: bytes = b"later") -> None:
+    """Add a section of a kind that nobody knows, before the weights."""
+    key = (kind, 3)
     rows = parts._rows  # pyright: ignore[reportPrivateUsage]
     at = next(index for index, row in enumerate(rows) if row.kind == head.CODE)
     rows.insert(at, head.Section(*key, 0, 0, ALIGNMENT_SMALL_BYTES, sha256(payload), flags))
     parts.put(*key, payload)
+
+
+def with_section(flags: int) -> bytes:
+    """Return the bundle with one such section."""
+    parts = Parts(whole())
+    add_section(parts, flags)
     return parts.sealed()
 
 

@@ -17,6 +17,7 @@ from tests.unit.lowering_harness import BEST, HOST_ALONE
 
 import ingot
 from ingot_build_rules.rules.interface import Interface, NamedTensor, check_interface
+from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.frontend.check_functions import DEPTH_MAX, NODE_COUNT_MAX
 from ingot_compiler.ir.errors import LimitError, ModelError
 from ingot_compiler.ir.graph import OptimizedGraph
@@ -106,7 +107,7 @@ def _tower(family: str, shape: list[int | str], levels: int = LEVELS) -> ModelPr
 
 def _fused(source: ModelProto) -> tuple[OptimizedGraph, FusedGraph]:
     optimized = optimize(graph_of(source))
-    return optimized, fuse(place(optimized, HOST_ALONE), (BEST,))
+    return optimized, fuse(place(optimized, HOST_ALONE), (device_rules(str(BEST)),))
 
 
 @pytest.mark.parametrize("shape", [["n", 4], [4, 4]], ids=["open", "fixed"])

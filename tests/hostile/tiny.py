@@ -4,22 +4,24 @@ In: shapes and targets. Out: ``BundleContents`` and the numpy reference. Not don
 y = (x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds nothing that is read.
 """
 
-from functools import cache
+from functools import cache, lru_cache
 
 import blake3
 import numpy as np
 import numpy.typing as npt
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.digest.tree import tree_entry_with
 from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.interface import dims_of, symbols_of
-from ingot_runtime.format.program import CODES, Instruction, Program, encode_program
+from ingot_runtime.format.program import CODES, Instruction, Program
 
 WIDTH = 8
 WEIGHTS_AT = (1 << 20) + 64
@@ -106,7 +108,7 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
     )
     objects = [
         ("main", compile_object(main, target, level=MAIN_LEVEL)),
-        ("support", compile_object(support_module(target), target)),
+        ("support", compile_support(target)),
         (KERNEL, compile_object(KERNEL_IR, target)),
     ]
     image = link_image(objects, (KERNEL,), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, target)
@@ -170,4 +172,9 @@ def oracle_digest(mib: memoryview) -> bytes:
     return blake3.blake3(mib).digest()
 
 
-tree_entry = tree_entry_with(oracle_digest)
+_tree_entry = lru_cache(maxsize=64)(tree_entry_with(oracle_digest))
+
+
+def tree_entry(mib: memoryview) -> bytes:
+    """The entry of one MiB by the oracles; most bundles here have the same MiBs, and the oracle of a checksum is slow."""
+    return _tree_entry(memoryview(bytes(mib)))

@@ -14,15 +14,17 @@ from tests.hostile import tiny
 from tests.hostile.tiny import KERNEL, KERNEL_IR, WEIGHTS_AT, WEIGHTS_BYTES, WIDTH, op, tiny_contents, tiny_weights
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, LibrarySpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.interface import dims_of, symbols_of
 from ingot_runtime.format.plan import DEVICE_KINDS
-from ingot_runtime.format.program import Instruction, Program, encode_program
+from ingot_runtime.format.program import Instruction, Program
 
 DEVICE_WEIGHTS_AT = (1 << 20) + 128
 DEVICE_WEIGHTS_BYTES = (1 << 20) + 128 + 4 * WIDTH
@@ -61,7 +63,7 @@ def two_device_program(rows: int | str, count: int = 1, *, grows: bool = False) 
 def library(kernels: tuple[str, ...] = (KERNEL_IR,), symbols: tuple[str, ...] = (KERNEL,)) -> LibrarySpec:
     """Return a library of kind null with kernels given as LLVM IR."""
     target = parse_target(TARGET)
-    objects = [("support", compile_object(support_module(target), target))]
+    objects = [("support", compile_support(target))]
     objects += [(symbol, compile_object(text, target)) for symbol, text in zip(symbols, kernels, strict=True)]
     image = link_image(objects, symbols, {"launch": SUPPORT_EXPORTS["launch"]}, target)
     return LibrarySpec("null", TARGET, target.features, symbols, image)
@@ -79,7 +81,7 @@ def _variant(rows: int | str, count: int, grows: bool) -> VariantImage:
     )  # fmt: skip
     objects = [
         ("main", compile_object(main, target, level=MAIN_LEVEL)),
-        ("support", compile_object(support_module(target), target)),
+        ("support", compile_support(target)),
         (KERNEL, compile_object(KERNEL_IR, target)),
     ]
     size = 4 * WIDTH * rows if isinstance(rows, int) else 0

@@ -100,7 +100,7 @@ def test_text_is_read_back(tree: Tree) -> None:
     """The parser gives the same expression for the printed text."""
     dim = build(tree)
     graph = parse_structure(f"graph() {{ x() {{d={format_dim(dim)}}} return }}")
-    assert graph.nodes[0].attribute("d") == dim
+    assert graph.nodes[0].dim("d") == dim
 
 
 @given(st.integers(-100, 100), st.integers(-9, 9))

@@ -55,23 +55,18 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("program",)),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program")),
     Registry(
         "compiler/ingot_compiler/memory/planners",
         "compiler/ingot_compiler/memory/planners/__init__.py",
         ("buffers", "check", "placing"),
     ),
     Registry("compiler/ingot_compiler/passes", "compiler/ingot_compiler/passes/pipeline.py", ("match", "rewrite")),
-    Registry("compiler/ingot_compiler/targets", "compiler/ingot_compiler/targets/__init__.py", ("family", "target")),
+    Registry("compiler/ingot_compiler/backends/host/targets", "compiler/ingot_compiler/backends/host/targets/__init__.py", ("family", "target")),
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
         "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
         ("number",),
-    ),
-    Registry(
-        "compiler/ingot_compiler/backends/host/support",
-        "compiler/ingot_compiler/backends/host/support/__init__.py",
-        ("parts", "host"),
     ),
     Registry(
         "build_rules/ingot_build_rules/rules",
@@ -98,6 +93,7 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
 def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> tuple[str, ...]:
     """List the files of an ONNX op of one operand that has loops of its own, down to those of the kernel that fusion gives it."""
+    from ingot_compiler.backends.host.device_rules import device_rules
     from ingot_compiler.ir.builder import GraphBuilder
     from ingot_compiler.ir.graph import OptimizedGraph
     from ingot_compiler.ir.types import TensorType
@@ -107,14 +103,13 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.lowering.kinds import KINDS
     from ingot_compiler.placement.place import place
     from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
-    from ingot_compiler.targets.target import parse_target
 
     builder = GraphBuilder([TensorType("f32", shape)])
     graph = builder.finish([builder.add(op_name(onnx_op.lower()), (0,), attributes)])
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
-    (group,) = groups_of(fuse(placed, (parse_target("x86-64-v3"),)))
+    (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
-    kind = _source(KINDS[group.kind])
+    kind = _source(inspect.unwrap(KINDS[group.kind].lower))
     return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, _list_of(kind)))
 
 

@@ -18,6 +18,7 @@ PACKAGES = {
     "ingot_compiler": ROOT / "compiler" / "ingot_compiler",
     "ingot_artifacts": ROOT / "artifacts" / "ingot_artifacts",
     "ingot_runtime": ROOT / "runtime" / "ingot_runtime",
+    "ingot_runtime_devices": ROOT / "runtime" / "ingot_runtime_devices",
 }
 
 

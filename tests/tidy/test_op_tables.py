@@ -22,7 +22,6 @@ REGISTRIES = {
     "lowering/fusion/anchors.py": "what ops with loops ask for",
     "lowering/fusion/movement.py": "views",
     "lowering/interpret_scalars.py": "functions in numpy",
-    "lowering/kinds/__init__.py": "kinds of kernels",
     "lowering/kinds/rows.py": "bodies of row kernels",
     "lowering/ops/__init__.py": "how one element is computed",
     "passes/canonical/elementwise.py": "rules of a pass",
@@ -32,7 +31,7 @@ REST = {
     "backends/host/emit/kernels/epilogue.py", "backends/host/emit/reduce.py", "backends/host/emit/value.py",
     "backends/host/main/steps.py",
     "frontend/ops/scatter_elements.py", "frontend/ops/scatter_nd.py", "ir/dims.py", "lowering/constant_expression.py",
-    "lowering/fusion/fuser.py", "lowering/interpret_loops.py", "lowering/kinds/resize.py", "lowering/loops.py",
+    "lowering/interpret_loops.py", "lowering/kinds/resize.py", "lowering/loops.py",
     "lowering/print_loops.py", "passes/fold_literals.py",
 }  # fmt: skip
 """Costs of instructions, comparisons, properties of kinds: this list may only shrink."""

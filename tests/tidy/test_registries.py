@@ -25,6 +25,15 @@ def test_files_and_lists_agree(registry: Registry) -> None:
     assert registry.files() == registry.listed()
 
 
+def test_every_support_source_is_compiled() -> None:
+    """A file in C that no other one includes is dead, but for the one that is compiled for images."""
+    folder = ROOT / "compiler/ingot_compiler/backends/host/support/c"
+    sources = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
+    included = {name for text in sources.values() for name in re.findall(r'^#include "(.*)"$', text, re.MULTILINE)}
+    assert sources.keys() - included == {"support.c"}
+    assert included - sources.keys() == {"abi.h"}  # which is made
+
+
 def test_files_of_onnx_ops_have_their_names() -> None:
     """The list says which file an op is in; the file says which op it is."""
     assert [op.name for op in OPS_BY_NAME.values()] == list(OPS_BY_NAME)

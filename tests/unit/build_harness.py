@@ -5,9 +5,12 @@ In: a folder, a cache. Out: ``Workbench``, ONNX models. Not done here: assertion
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +22,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from ingot_artifacts.store.layout import versioned
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.workspace.cache_folder import cache_trust
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build
+from ingot_build_rules.workspace.user_key import key_path, user_key
 
 TARGET = "x86-64-v3"
 TEST = '[test.a]\nbundle = "a"\ninputs = "x.npz"\noutputs = "y.npz"\n'
@@ -93,12 +99,50 @@ def npz(**arrays: np.ndarray[Any, Any]) -> bytes:
     return stream.getvalue()
 
 
+@functools.cache
+def _memory_of_tools(user_key: bytes) -> Mapping[str, bytes]:
+    """Files of a cache that say what the sources of Ingot and the linker look like: to read these takes longer than a small build."""
+    with tempfile.TemporaryDirectory(prefix="ingot-test-memory-") as folder:
+        with open_build(BuildSettings(folder, cache_trust())) as build:
+            assert build.keys.tool("zig")
+        assert cache_trust().key == user_key
+        memory = Path(versioned(folder))
+        return {
+            name: (memory / name).read_bytes() for name in ("code_digests", "file_digests") if (memory / name).exists()
+        }
+
+
+def make_cache(folder: Path) -> Path:
+    """Make a cache without a result, which knows of the tools what any build would have to find out first."""
+    inner = Path(versioned(str(folder)))
+    for made in (folder, inner):
+        made.mkdir(0o700)
+    for name, content in _memory_of_tools(cache_trust().key).items():
+        (inner / name).write_bytes(content)
+    return folder
+
+
+def make_home(folder: Path) -> Path:
+    """Make a user's folder: the key of this test run, and a cache without a result."""
+    key = folder / ".local/state/ingot/key"
+    key.parent.mkdir(parents=True)
+    user_key()
+    shutil.copy(key_path(), key)
+    (folder / ".cache").mkdir()
+    make_cache(folder / ".cache/ingot")
+    return folder
+
+
 @dataclass
 class Workbench:
-    """A project's folder and the cache that it builds over."""
+    """A project's folder and the cache that it builds over; one that is not there is made, without a result."""
 
     folder: Path
     cache: Path
+
+    def __post_init__(self) -> None:
+        if not self.cache.exists():
+            make_cache(self.cache)
 
     def write(self, path: str, content: bytes | str) -> Path:
         """Write a file of the project."""

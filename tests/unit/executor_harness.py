@@ -89,8 +89,9 @@ def opened(kind: str, folder: Path) -> Generator[tuple[Executor, Place]]:
 
 
 def spec_of(rule: Rule[Any, Any], inputs: object, values: Values, cost: Cost | None = None) -> ActionSpec:
-    """Return the action that a scheduler would hand over; code and tools have the digests ``code`` and ``tool NAME``."""
-    keys = KeyMaker(lambda _: "code", lambda name: f"tool {name}")
+    """Return the action that a scheduler would hand over; code, tools and loaded modules have the digests ``code``, ``tool NAME``
+    and ``module NAME``."""
+    keys = KeyMaker(lambda _: "code", lambda name: f"tool {name}", lambda name: f"module {name}")
     return specify(rule, keys.key(rule, inputs), inputs, values, cost or Cost())
 
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from tests.unit.support_harness import Image, pack, support_object, unpack
+from tests.unit.support_harness import Image, pack, unpack
 
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_runtime.format import abi
 from ingot_runtime.format.interface import DeviceSignature, Signature
 from ingot_runtime.format.program import CODES, Program
@@ -63,7 +64,7 @@ class Main:
         )  # fmt: skip
         objects = [
             ("main", compile_object(text, target, level=MAIN_LEVEL, verify=True)),
-            ("support", support_object(target)),
+            ("support", compile_support(target)),
         ]
         objects.append(("kernels", compile_object(self.kernels, target, verify=True)))
         self.bytes = link_image(objects, self.symbols, {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, target)

@@ -23,6 +23,7 @@ from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
 
 import ingot_compiler
+from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.inspect.describe import opened
 from ingot_runtime.format import header as head
 from ingot_runtime.format.msgpack_canonical import pack
@@ -146,8 +147,8 @@ def copy_of_compiler(folder: Path) -> Path:
     return shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def copy_of_linker(folder: Path) -> None:
-    """Copy the linker's package with another byte in the padding of its ELF header, which nobody reads."""
+def copy_of_zig(folder: Path) -> None:
+    """Copy the package of the linker and C compiler with another byte in the padding of its ELF header, which nobody reads."""
     spec = importlib.util.find_spec("ziglang")
     assert spec is not None
     assert spec.origin is not None
@@ -155,6 +156,7 @@ def copy_of_linker(folder: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     shutil.copy(Path(spec.origin).parent / "zig", package / "zig")
+    (package / "lib").symlink_to(Path(spec.origin).parent / "lib")  # by which the program knows where it is installed
     with (package / "zig").open("r+b") as file:
         file.seek(15)
         assert file.read(1) == b"\0"
@@ -187,7 +189,7 @@ def assemble(rows: Sequence[tuple[int, int]], payloads: Mapping[tuple[int, int],
         digest = head.NO_DIGEST if kind == head.WEIGHTS else sha256(payloads[kind, id_])
         sections.append(head.Section(kind, id_, offset, len(payloads[kind, id_]), alignment, digest))
         end = offset + len(payloads[kind, id_])
-    start, _ = head.encode_head(sections, end)
+    start, _ = encode_head(sections, end)
     content = bytearray(end)
     content[: len(start)] = start
     for row in sections:

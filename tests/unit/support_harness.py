@@ -9,14 +9,14 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -25,12 +25,6 @@ _LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_
 _FUTEX_NUMBER = 202
 _MADV_WIPEONFORK = 18
 _FORMATS = {"u32": "I", "i32": "i", "u64": "Q", "i64": "q"}
-
-
-@cache
-def support_object(target: Target) -> bytes:
-    """Compile the support module once per target and run."""
-    return compile_object(support_module(target), target, verify=True)
 
 
 def libc_address(name: str) -> int:
@@ -71,7 +65,7 @@ class Image:
 def image_of(kernel_text: str, kernels: Sequence[str], target: Target | None = None) -> Image:
     """Link kernels with the support code and map the result."""
     chosen = target or host_target()
-    objects = [("kernels", compile_object(kernel_text, chosen, verify=True)), ("support", support_object(chosen))]
+    objects = [("kernels", compile_object(kernel_text, chosen, verify=True)), ("support", compile_support(chosen))]
     return Image(link_image(objects, kernels, SUPPORT_EXPORTS, chosen))
 
 

@@ -55,8 +55,8 @@ def test_other_code_of_the_same_loops() -> None:
 def test_tools_explain_their_own_stages() -> None:
     """Another linker explains another image, and nothing before it; another Ingot explains everything."""
     linked, optimized = find_origins(record(), record("link")), find_origins(record(), record("optimize"))
-    assert unexplained(linked, ["linker"]) == []
-    assert unexplained(optimized, ["linker", "llvmlite"]) == optimized
+    assert unexplained(linked, ["zig"]) == []
+    assert unexplained(optimized, ["zig", "llvmlite"]) == optimized
     assert unexplained(optimized, ["ingot"]) == []
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from onnx import helper
 from tests.tidy.source import ROOT
-from tests.unit.build_harness import TARGET, Workbench, chain, model_of
+from tests.unit.build_harness import TARGET, Workbench, chain, make_cache, model_of
 
 PACKAGES = ("build_rules/ingot", "build_rules/ingot_build_rules", "compiler/ingot_compiler", "artifacts/ingot_artifacts",
             "runtime/ingot_runtime")  # fmt: skip
@@ -30,7 +30,7 @@ class Copy:
 
     def run(self, *texts: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the command."""
-        full = {**os.environ, "PYTHONPATH": str(self.code), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        full = {**os.environ, "PYTHONPATH": str(self.code), **environment}
         line = [sys.executable, "-m", "ingot", *texts]
         return subprocess.run(line, cwd=self.bench.folder, env=full, capture_output=True, text=True, check=True)
 
@@ -47,20 +47,22 @@ class Copy:
         file.write_text(text.replace(old, new, 1) if old else text + new)
 
 
+def copied(folder: Path) -> Copy:
+    """An empty project, and a copy of the code."""
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, folder / "code" / Path(package).name)
+    return Copy(Workbench(folder / "project", Path(os.environ["INGOT_CACHE"])), folder / "code")
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Copy:
     """A built project of one model with a SiLU, and a copy of the code."""
-    for package in PACKAGES:
-        shutil.copytree(
-            ROOT / package, tmp_path / "code" / Path(package).name, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
+    copy = copied(tmp_path)
     nodes = [
         helper.make_node("Sigmoid", ["x"], ["s"], name="/s"),
         helper.make_node("Mul", ["x", "s"], ["y"], name="/m"),
     ]
-    bench.project({"a": model_of(nodes, [3, 5], [3, 5], [])})
-    copy = Copy(bench, tmp_path / "code")
+    copy.bench.project({"a": model_of(nodes, [3, 5], [3, 5], [])})
     copy.build()
     return copy
 
@@ -97,6 +99,28 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
     assert copy.build()[0] == {}
 
 
+def test_code_of_a_back_end_concerns_its_devices(tmp_path: Path) -> None:
+    """What one back end does not share runs nothing again for another; what they share runs again for both."""
+    copy = copied(tmp_path)
+    placed = '[bundle.two]\nmodel = "a"\nplace = {"/layer1/*" = "acc"}\n[bundle.two.devices]\nacc = "null"\n'
+    copy.bench.project({"a": chain([4, 8, 4])}, placed)
+    copy.build()
+    backends = "ingot_compiler/backends"
+    copy.edit(f"{backends}/null/link_library.py", "", NOTHING_NEW)
+    counts, report = copy.build()
+    assert counts == {"link": 1}, "the library of the bundle with two devices"
+    code, file = report["explanations"]["two"]
+    assert code.startswith("link (null x86-64-v3): code ingot_compiler.backends.null.link_library changed ")
+    assert file.startswith(f"  file {backends}/null/link_library.py ")
+    copy.edit(f"{backends}/host/main/main.py", "", NOTHING_NEW)
+    assert copy.build()[0] == {"codegen_main": 2, "link": 2}, "the variants of both bundles, and not the library"
+    copy.edit(f"{backends}/host/link.py", "", NOTHING_NEW)
+    assert copy.build()[0] == {"link": 3}
+    copy.edit(f"{backends}/null/backend.py", "", NOTHING_NEW)
+    copy.edit(f"{backends}/registry.py", "", NOTHING_NEW)
+    assert copy.build()[0] == {}, "where hooks are is in the key of whoever loads them, and nothing else of the list"
+
+
 def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:
     """Another user, time zone, locale, hash seed; `ingot compile`: the same bundle, without an action."""
     bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
@@ -114,7 +138,7 @@ def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:
         "PYTHONHASHSEED": "7",
     }
     (bench.folder / "dist/a.ingot").unlink()
-    cold = ["build", "-j2", "-q", "--cache", str(tmp_path / "cold"), "--json"]
+    cold = ["build", "-j2", "-q", "--cache", str(make_cache(tmp_path / "cold")), "--json"]
     assert json.loads(here.run(*cold, **other).stdout)["rules"]["bundle"]["ran"] == 1
     assert bench.bundle("a") == bundle
     line = ["compile", "a.onnx", "-o", "b.ingot", "--target", TARGET, "--target", "x86-64-v4", "--json"]

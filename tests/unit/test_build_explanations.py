@@ -205,6 +205,19 @@ def test_counterparts() -> None:
     assert third.changes[0].maker == "r (layer 1 relu)"
 
 
+def test_files_of_loaded_code_are_told_with_it() -> None:
+    """Each ingredient of code has the files of its own; what has the name of a rule and is none of them has none."""
+    before = action("r", "", "ran", **{"code": "1", "code p.a": "1", "names": "1"})
+    after = action("r", "", "ran", **{"code": "2", "code p.a": "2", "names": "2"})
+    files = {name: ((f"{name}.py", "1", "2"),) for name in ("r", "p.a", "p.b", "names")}
+    (reason,) = explain(TargetTrace((before,)), TargetTrace((after,)), files)
+    assert {change.name: change.files for change in reason.changes} == {
+        "code": files["r"], "code p.a": files["p.a"], "names": (),
+    }  # fmt: skip
+    (new,) = explain(TargetTrace(()), TargetTrace((after,)), files)
+    assert [change.name for change in new.changes] == ["names"], "code that nothing was made by before is no change"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

@@ -18,7 +18,7 @@ from typing import Any
 import onnx
 import pytest
 from onnx import helper
-from tests.unit.build_harness import TARGET, TEST, Workbench, chain, model_of, new_weight, with_external
+from tests.unit.build_harness import TARGET, TEST, Workbench, chain, make_cache, model_of, new_weight, with_external
 
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.engine.events.event_lines import read_events
@@ -198,7 +198,7 @@ def test_exit_codes(run: Command) -> None:
 
 def test_explain(run: Command) -> None:
     """Why everything that runs does, below its bundle; in a cache of its own, so that it does run."""
-    run.monkeypatch.setenv("INGOT_CACHE", str(run.bench.folder / "cache"))
+    run.monkeypatch.setenv("INGOT_CACHE", str(make_cache(run.bench.folder / "cache")))
     run.build()
     run.bench.edit("a", new_weight)
     lines = run.build("--explain").splitlines()
@@ -283,7 +283,7 @@ def test_check_hits(run: Command) -> None:
 
 def test_read_only(run: Command, tmp_path: Path) -> None:
     """Results come from the cache, none is left there; a cache that is not there is an empty one."""
-    cache = tmp_path / "cache"
+    cache = make_cache(tmp_path / "cache")
     run.build("b", "--cache", str(cache))
     before = files(cache)
     run.bench.edit("b", new_weight)
@@ -321,7 +321,7 @@ def test_unknown_option(run: Command) -> None:
 
 def test_why(run: Command) -> None:
     """What the next build would do and what has changed; what the last one did and why; in a cache of its own, so that it does run."""
-    run.monkeypatch.setenv("INGOT_CACHE", str(run.bench.folder / "cache"))
+    run.monkeypatch.setenv("INGOT_CACHE", str(make_cache(run.bench.folder / "cache")))
     assert run("why", "b") == "b: never built here\n"
     run.build()
     assert run("why", "b").startswith("b: up to date\n")

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, apply_program, elementwise, run_function, run_program
 
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
-from ingot_compiler.ir.types import DTYPES, FLOATS, UNSIGNED, DType
+from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.interpret_scalars import bf16_bits, bf16_number, cast
 from ingot_compiler.lowering.loops import Apply, Constant, Load
-from ingot_compiler.targets.target import Target
 
 _INTEGERS: tuple[DType, ...] = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
@@ -40,11 +40,11 @@ def _number(stored: float, dtype: DType) -> float:
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize("source", DTYPES)
+@pytest.mark.parametrize("source", BYTE_DTYPES)
 def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
     """Every cast gives what the interpreter's definition says, and storing f16 and bf16 rounds to nearest even."""
     x = _numbers(source, 203)
-    for dtype in DTYPES:
+    for dtype in BYTE_DTYPES:
         result = np.zeros(len(x), NUMPY[dtype])
         run_program(apply_program("cast", (source,), dtype), target, [x, result], {"n": len(x)})
         numbers = [cast(_number(number, source), dtype) for number in x.tolist()]
@@ -61,7 +61,7 @@ def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", BYTE_DTYPES)
 def test_copies_keep_every_bit(dtype: DType, target: Target) -> None:
     """A load and a store move values of every dtype unchanged, for every length from 0 to two vectors and one."""
     for count in range(2 * target.f32_lanes + 2):

@@ -10,9 +10,10 @@ from tests.unit.codegen_harness import FOREIGN, RUNNABLE, apply_program, compile
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
-from ingot_compiler.ir.types import DTYPES, FLOATS, DType
+from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, DType
 from ingot_compiler.lowering.loops import (
     Apply,
     Buffer,
@@ -29,7 +30,6 @@ from ingot_compiler.lowering.loops import (
     Store,
 )  # fmt: skip
 from ingot_compiler.lowering.print_loops import print_loops
-from ingot_compiler.targets.target import Target, parse_target
 
 _J = symbol("j")
 _LEVELS = tuple(parse_target(level) for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64"))
@@ -81,11 +81,11 @@ def test_functions_call_no_library(function: str, target: Target) -> None:
 @pytest.mark.parametrize("target", _LEVELS, ids=str)
 def test_casts_call_no_library(target: Target) -> None:
     """Every cast becomes instructions on every target."""
-    for source in DTYPES:
+    for source in BYTE_DTYPES:
         loops = tuple(
-            Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype)) for number, dtype in enumerate(DTYPES)
+            Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype)) for number, dtype in enumerate(BYTE_DTYPES)
         )
-        buffers = (Buffer(source, written=False), *(Buffer(dtype, written=True) for dtype in DTYPES))
+        buffers = (Buffer(source, written=False), *(Buffer(dtype, written=True) for dtype in BYTE_DTYPES))
         program = LoopProgram(buffers, ("n",), "i", 1, 1, (For("j", symbol("n"), "vector", loops),))
         assert _undefined(compile_only(program, target)) == []
 

@@ -18,7 +18,7 @@ from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError, HitDiffersError
-from ingot_build_rules.engine.actions.key import KeyMaker
+from ingot_build_rules.engine.actions.key import Key, KeyMaker
 from ingot_build_rules.engine.actions.naive import NaiveBuild
 from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
 from ingot_build_rules.engine.actions.values import MemoryBlobs, Values
@@ -53,6 +53,13 @@ class Place:
     folder: str
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Functions, each as "module:attribute"."""
+
+    functions: tuple[str, ...]
+
+
 class WrongError(IngotError):
     """What a rule raises on purpose."""
 
@@ -82,6 +89,12 @@ def _resolve(files: FileDigests, inputs: Place, name: str) -> str:
     return files.digest(f"{inputs.folder}/{name}")
 
 
+def _call_all(context: Context, inputs: Named) -> None:
+    for function in inputs.functions:
+        context.load(function)()
+
+
+CALL_ALL = Rule("call_all", 1, ("functions",), _call_all, loads=("functions",))
 DOUBLE = Rule("double", 1, ("value",), _double)
 ADD = Rule("add", 1, ("left", "right"), _add)
 FOLLOW = Rule("follow", 1, ("name",), _follow, _resolve)
@@ -152,6 +165,24 @@ def test_the_key_follows_name_version_and_ingredients() -> None:
         )
     ]
     assert len({base.digest, KeyMaker(lambda _: "other", lambda _: "").key(DOUBLE, Number(1)).digest, *fresh}) == 6
+
+
+def test_loaded_code_is_an_ingredient_of_those_who_load_it() -> None:
+    """The key has the code of the module that the inputs name, and no other; a rule that loads nothing has none."""
+    code = {"p.a": "1", "p.b": "1"}
+
+    def key(*functions: str) -> Key:
+        return KeyMaker(lambda _: "", lambda _: "", lambda module: code[module]).key(CALL_ALL, Named(functions))
+
+    before = key("p.a:f"), key("p.b:f")
+    assert [item.name for item in before[0].ingredients] == ["rule", "version", "code", "code p.a", "functions"]
+    code["p.b"] = "2"
+    after = key("p.a:f"), key("p.b:f", "p.a:f", "p.b:g")
+    assert before[0] == after[0]
+    assert key("p.b:f").digest != before[1].digest
+    assert [(item.name, item.digest) for item in after[1].ingredients[3:5]] == [("code p.b", "2"), ("code p.a", "1")]
+    with pytest.raises(LookupError, match=r"no digest of the code of p\.a"):
+        KeyMaker(lambda _: "", lambda _: "").key(CALL_ALL, Named(("p.a:f",)))
 
 
 def test_what_a_rule_finds_is_part_of_its_key(tmp_path: Path) -> None:

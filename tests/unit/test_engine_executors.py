@@ -89,12 +89,12 @@ def test_an_action_names_all_that_it_takes() -> None:
     """Rule, version, code, tools by digest, inputs and the blobs in them by size; as plain values and back it is the same."""
     values = Values(MemoryBlobs(), Codec(BOOK.types))
     parts = (values.keep(7), values.keep(1000))
-    rule = replace(WORK, version=3, tools=("linker",), reads_files=True)
+    rule = replace(WORK, version=3, tools=("zig",), reads_files=True)
     action = spec_of(rule, Work(1, parts), values, Cost(0.5, 100))
     sizes = [values.blobs.get(part.digest).nbytes for part in parts]
     assert action.blobs == tuple(Blob(part.digest, size) for part, size in zip(parts, sizes, strict=True))
     assert (action.rule, action.version, action.code) == ("work", 3, "code")
-    assert action.tools == (Tool("linker", "tool linker"),)
+    assert action.tools == (Tool("zig", "tool zig"),)
     assert values.codec.decode(action.inputs, values) == Work(1, parts)
     again = read_action(plain_action(action))
     assert (again, again.cost) == (action, action.cost)
@@ -151,7 +151,7 @@ def test_our_rules_run_where_nothing_is_shared(tmp_path: Path) -> None:
     """A whole compilation, all actions but those that say that they read files in processes without the cache: equal bytes."""
     path = tmp_path / "model.onnx"
     path.write_bytes(chain([8, 16, 4]).SerializeToString())
-    options = CompileOptions((resolve_target(TARGET),))
+    options = CompileOptions((str(resolve_target(TARGET)),))
     with open_build(BuildSettings(str(tmp_path / "first"), ANYONE)) as build:
         expected = bytes(start_compilation(build, str(path), options).to_bytes())
     with open_build(BuildSettings(str(tmp_path / "second"), ANYONE)) as build:

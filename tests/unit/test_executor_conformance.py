@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.hostile.engine_harness import (
+    CALL,
     PARTS,
     WORK,
+    Call,
     Work,
     WrongError,
     padding_of,
@@ -56,6 +58,26 @@ def test_results_are_complete_and_right(tmp_path: Path, kind: str) -> None:
             numbers = [5, 6][: work.number % 3]
             check_result(place, outcome, value_of(work.number, numbers), padding_of(work.number))
             assert outcome.seconds > 0
+
+
+@every_kind
+def test_an_action_loads_the_code_that_its_inputs_name(tmp_path: Path, kind: str) -> None:
+    """The module goes with the action; what the rulebook does not list, or the inputs do not name, is not loaded."""
+    with opened(kind, tmp_path) as (executor, place):
+        good, unlisted = (
+            spec_of(CALL, Call(f"{CALL.compute.__module__}:{name}", 5), place.values)
+            for name in ("add_one", "never_listed")
+        )
+        unnamed = spec_of(WORK, Work(1, do="load"), place.values)
+        assert [(module.name, module.digest) for module in good.modules] == [
+            (CALL.compute.__module__, f"module {CALL.compute.__module__}")
+        ]
+        assert unnamed.modules == ()
+        found, *refused = run_all(executor, [good, unlisted, unnamed])
+        assert place.values.codec.decode(found.result, place.values) == 6
+        for outcome in refused:
+            assert isinstance(outcome.error, ActionError)
+            assert "is not among the code that the action's inputs may name" in outcome.error.why
 
 
 @every_kind

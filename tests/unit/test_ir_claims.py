@@ -9,6 +9,7 @@ import pytest
 from tests.unit.ir_harness import op_name
 from tests.unit.lowering_harness import BEST, HOST_ALONE
 
+from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.claims import requirements
 from ingot_compiler.ir.dims import Dim, evaluate, symbol
@@ -153,6 +154,6 @@ def test_sizes_of_a_specialised_graph_may_contradict() -> None:
     """A graph made for sizes that contradict is compiled, and refuses every call with the claim that they break."""
     builder = GraphBuilder([TensorType("f32", (2, symbol("a"))), TensorType("f32", (symbol("b"), 4))])
     graph = builder.finish([builder.add("matmul", (0, 1))])
-    fused = fuse(place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE), (BEST,))
+    fused = fuse(place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE), (device_rules(str(BEST)),))
     required = [step for step in fused.steps if isinstance(step, Requirement)]
     assert [(step.difference, step.what) for step in required] == [(1, "expected equal inner sizes, got 3 and 5")]

@@ -70,8 +70,7 @@ def test_floats_keep_every_bit(value: float) -> None:
     builder = GraphBuilder([])
     text = print_graph(builder.finish([builder.add("literal", [], {"dtype": "f64", "shape": (), "value": (value,)})]))
     node = parse_graph(text).nodes[0]
-    values = node.attribute("value")
-    assert isinstance(values, tuple)
+    values = node.numbers("value")
     assert repr(values[0]) == repr(value)
 
 
@@ -81,8 +80,7 @@ def test_bools_and_integers_stay_apart() -> None:
         builder = GraphBuilder([])
         graph = builder.finish([builder.add("literal", [], {"dtype": dtype, "shape": (), "value": (value,)})])
         assert text in print_graph(graph)
-        values = parse_graph(print_graph(graph)).nodes[0].attribute("value")
-        assert isinstance(values, tuple)
+        values = parse_graph(print_graph(graph)).nodes[0].numbers("value")
         assert type(values[0]) is type(value)
 
 

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.support_harness import support_object
 
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.object import assembly_text, compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format import abi
 
 _TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4+amx-bf16", "aarch64", "riscv64"]
@@ -40,7 +40,7 @@ define ptr @k() {
 def test_an_image_starts_with_its_table(text: str) -> None:
     """Header, exports, kernels; sizes are multiples of the target's page; the bytes do not depend on object order."""
     target = parse_target(text)
-    objects = [("kernel", compile_object(_KERNEL, target)), ("support", support_object(target))]
+    objects = [("kernel", compile_object(_KERNEL, target)), ("support", compile_support(target))]
     image = link_image(objects, ["k"], SUPPORT_EXPORTS, target)
     assert image == link_image(objects[::-1], ["k"], SUPPORT_EXPORTS, target)
     names = (*abi.IMAGE_HEADER, *abi.EXPORTS)
@@ -86,11 +86,11 @@ def test_same_bytes_from_another_folder_and_hash_seed(tmp_path: Path) -> None:
     program = (
         "import hashlib\n"
         "from ingot_compiler.backends.host.link import link_image\n"
-        "from ingot_compiler.backends.host.object import compile_object\n"
-        "from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module\n"
-        "from ingot_compiler.targets.target import parse_target\n"
+        "from ingot_compiler.backends.host.support import SUPPORT_EXPORTS\n"
+        "from ingot_compiler.backends.host.support.compile_support import compile_support\n"
+        "from ingot_compiler.backends.host.targets.target import parse_target\n"
         "target = parse_target('x86-64-v3')\n"
-        "objects = [('s', compile_object(support_module(target), target))]\n"
+        "objects = [('s', compile_support(target))]\n"
         "print(hashlib.sha256(link_image(objects, [], SUPPORT_EXPORTS, target)).hexdigest())\n"
     )
     digests: set[str] = set()

@@ -31,7 +31,7 @@ LOCK = LockFile(
     "b" * 64,
     (("models/ü.onnx", "1" * 64), ("models/data.bin", "2" * 64)),
     OPTIONS.plain(),
-    (("ingot", "0.1.0"), ("linker", "3" * 64)),
+    (("ingot", "0.1.0"), ("zig", "3" * 64)),
     CodeRecord((("link", "4" * 64),), (("ingot_compiler/ir/op.py", "5" * 64),), (("numpy 2.1", "6" * 64),)),
 )
 

@@ -44,9 +44,7 @@ def sample(tensor: TensorType, seed: int) -> Array:
 def run(graph: Graph) -> tuple[Array, ...]:
     """The graph's outputs for sampled inputs."""
     sizes = {
-        node.attribute("weight"): graph.types[node.results[0]].size_bytes
-        for node in graph.nodes
-        if node.op == "constant"
+        node.text("weight"): graph.types[node.results[0]].size_bytes for node in graph.nodes if node.op == "constant"
     }
     inputs = [sample(graph.types[value], value) for value in graph.inputs]
     return interpret(graph, inputs, lambda digest: read_constant(digest)[: int(str(sizes[digest]))])

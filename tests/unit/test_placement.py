@@ -165,7 +165,7 @@ def test_every_crossing_is_a_copy(marks: list[str]) -> None:
         here = placed.device_of[node.results[0]]
         crosses = any(placed.device_of[operand] != here for operand in node.operands)
         assert crosses == (node.op == "copy")
-        assert node.op != "copy" or node.attribute("destination") == placed.devices[here].name
+        assert node.op != "copy" or node.text("destination") == placed.devices[here].name
     assert all(placed.device_of[value] == 0 for value in (*placed.graph.inputs, *placed.graph.outputs))
 
 

@@ -13,7 +13,7 @@ from tests.unit.reproduce_harness import (
     Built,
     command,
     copy_of_compiler,
-    copy_of_linker,
+    copy_of_zig,
     external,
     flip_weight,
     forge,
@@ -270,10 +270,10 @@ def test_code_of_other_rules(built: Built, tmp_path: Path, file: str, old: str, 
 @pytest.mark.slow
 def test_the_linker(built: Built, tmp_path: Path) -> None:
     """One byte of the linker that changes nothing that it does: its digest is what differs, not the code."""
-    copy_of_linker(tmp_path / "tools")
+    copy_of_zig(tmp_path / "tools")
     code, found, error = command(tmp_path / "tools", built.arguments())
     assert code == 4, error
-    assert [(blame["kind"], blame["name"]) for blame in found["blame"]] == [("toolchain", "linker")]
+    assert [(blame["kind"], blame["name"]) for blame in found["blame"]] == [("toolchain", "zig")]
     assert found["blame"][0]["recorded"] != found["blame"][0]["present"]
     assert found["sections"] == ["lock 0"]
     shutil.rmtree(tmp_path / "tools")

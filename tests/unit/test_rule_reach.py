@@ -17,12 +17,14 @@ MAIN_PROGRAM = f"{HOST_PROGRAM}main_program.py"
 MIDDLE = (LOWERING, MEMORY, HOST_PROGRAM, BACKENDS)
 KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{MEMORY}planners/"
 PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{BACKENDS}host/emit/"
+HOST, NULL, REGISTRY = f"{BACKENDS}host/", f"{BACKENDS}null/", f"{BACKENDS}registry.py"
+BACK_ENDS = (HOST, NULL)
 DRIVER = ("ingot_build_rules/compilation/", "ingot_build_rules/text/", "ingot_build_rules/workspace/")
 ENGINE = tuple(
     f"ingot_build_rules/engine/{name}"
     for name in ("scheduler.py", "actions/codec.py", "actions/key.py", "executors/", "cache/", "events/")
 )
-LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime/devices/")
+LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime_devices/")
 # rule -> starts of paths that it must not reach
 UNUSED = {
     "import_model": (PASSES, *MIDDLE, PLACE),
@@ -30,14 +32,14 @@ UNUSED = {
     "infer_types": (PASSES, *MIDDLE, PLACE),
     "optimize": (FRONTEND, *MIDDLE, PLACE),
     "place": (FRONTEND, *MIDDLE),
-    "fuse": (FRONTEND, PLACE, MEMORY, MAIN_PROGRAM, BACKENDS),
+    "fuse": (FRONTEND, PLACE, MEMORY, MAIN_PROGRAM, *BACK_ENDS, REGISTRY),
     "pack_constant": (FRONTEND, PASSES, KINDS, FUSION, MEMORY, HOST_PROGRAM, BACKENDS, PLACE),
-    "lower": (FRONTEND, PASSES, PLACE, MEMORY, HOST_PROGRAM, BACKENDS),
+    "lower": (FRONTEND, PASSES, PLACE, MEMORY, HOST_PROGRAM, KINDS, FUSION, *BACK_ENDS, REGISTRY),
     "plan_memory": (FRONTEND, PASSES, OPS, KINDS, FUSION, HOST_PROGRAM, BACKENDS, PLACE),
-    "codegen": (FRONTEND, PASSES, OPS, KINDS, FUSION, MEMORY, HOST_PROGRAM, PLACE),
-    "codegen_support": (FRONTEND, PASSES, OPS, LOWERING, MEMORY, HOST_PROGRAM, PLACE),
-    "codegen_main": (FRONTEND, PASSES, OPS, KINDS, FUSION, PLANNERS, EMITTERS, PLACE),
-    "link": (FRONTEND, PASSES, OPS, KINDS, FUSION, MEMORY, HOST_PROGRAM, PLACE),
+    "codegen": (FRONTEND, PASSES, OPS, KINDS, FUSION, MEMORY, HOST_PROGRAM, PLACE, *BACK_ENDS, REGISTRY),
+    "codegen_support": (FRONTEND, PASSES, OPS, *MIDDLE, PLACE),
+    "codegen_main": (FRONTEND, PASSES, OPS, KINDS, FUSION, PLANNERS, EMITTERS, NULL, REGISTRY, PLACE),
+    "link": (FRONTEND, PASSES, OPS, *MIDDLE, PLACE),
     "bundle": (f"{FRONTEND}ops/", PASSES, PLACE, PLANNERS),
 }
 

@@ -13,10 +13,12 @@ from tests.hostile.two_devices import library, tree_entry, two_device_contents, 
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
-from ingot_runtime.devices.null import Null
-from ingot_runtime.devices.registry import OPEN
+from ingot_runtime import command
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format.plan import LibraryPlan
+from ingot_runtime_devices.attached import Attached
+from ingot_runtime_devices.null import Null
+from ingot_runtime_devices.registry import OPEN
 
 EXECUTORS = ("aot", "vm")
 X = np.linspace(-2, 5, 4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
@@ -107,6 +109,19 @@ def test_wrong_binding(folder: Path, devices: object, kind: type[ingot_runtime.B
         ingot_runtime.load(folder / "one", devices=devices)  # type: ignore[arg-type]  # the mistakes
     assert message in str(caught.value)
     assert all((caught.value.where, caught.value.why, caught.value.do))
+
+
+@pytest.mark.parametrize("part", ["registry", "attached"])
+def test_devices_that_are_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Without the package a bundle with devices is refused, naming it; one for the host alone, and one's description, need none of it."""
+    for name in ("ingot_runtime_devices", f"ingot_runtime_devices.{part}"):
+        monkeypatch.setitem(sys.modules, name, None)  # makes the import fail
+    with pytest.raises(ingot_runtime.IncompatibleError, match="no devices beside the host here") as caught:
+        ingot_runtime.load(folder / "one")
+    assert "pip install ingot-runtime-devices" in caught.value.do
+    assert all((caught.value.where, caught.value.why))
+    ingot_runtime.load(folder / "host").run({"x": X})
+    assert command.main(["inspect", str(folder / "one")]) == 0
 
 
 def test_library_of_a_better_machine() -> None:
@@ -238,11 +253,11 @@ def test_close(folder: Path, executor: str) -> None:
     """Closing a session closes its devices, and may be done again."""
     session = ingot_runtime.load(folder / "two", executor=executor)
     attached = session._attached  # pyright: ignore[reportPrivateUsage]
-    assert attached is not None
+    assert isinstance(attached, Attached)
     session.close()
     session.close()
     for index in (1, 2):
-        device = attached[index]
+        device = attached.devices[index]
         assert device is not None
         with pytest.raises(ingot_runtime.DeviceError, match="closed"):
             device.wait()

@@ -11,15 +11,17 @@ from tests.hostile.tiny import op, tree_entry
 
 import ingot_runtime
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_compiler.backends.host.link import link_image
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.main import MAIN_EXPORTS, MAIN_LEVEL, main_module
 from ingot_compiler.backends.host.object import compile_object
-from ingot_compiler.backends.host.support import SUPPORT_EXPORTS, support_module
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_NAMES, DTYPE_SIZES_BYTES, NUMPY_NAMES
-from ingot_runtime.format.interface import dims_of, symbols_of
-from ingot_runtime.format.program import Instruction, Program, encode_program
+from ingot_runtime.format.program import Instruction, Program
 
 Tensor = tuple[str, str, tuple[int | str, ...]]
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -43,7 +45,7 @@ def build(
     main = main_module(program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0)
     objects = [
         ("main", compile_object(main, TARGET, level=MAIN_LEVEL)),
-        ("support", compile_object(support_module(TARGET), TARGET)),
+        ("support", compile_support(TARGET)),
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
     variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())

@@ -16,14 +16,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.support_harness import Image, image_of, libc_address, support_object
+from tests.unit.support_harness import Image, image_of, libc_address
 
 from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
+from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.backends.host.support.host import HostDigests
-from ingot_compiler.targets.target import Target, parse_target
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_runtime.format import abi
 
 _MIB = 1 << 20
@@ -49,7 +50,7 @@ def lane_checksum(data: bytes) -> int:
 @pytest.mark.parametrize("level", _LEVELS)
 def test_a_tree_entry_is_blake3_and_the_lane_checksum(level: str) -> None:
     """Equal to the blake3 package and to the definition, at every vector width; short data is padded with zeros."""
-    digests = HostDigests(parse_target(level))
+    digests = HostDigests(compile_support(parse_target(level)))
     for data in (np.random.default_rng(1).bytes(_MIB), bytes(_MIB), b"abc"):
         padded = data + bytes(_MIB - len(data))
         entry = digests.mib_tree_entry(memoryview(data))
@@ -93,7 +94,7 @@ def test_verification_names_the_first_bad_mib(level: str, export: str) -> None:
 def memory_image(target: Target) -> Image:
     """Export the memory functions and conversions as kernels, under which they can be called."""
     names = ["memcpy", "memmove", "memset", "memcmp", "bcmp"]
-    return Image(link_image([("support", support_object(target))], names, SUPPORT_EXPORTS, target))
+    return Image(link_image([("support", compile_support(target))], names, SUPPORT_EXPORTS, target))
 
 
 _IMAGES = {level: memory_image(parse_target(level)) for level in _LEVELS}
@@ -289,4 +290,4 @@ def test_compiles_for_every_family() -> None:
     for text in ("aarch64", "riscv64"):
         target = parse_target(text)
         kernel = compile_object("define i32 @k() { ret i32 0 }", target)
-        assert link_image([("k", kernel), ("support", support_object(target))], ["k"], SUPPORT_EXPORTS, target)
+        assert link_image([("k", kernel), ("support", compile_support(target))], ["k"], SUPPORT_EXPORTS, target)

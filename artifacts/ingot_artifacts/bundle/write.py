@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec, bytes_of
+from ingot_artifacts.bundle.encode_head import encode_head
+from ingot_artifacts.bundle.encode_plan import encode_plan
+from ingot_artifacts.bundle.symbols import dims_of
 from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_mibs_bytes
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
 from ingot_runtime.format.dtypes import DTYPE_CODES
-from ingot_runtime.format.interface import dims_of
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import DevicePlan, LibraryPlan, Plan, TensorPlan, VariantPlan, decode_plan, encode_plan
+from ingot_runtime.format.plan import DevicePlan, LibraryPlan, Plan, TensorPlan, VariantPlan, decode_plan
 from ingot_runtime.format.sha256 import sha256
 
 
@@ -91,7 +93,7 @@ def frame_bundle(contents: BundleContents, tree: bytes) -> Frame:
             payload = payloads[row.kind, row.id]
             row.digest = sha256(payload)
             prefix[row.offset : row.offset + len(payload)] = payload
-    start, root = head.encode_head(sections, end)
+    start, root = encode_head(sections, end)
     prefix[: len(start)] = start
     return Frame(root.hex(), bytes(prefix), end)
 

@@ -85,7 +85,7 @@ def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:
 
 
 def _is_step(node: Node) -> bool:
-    return node.op in _JUMPS or (node.op == "cast" and node.attribute("dtype") not in FLOATS)
+    return node.op in _JUMPS or (node.op == "cast" and node.text("dtype") not in FLOATS)
 
 
 def _numbers(array: Array, dtype: DType) -> npt.NDArray[Any]:

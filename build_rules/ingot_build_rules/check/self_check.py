@@ -81,7 +81,7 @@ def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> C
 def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
     report = CheckReport()
     for build in compiled.target_builds:
-        target = str(build.target)
+        target = build.target
         try:
             session = ingot_runtime.load(path, variant=target, executor="vm")
         except ingot_runtime.IncompatibleError:
@@ -157,7 +157,7 @@ def _is_special(compiled: CompiledModel, build: TargetBuild, given: list[Array])
 
 
 def _run(compiled: CompiledModel, build: TargetBuild, session: Session, given: list[Array]) -> _Run:
-    fused, graph, steps = build.fused, compiled.placed.graph, build.fused.steps
+    fused, graph, steps = build.expanded, compiled.placed.graph, build.expanded.steps
     if fused.special is not None:
         steps = fused.steps[: fused.special.first_step]
         if _is_special(compiled, build, given):
@@ -199,13 +199,13 @@ def _compare_launches(compiled: CompiledModel, build: TargetBuild, run: _Run, re
 
 
 def _finding(compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array) -> Finding:
-    group = build.groups[item.launch]
+    group = build.launches[item.launch].group
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
     found = deviation(item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types)))
     what = f"the kernel of {called}" if called else "a kernel"
-    return Finding(what, str(build.target), str(kind), found, nodes, item.kernel, item.launch)
+    return Finding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
 
 def _compare_native(compiled: CompiledModel, target: str, run: _Run, again: Inputs, report: CheckReport) -> None:

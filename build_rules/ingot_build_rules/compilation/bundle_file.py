@@ -13,8 +13,8 @@ from typing import BinaryIO
 from ingot_artifacts.bundle.write import Frame, write_frame
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.rules.bundle import BundleFrame
+from ingot_runtime.format.file import open_without_waiting
 from ingot_runtime.format.header import MAGIC
-from ingot_runtime.format.regular_file import open_without_waiting
 
 _STEP_BYTES = 1 << 20
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, DeviceOption
+from ingot_compiler.backends.registry import BACKENDS, parse_target
 from ingot_compiler.ir.errors import UnsupportedError, UserError
-from ingot_compiler.targets.target import Target, parse_target
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 KINDS = tuple(kind for kind in DEVICE_KINDS if kind != HOST)
-KINDS_WITH_CODE = ("null",)
+KINDS_WITH_CODE = tuple(backend.kind for backend in BACKENDS if backend.kind != HOST)
 _KEYS = ("target", "scope")
 _ID_MAX = (1 << 31) - 1
 
@@ -25,8 +25,8 @@ def kind_of(text: str) -> str:
     return text.partition(",")[0].partition(":")[0]
 
 
-def read_device(name: str, text: str, host_targets: Sequence[Target]) -> DeviceOption:
-    """Read one device; without a target it runs the code of the host target that most machines run.
+def read_device(name: str, text: str, host_targets: Sequence[str]) -> DeviceOption:
+    """Read one device; without a target it has what its back end takes then.
 
     Raises:
         UserError: a name that is taken, an unknown kind or key, no id. UnsupportedError: a kind without code.
@@ -40,8 +40,8 @@ def read_device(name: str, text: str, host_targets: Sequence[Target]) -> DeviceO
     values = dict(_pair(part, where) for part in rest)
     if len(values) != len(rest):
         raise UserError("a key is given twice", where=where, why=f"got {', '.join(rest)}", do="give each key once")
-    target = parse_target(values["target"]) if "target" in values else min(host_targets, key=lambda each: each.rank)
-    return DeviceOption(name, kind, _id(number, where) if colon else 0, target, values.get("scope", ""))
+    target = parse_target(kind, values.get("target", ""), tuple(host_targets))
+    return DeviceOption(name, kind, _id(number, where) if colon else 0, str(target), values.get("scope", ""))
 
 
 def _check_kind(kind: str, where: str) -> None:

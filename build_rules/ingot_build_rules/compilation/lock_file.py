@@ -9,9 +9,10 @@ no time and no absolute path in it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_build_rules.compilation.plain_values import as_list, as_table, as_text, as_texts
 from ingot_compiler.ir.errors import UserError
-from ingot_runtime.format.regular_file import open_without_waiting
+from ingot_runtime.format.file import open_without_waiting
 
 if TYPE_CHECKING:
     from ingot_build_rules.engine.cache.code_digest import CodeDigests
@@ -52,15 +53,20 @@ class LockFile:
 
 
 def record_code(digests: CodeDigests) -> CodeRecord:
-    """Return the code of every rule."""
-    from ingot_build_rules.rules.registry import RULES
+    """Return the code of every rule, and of what rules load by name."""
+    from ingot_build_rules.rules.registry import RULEBOOK, RULES
 
-    modules = {rule.name: rule.compute.__module__ for rule in RULES}
+    modules_of = {rule.name: RULEBOOK.modules_of(rule) for rule in RULES}
+    modules = {module for found in modules_of.values() for module in found}
     return CodeRecord(
-        tuple((name, digests.digest(modules[name])) for name in sorted(modules)),
-        tuple(sorted({pair for module in modules.values() for pair in digests.files_of(module)})),
-        tuple(sorted({pair for module in modules.values() for pair in digests.distributions_of(module)})),
+        tuple((name, _digest(map(digests.digest, modules_of[name]))) for name in sorted(modules_of)),
+        tuple(sorted({pair for module in modules for pair in digests.files_of(module)})),
+        tuple(sorted({pair for module in modules for pair in digests.distributions_of(module)})),
     )
+
+
+def _digest(digests: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def lock_path(bundle: str) -> str:

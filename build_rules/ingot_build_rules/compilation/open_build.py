@@ -42,7 +42,7 @@ from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.registry import RULEBOOK
-from ingot_compiler.backends.host.link import linker_path
+from ingot_compiler.backends.host.zig import zig_path
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
@@ -101,9 +101,11 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         values = Values(cache.blobs, Codec(RULEBOOK.types))
         backlog = Backlog(settings.history)
         executor = _executor(settings, cache, values, backlog, stack)
+        digests = code_digests_of(settings)
         keys = KeyMaker(
-            code_of(code_digests_of(settings)),
+            code_of(digests),
             lambda tool: files.digest(tool_path(tool)),
+            module_code_of(digests),
         )
         build = Scheduler(
             RULEBOOK, values, executor, ActionCache(cache.index, cache.blobs), cache.leases, files, keys,
@@ -142,13 +144,18 @@ def _tokens(settings: BuildSettings, stack: ExitStack) -> JobServer | None:
 
 def tool_path(tool: str) -> str:
     """The program that a rule calls by this name."""
-    assert tool == "linker", tool
-    return linker_path()
+    assert tool == "zig", tool
+    return zig_path()
 
 
 def code_of(digests: CodeDigests) -> Callable[[Rule[object, object]], str]:
     """Return the function from a rule to the digest of its code."""
-    return lambda rule: _digest(code_parts(digests, rule.compute.__module__))
+    return lambda rule: module_code_of(digests)(rule.compute.__module__)
+
+
+def module_code_of(digests: CodeDigests) -> Callable[[str], str]:
+    """Return the function from a module to the digest of the code that it can run."""
+    return lambda module: _digest(code_parts(digests, module))
 
 
 def _digest(code: Code) -> str:
@@ -195,4 +202,4 @@ def start_compilation(
 
     files = build.files
     source = open_model(model, files.digest)
-    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("linker"))), max_bytes))
+    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("zig"))), max_bytes))

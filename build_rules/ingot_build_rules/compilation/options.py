@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from ingot_build_rules.compilation.device_options import read_device
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners import PLANNERS
-from ingot_compiler.targets.target import Target, native_target, parse_target
 
 ALL_PLANNERS = ("best", *PLANNERS)
 
@@ -79,6 +79,5 @@ def resolve_target(text: str) -> Target:
     return native_target(sorted(machine_features()), machine_architecture())
 
 
-def _distinct_targets(texts: Sequence[str]) -> tuple[Target, ...]:
-    by_name = {str(target): target for target in map(resolve_target, texts)}
-    return tuple(by_name[name] for name in sorted(by_name))
+def _distinct_targets(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted({str(resolve_target(text)) for text in texts}))

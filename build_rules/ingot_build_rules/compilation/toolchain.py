@@ -11,19 +11,19 @@ import sys
 
 from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.engine.cache.installed import installed_versions
-from ingot_compiler.backends.host.link import linker_path
+from ingot_compiler.backends.host.zig import zig_path
 from ingot_runtime import __version__
 
 _PACKAGES = ("llvmlite", "ziglang")
 
 
 @functools.cache
-def linker_digest() -> str:
-    """The sha256 of the linker, 64 hex digits: 186 MB, once per process that has no other way to know."""
-    return file_digest(linker_path())
+def zig_digest() -> str:
+    """The sha256 of the linker and C compiler, 64 hex digits: 186 MB, once per process that has no other way to know."""
+    return file_digest(zig_path())
 
 
-def toolchain(linker: str) -> tuple[tuple[str, str], ...]:
-    """Versions of Ingot and of what it generates code with, and the digest of the ``linker``."""
+def toolchain(zig: str) -> tuple[tuple[str, str], ...]:
+    """Versions of Ingot and of what it generates code with, and the digest of ``zig``, the linker and C compiler."""
     versions = installed_versions(_PACKAGES, sys.path).items()
-    return (("ingot", __version__), *versions, ("linker", linker))
+    return (("ingot", __version__), *versions, ("zig", zig))

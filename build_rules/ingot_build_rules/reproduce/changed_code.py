@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ingot_build_rules.compilation.lock_file import CodeRecord, Pairs, record_code
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.reproduce.blame import Blame, shorten, tool_blames
-from ingot_build_rules.rules.registry import RULES
+from ingot_build_rules.rules.registry import RULEBOOK
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class ChangedCode:
         assert self.present is not None
         if self.digests is None or not self.recorded.files:
             return []
-        modules = {rule.name: rule.compute.__module__ for rule in RULES}
-        reached = {path: digest for rule in rules for path, digest in self.digests.files_of(modules[rule])}
+        modules = {module for rule in rules for module in RULEBOOK.modules_of(RULEBOOK.by_name[rule])}
+        reached = {path: digest for module in modules for path, digest in self.digests.files_of(module)}
         then, now = dict(self.recorded.files), dict(self.present.files)
         changed = [path for path, digest in reached.items() if then.get(path) != digest]
         return sorted([*changed, *(path for path in then if path not in now)])

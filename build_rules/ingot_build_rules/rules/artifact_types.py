@@ -17,7 +17,7 @@ _MODULES = {
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
     "ingot_build_rules.rules.kernel_object": "KernelObject",
     "ingot_build_rules.rules.link": "LinkInputs",
-    "ingot_build_rules.rules.lower": "LowerInputs",
+    "ingot_build_rules.rules.lower": "LowerInputs Lowered",
     "ingot_build_rules.rules.main_object": "MainObject",
     "ingot_build_rules.rules.model_file": "FileState",
     "ingot_build_rules.rules.names": "NamesInputs",
@@ -34,8 +34,9 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec Copy FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
+        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement Special SymbolRead SymbolSet View"
     ),
+    "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupRead GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Require Store Tile Transpose"
@@ -43,7 +44,6 @@ _MODULES = {
     "ingot_compiler.memory.memory_plan": "MemoryPlan Placement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
-    "ingot_compiler.targets.target": "Target",
 }
 ARTIFACT_TYPES = {name: module for module, names in _MODULES.items() for name in names.split()}
 """Name of a class -> its module."""

@@ -99,7 +99,7 @@ def _library(library: Library) -> LibrarySpec:
 
     symbols = tuple(kernel.symbol for kernel in library.kernels)
     image = bytes(library.image.value())
-    return LibrarySpec(library.kind, str(library.target), library.target.features, symbols, image)
+    return LibrarySpec(library.kind, library.target, library.features, symbols, image)
 
 
 def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
@@ -107,9 +107,9 @@ def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImag
     from ingot_artifacts.bundle.contents import VariantImage
 
     return VariantImage(
-        target=str(variant.target),
-        features=variant.target.features,
-        rank=variant.target.rank,
+        target=variant.target,
+        features=variant.features,
+        rank=variant.rank,
         image=bytes(variant.image.value()),
         program=bytes(variant.main.program.value()),
         weight_ranges=ranges,
@@ -138,7 +138,7 @@ def _stages(inputs: BundleInputs) -> dict[str, object]:
         "optimize": inputs.optimized.digest,
         "place": inputs.placed.digest,
         "targets": {
-            str(variant.target): {
+            variant.target: {
                 "fuse": variant.fused.digest,
                 "plan_memory": variant.plan.digest,
                 "codegen_main": variant.main.content.digest,
@@ -164,26 +164,27 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
 
     variants = inputs.variants
     return {
-        "launches": {str(variant.target): _launches(inputs, variant, names) for variant in variants},
+        "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
         "messages": name_messages((text for variant in variants for text in variant.main.messages), names),
-        "memory": {str(variant.target): describe_memory(variant.plan.value()) for variant in variants},
+        "memory": {variant.target: describe_memory(variant.plan.value()) for variant in variants},
     }
 
 
 def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
     """What each kernel was made from, by target and symbol, as ``loop_record`` reads it."""
-    from ingot_compiler.lowering.fused import groups_of
+    from ingot_compiler.lowering.expand_groups import expand_groups
+    from ingot_compiler.lowering.fused import launches_of
 
     found: dict[str, dict[str, bytes]] = {}
     for variant in inputs.variants:
         targets = (variant.target, *(device.target for device in inputs.options.devices))
-        groups = groups_of(variant.fused.value())
-        for group, symbol, program in zip(groups, variant.launched, variant.programs, strict=True):
-            programs = found.setdefault(str(targets[group.device]), {})
+        for launch in launches_of(expand_groups(variant.fused.value(), variant.steps)):
+            programs = found.setdefault(targets[launch.group.device], {})
+            symbol = variant.symbols[launch.program]
             if symbol not in programs:
-                programs[symbol] = program.encoded()
+                programs[symbol] = variant.programs[launch.program].encoded()
     return found
 
 
@@ -191,12 +192,13 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
     from ingot_build_rules.report.fusion_report import Way, describe_fusion, with_fusion
     from ingot_build_rules.report.launch_report import describe_launches
     from ingot_compiler.ir.specialise import specialise
+    from ingot_compiler.lowering.expand_groups import expand_groups
 
-    graph, fused = inputs.graph.value(), variant.fused.value()
+    graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
     ways = [Way(graph, inputs.placed.value().graph)]
     if inputs.special is not None:
         ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.special.value().graph))
-    return with_fusion(describe_launches(fused, variant.launched, names), describe_fusion(fused, ways, names))
+    return with_fusion(describe_launches(fused, variant.symbols, names), describe_fusion(fused, ways, names))
 
 
 BUNDLE = Rule(

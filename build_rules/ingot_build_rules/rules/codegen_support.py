@@ -1,6 +1,6 @@
 """Rule ``codegen_support``: the native code that every image of a target needs.
 
-In: a target. Out: one relocatable object. Not done here: the functions (``ingot_compiler.backends.host.support``).
+In: a target and its back end. Out: one object. Not done here: the functions (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
-    from ingot_compiler.targets.target import Target
+    from ingot_compiler.backends.backend import CompileSupport
 
 
 @dataclass(frozen=True, slots=True)
 class SupportInputs:
-    """The target alone decides."""
+    """The target and the back end decide; ``hook``: ``Backend.compile_support``."""
 
-    target: Target
+    hook: str
+    target: str
 
 
 def _compute(context: Context, inputs: SupportInputs) -> Artifact[memoryview]:
-    from ingot_compiler.backends.host.object import compile_object
-    from ingot_compiler.backends.host.support import support_module
-
-    return context.keep_bytes(compile_object(support_module(inputs.target), inputs.target))
+    compile_support: CompileSupport = context.load(inputs.hook)
+    return context.keep_bytes(compile_support(inputs.target))
 
 
-CODEGEN_SUPPORT = Rule("codegen_support", 1, ("target",), _compute)
+CODEGEN_SUPPORT = Rule("codegen_support", 1, ("hook", "target"), _compute, tools=("zig",), loads=("hook",))

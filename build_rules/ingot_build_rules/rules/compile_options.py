@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_compiler.targets.target import Target
-
 HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceOption:
-    """A virtual device beside the host: ``id`` says which device of its kind it is until a load says otherwise; ``target`` is what its
-    code is for; ``scope`` names a memory of it ("" is its own)."""
+    """A virtual device beside the host: ``id`` says which device of its kind it is until a load says otherwise; ``target``, as its back
+    end prints it, is what its code is for; ``scope`` names a memory of it ("" is its own)."""
 
     name: str
     kind: str
     id: int
-    target: Target
+    target: str
     scope: str = ""
 
     def __str__(self) -> str:
@@ -33,11 +31,11 @@ class DeviceOption:
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``shapes``: input name -> sizes. ``devices``: by name, without the host. ``place``: (glob over node names,
+    ``targets``: of the host, as their back end prints them. ``shapes``: input name -> sizes. ``devices``: by name, without the host. ``place``: (glob over node names,
     device name), the last match counts.
     """
 
-    targets: tuple[Target, ...]
+    targets: tuple[str, ...]
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     devices: tuple[DeviceOption, ...] = ()
     place: tuple[tuple[str, str], ...] = ()
@@ -49,7 +47,7 @@ class CompileOptions:
         Targets are recorded by their features, so ``native`` is what it was on the machine that built.
         """
         return {
-            "targets": [str(target) for target in self.targets],
+            "targets": list(self.targets),
             "shapes": {name: list(sizes) for name, sizes in self.shapes},
             "devices": {device.name: str(device) for device in self.devices},
             "place": [list(pair) for pair in self.place],

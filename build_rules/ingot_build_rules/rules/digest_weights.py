@@ -15,18 +15,27 @@ from ingot_compiler.ir.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB."""
+    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB; ``support``: the support
+    functions for ``machine``, where the build was started. Which code computes the digests does not change them."""
 
     packed: tuple[PackedConstant, ...]
     weights_bytes: int
+    support: Artifact[memoryview]
+    machine: str
 
 
 def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
+    from ingot_compiler.backends.host.llvm import host_target
     from ingot_compiler.backends.host.support.host import HostDigests
+    from ingot_compiler.backends.host.targets.target import parse_target
 
+    is_usable = not parse_target(inputs.machine).missing_on(
+        host_target().features
+    )  # an executor may be another machine
+    digests = HostDigests(bytes(inputs.support.value()) if is_usable else b"")
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
-    return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), HostDigests().mib_tree_entry))
+    return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), digests.mib_tree_entry))
 
 
 def _content(packed: PackedConstant) -> memoryview:

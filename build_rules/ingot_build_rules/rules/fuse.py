@@ -1,7 +1,7 @@
 """Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and its parts that others depend on alone.
 
-In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets. Out: ``Fused``. Not done here: fusion and layouts
-(``ingot_compiler.lowering``).
+In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets and back ends. Out: ``Fused``. Not done here:
+fusion (``ingot_compiler.lowering``), what it is told of a device (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 
 if TYPE_CHECKING:
+    from ingot_compiler.backends.backend import MakeDeviceRules
     from ingot_compiler.ir.graph import Graph
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group
+    from ingot_compiler.lowering.fusion.device_rules import DeviceRules
     from ingot_compiler.placement.placed import PlacedGraph
-    from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
-    """``targets``: one per device, the host's first; layouts depend on their vector widths. ``special``: the graph for ``sizes``, a way
+    """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first. ``special``: the graph for ``sizes``, a way
     beside the general one."""
 
     placed: Artifact[PlacedGraph]
-    targets: tuple[Target, ...]
+    hooks: tuple[str, ...]
+    targets: tuple[str, ...]
     special: Artifact[PlacedGraph] | None = None
     sizes: tuple[tuple[str, int], ...] = ()
 
@@ -65,9 +67,10 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
-    fused = lowering.fuse(inputs.placed.value(), inputs.targets)
+    devices = [_device_rules(context, *pair) for pair in zip(inputs.hooks, inputs.targets, strict=True)]
+    fused = lowering.fuse(inputs.placed.value(), devices)
     if inputs.special is not None:
-        fused = with_special(fused, lowering.fuse(inputs.special.value(), inputs.targets), inputs.sizes)
+        fused = with_special(fused, lowering.fuse(inputs.special.value(), devices), inputs.sizes)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -87,6 +90,11 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
         fused.inputs,
         fused.outputs,
     )
+
+
+def _device_rules(context: Context, hook: str, target: str) -> DeviceRules:
+    make: MakeDeviceRules = context.load(hook)
+    return make(target)
 
 
 def _constant_buffers(fused: FusedGraph) -> tuple[BufferSpec, ...]:
@@ -110,8 +118,8 @@ def _work_bytes(expression: Graph) -> int:
 
 def _leaves(expression: Graph) -> tuple[str, ...]:
     """The constants that an expression reads, each once, in its order."""
-    read = (str(node.attribute("weight")) for node in expression.nodes if node.op == "constant")
+    read = (node.text("weight") for node in expression.nodes if node.op == "constant")
     return tuple(dict.fromkeys(read))
 
 
-FUSE = Rule("fuse", 1, ("placed", "targets", "special", "sizes"), _compute)
+FUSE = Rule("fuse", 1, ("placed", "hooks", "targets", "special", "sizes"), _compute, loads=("hooks",))

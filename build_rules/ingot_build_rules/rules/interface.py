@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from ingot_compiler.ir.dims import Dim, format_dim, substitute, symbol, symbols_of
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
-from ingot_runtime.format.dtypes import DTYPE_CODES
+from ingot_compiler.ir.types import DType, TensorType, dtype_code, dtype_size_bytes
 from ingot_runtime.format.interface import Signature
 from ingot_runtime.format.limits import (
     ELEMENT_COUNT_MAX,
@@ -54,7 +53,7 @@ class Interface:
 
         def sign(tensor: NamedTensor) -> Signature:
             dims = tuple(dim if isinstance(dim, int) else -(numbers[dim] + 1) for dim in tensor.shape)
-            return DTYPE_CODES[tensor.dtype], dims
+            return dtype_code(tensor.dtype), dims
 
         return tuple(map(sign, self.inputs)), tuple(map(sign, self.outputs))
 

@@ -1,7 +1,7 @@
 """Rule ``link``: the objects of one variant, or of one library, to an image.
 
-In: objects of kernels, ``main`` and support code. Out: the image's bytes. Not done here: the linker's ways
-(``ingot_compiler.backends.host.link``).
+In: objects of kernels, ``main`` and support code, their back end. Out: the image's bytes. Not done here: the linker's ways
+(``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -13,30 +13,25 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
-    from ingot_compiler.targets.target import Target
+    from ingot_compiler.backends.backend import LinkImage
 
 
 @dataclass(frozen=True, slots=True)
 class LinkInputs:
-    """``kernels``: (symbol, object) in the order of the image's kernel table; ``main``: a library has none."""
+    """``kernels``: (symbol, object) in the order of the image's kernel table; ``main``: a library has none; ``hook``: ``Backend.link_image``."""
 
     kernels: tuple[tuple[str, Artifact[memoryview]], ...]
     main: Artifact[memoryview] | None
     support: Artifact[memoryview]
-    target: Target
+    hook: str
+    target: str
 
 
 def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
-    from ingot_compiler.backends.host.link import link_image
-    from ingot_compiler.backends.host.main.main import MAIN_EXPORTS
-    from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
-
-    main = () if inputs.main is None else (("main", inputs.main),)
-    exports = {**SUPPORT_EXPORTS, **(MAIN_EXPORTS if main else {})}
-    parts = (*inputs.kernels, *main, ("support", inputs.support))
-    objects = tuple((name, bytes(part.value())) for name, part in parts)
-    symbols = [symbol for symbol, _ in inputs.kernels]
-    return context.keep_bytes(link_image(objects, symbols, exports, inputs.target))
+    link_image: LinkImage = context.load(inputs.hook)
+    kernels = [(symbol, bytes(kernel.value())) for symbol, kernel in inputs.kernels]
+    main = None if inputs.main is None else bytes(inputs.main.value())
+    return context.keep_bytes(link_image(kernels, main, bytes(inputs.support.value()), inputs.target))
 
 
-LINK = Rule("link", 1, ("kernels", "main", "support", "target"), _compute, tools=("linker",))
+LINK = Rule("link", 1, ("kernels", "main", "support", "hook", "target"), _compute, tools=("zig",), loads=("hook",))

@@ -23,6 +23,7 @@ from ingot_build_rules.rules.optimize import OPTIMIZE
 from ingot_build_rules.rules.pack_constant import PACK_CONSTANT
 from ingot_build_rules.rules.place import PLACE
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY
+from ingot_compiler.backends.registry import BACKENDS
 from ingot_compiler.ir import errors
 
 RULES: tuple[AnyRule, ...] = (
@@ -57,4 +58,13 @@ ERRORS: tuple[type[Exception], ...] = (
 )
 
 
-RULEBOOK = Rulebook("ingot_build_rules.rules.registry:RULEBOOK", RULES, ARTIFACT_TYPES, ERRORS)
+LOADABLE: dict[str, tuple[str, ...]] = {
+    FUSE.name: tuple(backend.device_rules for backend in BACKENDS),
+    LOWER.name: tuple(backend.lower_group for backend in BACKENDS),
+    CODEGEN.name: tuple(backend.compile_kernel for backend in BACKENDS),
+    CODEGEN_SUPPORT.name: tuple(backend.compile_support for backend in BACKENDS),
+    LINK.name: tuple(backend.link_image for backend in BACKENDS),
+}
+"""Rule -> the hooks of back ends that its inputs may name."""
+
+RULEBOOK = Rulebook("ingot_build_rules.rules.registry:RULEBOOK", RULES, ARTIFACT_TYPES, ERRORS, LOADABLE)

@@ -61,14 +61,14 @@ def _other_options(old: str, new: str) -> list[str]:
 
 
 def _code_changes(old: Code, new: Code) -> list[str]:
-    """Name files and packages; of Python and the linker it is only known that one of them must be another one."""
+    """Name files and packages; of Python and zig it is only known that one of them must be another one."""
     before, now = _files(old), _files(new)
     lines = [
         f"{path} changed {short(before.get(path, ''))} -> {short(now.get(path, ''))}"
         for path in sorted(before | now)
         if before.get(path) != now.get(path)
     ]
-    return (lines if old else []) or ["Ingot, Python or the linker is another one"]
+    return (lines if old else []) or ["Ingot, Python or zig is another one"]
 
 
 def _files(code: Code) -> dict[str, str]:

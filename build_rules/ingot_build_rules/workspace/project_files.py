@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ingot_build_rules.project.model import FILE_NAME
 from ingot_build_rules.project.wildcards import Entry, ListFolder
 from ingot_compiler.ir.errors import BuildError, UserError
-from ingot_runtime.format.regular_file import open_without_waiting
+from ingot_runtime.format.file import open_without_waiting
 
 _NAME_IT = "name its folder with -C DIR, or write one (docs/project-file.md)"
 

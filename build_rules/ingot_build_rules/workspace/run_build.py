@@ -176,7 +176,7 @@ def _opened(
     with open_build(settings) as build:
         tools = tools_of(build.files, code_digests_of(settings))
         state = read_workspace(loaded.folder, request.trust.key)
-        versions = toolchain(build.keys.tool("linker"))
+        versions = toolchain(build.keys.tool("zig"))
         may_run = not (request.dry_run or request.expect_cached)
         thorough = may_run and (request.lint or request.checked_share > 0)
         workspace = Workspace(

@@ -14,12 +14,12 @@ from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.rule import FileDigests
 from ingot_build_rules.engine.cache.code_digest import CodeDigests
 from ingot_build_rules.engine.events.explain import Code
-from ingot_build_rules.rules.registry import RULES
+from ingot_build_rules.rules.registry import RULEBOOK, RULES
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """``code``: files and packages of each rule; ``digest`` of everything; ``paths``: what changes when one of them does."""
+    """``code``: files and packages of each rule, and of each module that rules load by name; ``digest`` of everything; ``paths``: what changes when one of them does."""
 
     digests: CodeDigests
     code: Code
@@ -29,16 +29,17 @@ class Tools:
 
 def tools_of(files: FileDigests, digests: CodeDigests) -> Tools:
     """Return the tools of today."""
-    linker = tool_path("linker")
+    zig = tool_path("zig")
     modules = {rule.name: rule.compute.__module__ for rule in RULES}
+    modules |= {module: module for rule in RULES for module in RULEBOOK.modules_of(rule)[1:]}
     code = tuple((name, code_parts(digests, module)) for name, module in modules.items())
     names = sorted({name for _, parts in code for name, _ in parts})
-    everything = (code, files.digest(linker), sys.version)
+    everything = (code, files.digest(zig), sys.version)
     return Tools(
         digests,
         code,
         digest(everything),
-        (*filter(None, map(_path_of, names)), *digests.records(), linker, sys.executable),
+        (*filter(None, map(_path_of, names)), *digests.records(), zig, sys.executable),
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.attributes import Attribute, attribute_ints, attribute_str
 from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_floordiv, dim_mod, dim_mul, terms_of
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.op_names import OpName
@@ -201,9 +201,8 @@ def _symbolic(
 
 
 def _reduce(attributes: Mapping[str, Attribute], contents: Contents, result: TensorType) -> Contents | None:
-    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(str(attributes["function"]))
-    axes = attributes["axes"]
-    assert isinstance(axes, tuple)
+    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(attribute_str(attributes, "function"))
+    axes = attribute_ints(attributes, "axes")
     shape = tuple(dim for dim in result.shape if isinstance(dim, int))
     if function is None or contents.size == 0:
         return None

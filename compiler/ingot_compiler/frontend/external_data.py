@@ -16,7 +16,7 @@ import stat
 from pathlib import Path
 
 from ingot_compiler.ir.errors import ModelError
-from ingot_runtime.format.regular_file import open_without_waiting
+from ingot_runtime.format.file import open_without_waiting
 
 
 def safe_external_path(folder: Path, location: str) -> Path:

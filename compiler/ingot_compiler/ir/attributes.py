@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from ingot_compiler.ir.dims import Dim, Sum
 from ingot_compiler.ir.message import Text, message
-from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.types import DTYPES, DType
+from ingot_compiler.ir.op_type_error import AttributeNamesError, OpTypeError, require
+from ingot_compiler.ir.types import BYTE_DTYPES, DType
 
 # Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
 Scalar = bool | float | str | Dim
@@ -24,17 +24,21 @@ Attributes = Mapping[str, Attribute]
 
 def require_attributes(attributes: Attributes, *names: str) -> None:
     """Demand exactly these attributes; every one is always written out, defaults live in the frontend."""
-    require(
-        set(attributes) == set(names),
-        f"attributes {{{', '.join(sorted(names))}}}",
-        f"{{{', '.join(sorted(attributes))}}}",
-    )
+    if set(attributes) != set(names):
+        raise AttributeNamesError(f"attributes {{{', '.join(sorted(names))}}}", f"{{{', '.join(sorted(attributes))}}}")
 
 
-def attribute_of(attributes: Attributes, name: str) -> Attribute:
+def _value_of(attributes: Attributes, name: str) -> Attribute:
     """Attribute ``name``, of any type."""
     require(name in attributes, f"attribute {name}", "none")
     return attributes[name]
+
+
+def _items(attributes: Attributes, name: str) -> tuple[Attribute, ...]:
+    value = _value_of(attributes, name)
+    if isinstance(value, tuple):
+        return value
+    raise OpTypeError(f"{name} to be a tuple", repr(value))
 
 
 def is_dim(value: Attribute) -> bool:
@@ -44,7 +48,7 @@ def is_dim(value: Attribute) -> bool:
 
 def attribute_dim(attributes: Attributes, name: str) -> Dim:
     """Attribute ``name`` as a dimension."""
-    value = attribute_of(attributes, name)
+    value = _value_of(attributes, name)
     if isinstance(value, (int, Sum)) and not isinstance(value, bool):
         return value
     raise OpTypeError(f"{name} to be an integer expression", repr(value))
@@ -52,17 +56,15 @@ def attribute_dim(attributes: Attributes, name: str) -> Dim:
 
 def attribute_dims(attributes: Attributes, name: str) -> tuple[Dim, ...]:
     """Attribute ``name`` as a tuple of dimensions."""
-    value = attribute_of(attributes, name)
-    if isinstance(value, tuple):
-        dims = tuple(item for item in value if isinstance(item, (int, Sum)) and not isinstance(item, bool))
-        if len(dims) == len(value):
-            return dims
-    raise OpTypeError(f"{name} to be a tuple of integer expressions", repr(value))
+    items = _items(attributes, name)
+    dims = tuple(item for item in items if isinstance(item, (int, Sum)) and not isinstance(item, bool))
+    require(len(dims) == len(items), f"{name} to be a tuple of integer expressions", repr(items))
+    return dims
 
 
 def attribute_int(attributes: Attributes, name: str) -> int:
     """Attribute ``name`` as an integer."""
-    value = attribute_of(attributes, name)
+    value = _value_of(attributes, name)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise OpTypeError(f"{name} to be an integer", repr(value))
@@ -78,23 +80,47 @@ def attribute_ints(attributes: Attributes, name: str) -> tuple[int, ...]:
 
 def attribute_float(attributes: Attributes, name: str) -> float:
     """Attribute ``name`` as a float."""
-    value = attribute_of(attributes, name)
+    value = _value_of(attributes, name)
     if isinstance(value, float):
         return value
     raise OpTypeError(f"{name} to be a float", repr(value))
 
 
+def attribute_floats(attributes: Attributes, name: str) -> tuple[float, ...]:
+    """Attribute ``name`` as a tuple of floats."""
+    items = _items(attributes, name)
+    floats = tuple(item for item in items if isinstance(item, float))
+    require(len(floats) == len(items), f"{name} to be a tuple of floats", repr(items))
+    return floats
+
+
+def attribute_numbers(attributes: Attributes, name: str) -> tuple[float, ...]:
+    """Attribute ``name`` as a tuple of plain numbers: floats, integers and bools stay what they are."""
+    items = _items(attributes, name)
+    numbers = tuple(item for item in items if isinstance(item, int | float))
+    require(len(numbers) == len(items), f"{name} to be a tuple of numbers", repr(items))
+    return numbers
+
+
 def attribute_bool(attributes: Attributes, name: str) -> bool:
     """Attribute ``name`` as a bool."""
-    value = attribute_of(attributes, name)
+    value = _value_of(attributes, name)
     if isinstance(value, bool):
         return value
     raise OpTypeError(f"{name} to be true or false", repr(value))
 
 
+def attribute_bools(attributes: Attributes, name: str) -> tuple[bool, ...]:
+    """Attribute ``name`` as a tuple of bools."""
+    items = _items(attributes, name)
+    flags = tuple(item for item in items if isinstance(item, bool))
+    require(len(flags) == len(items), f"{name} to be a tuple of bools", repr(items))
+    return flags
+
+
 def attribute_str(attributes: Attributes, name: str, allowed: Sequence[str] = ()) -> str:
     """Attribute ``name`` as a string, one of ``allowed`` when given."""
-    value = attribute_of(attributes, name)
+    value = _value_of(attributes, name)
     if isinstance(value, str):
         require(not allowed or value in allowed, f"{name} to be one of {' '.join(allowed)}", value)
         return value
@@ -103,7 +129,7 @@ def attribute_str(attributes: Attributes, name: str, allowed: Sequence[str] = ()
 
 def attribute_text(attributes: Attributes, name: str) -> Text:
     """Attribute ``name`` as a text that may refer to sizes."""
-    value = attribute_of(attributes, name)
+    value = _value_of(attributes, name)
     parts = value if isinstance(value, tuple) else (value,)
     if not parts or not all(isinstance(part, str) or (isinstance(value, tuple) and is_dim(part)) for part in parts):
         raise OpTypeError(f"{name} to be a string, or a tuple of strings and sizes", repr(value))
@@ -117,13 +143,21 @@ def text_attribute(text: Text) -> Attribute:
     return tuple(piece for piece in text.pieces if isinstance(piece, str | Sum))
 
 
+def attribute_strs(attributes: Attributes, name: str) -> tuple[str, ...]:
+    """Attribute ``name`` as a tuple of strings."""
+    items = _items(attributes, name)
+    texts = tuple(item for item in items if isinstance(item, str))
+    require(len(texts) == len(items), f"{name} to be a tuple of strings", repr(items))
+    return texts
+
+
 def attribute_dtype(attributes: Attributes) -> DType:
     """Attribute ``dtype`` as an element type."""
     name = attribute_str(attributes, "dtype")
-    for dtype in DTYPES:
+    for dtype in BYTE_DTYPES:
         if dtype == name:
             return dtype
-    raise OpTypeError(f"dtype to be one of {' '.join(DTYPES)}", name)
+    raise OpTypeError(f"dtype to be one of {' '.join(BYTE_DTYPES)}", name)
 
 
 def attribute_axis(attributes: Attributes, rank: int) -> int:

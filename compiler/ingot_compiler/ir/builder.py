@@ -14,6 +14,7 @@ from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.typing_rules import require_whole_bytes
 
 
 class GraphBuilder:
@@ -47,6 +48,7 @@ class GraphBuilder:
         table = dict(attributes or {})
         if Trait.ELEMENTWISE in OPS_BY_NAME[op].traits:
             operands = self._harmonised(operands, source, mark)
+        require_whole_bytes([self.types[operand] for operand in operands])
         types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
@@ -71,6 +73,7 @@ class GraphBuilder:
         """Append an op of control flow; returns all its result ids; OpTypeError when its rule refuses."""
         rule = OPS_BY_NAME[op].infer_regions
         assert rule is not None
+        require_whole_bytes([self.types[operand] for operand in operands])
         types = rule([self.types[operand] for operand in operands], attributes, regions)
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING
 from ingot_compiler.ir.attributes import (
     Attribute,
     attribute_bool,
+    attribute_bools,
     attribute_dim,
     attribute_dims,
     attribute_float,
+    attribute_floats,
     attribute_int,
     attribute_ints,
-    attribute_of,
+    attribute_numbers,
     attribute_str,
+    attribute_strs,
 )
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.refusal import Refusal
@@ -53,10 +56,6 @@ class Node:
 
     # Attributes as what they are; ``OpTypeError`` when absent or of another type, which the op's rule excludes.
 
-    def attribute(self, name: str) -> Attribute:
-        """Attribute ``name``, of any type."""
-        return attribute_of(self.table, name)
-
     def dim(self, name: str) -> Dim:
         """An integer expression."""
         return attribute_dim(self.table, name)
@@ -77,13 +76,29 @@ class Node:
         """A float."""
         return attribute_float(self.table, name)
 
+    def reals(self, name: str) -> tuple[float, ...]:
+        """A tuple of floats."""
+        return attribute_floats(self.table, name)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """A tuple of floats, integers or bools."""
+        return attribute_numbers(self.table, name)
+
     def flag(self, name: str) -> bool:
         """A bool."""
         return attribute_bool(self.table, name)
 
+    def flags(self, name: str) -> tuple[bool, ...]:
+        """A tuple of bools."""
+        return attribute_bools(self.table, name)
+
     def text(self, name: str) -> str:
         """A string."""
         return attribute_str(self.table, name)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A tuple of strings."""
+        return attribute_strs(self.table, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute, Attributes
+from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_int, attribute_ints, attribute_str
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum, evaluate, substitute, symbol, symbols_of
 from ingot_compiler.ir.errors import InternalError, ModelError, UserError
@@ -21,7 +21,8 @@ from ingot_compiler.ir.message import InputRef, Text, message, nodes_text
 from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
-from ingot_compiler.ir.types import TensorType
+from ingot_compiler.ir.types import TensorType, dtype_code
+from ingot_runtime.format.dtypes import NUMPY_NAMES
 
 Settle = Callable[[int, tuple[Array, ...], Mapping[str, int]], tuple[Array, ...]]
 """(node index, its results, the symbols known so far) -> what the nodes after it read in their place."""
@@ -92,8 +93,9 @@ def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
     for position, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
         type_ = graph.types[value]
         shape = tuple(substitute(dim, dict(bindings)) for dim in type_.shape)
-        if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
-            expected = message("expected ", type_, " = ", STORAGE_DTYPES[type_.dtype], list(shape))
+        dtype = np.dtype(NUMPY_NAMES[dtype_code(type_.dtype)])
+        if array.dtype != dtype or array.shape != shape:
+            expected = message("expected ", type_, " = ", dtype, list(shape))
             why = message(expected, f", got {array.dtype}{list(array.shape)}")
             raise UserError("an input does not fit", InputRef(position), why)
     return bindings
@@ -162,14 +164,12 @@ def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
 
 
 def _constant(type_: TensorType, attributes: Attributes, read: ConstantReader) -> Array:
-    shape = attributes["shape"]
-    assert isinstance(shape, tuple)
-    flat = np.frombuffer(read(str(attributes["weight"])), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
-    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape([int(str(size)) for size in shape])
+    flat = np.frombuffer(read(attribute_str(attributes, "weight")), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
+    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape(attribute_ints(attributes, "shape"))
 
 
 def _read_dim(operand: Array, attributes: Attributes, bindings: dict[str, int], where: Text) -> None:
-    name, index = str(attributes["symbol"]), int(str(attributes["index"]))
+    name, index = attribute_str(attributes, "symbol"), attribute_int(attributes, "index")
     size = int(operand.reshape(-1)[index])
     if size < 0:
         raise ModelError("a size computed at run time is negative", where, f"expected >= 0, got {size}")

@@ -22,6 +22,10 @@ class OpTypeError(Exception):
         return message("expected ", self.expected, ", got ", self.got)
 
 
+class AttributeNamesError(OpTypeError):
+    """An op has other attributes than its rule demands."""
+
+
 def require(condition: bool, expected: object, got: object) -> None:
     """Raise OpTypeError unless ``condition`` holds."""
     if not condition:

@@ -14,6 +14,8 @@ from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DTYPES, DType, TensorType
 
+_FACTOR_COUNT_MAX = 64  # of one product; each is sorted into those before it
+
 
 def read_dim(reader: Reader) -> Dim:
     """A size expression, in its canonical form."""
@@ -38,9 +40,11 @@ def _sum(reader: Reader) -> Dim:
 
 def _product(reader: Reader) -> Dim:
     total = _factor(reader)
-    while reader.accept("*"):
+    for _ in range(_FACTOR_COUNT_MAX):
+        if not reader.accept("*"):
+            return total
         total = dim_mul(total, _factor(reader))
-    return total
+    raise reader.fail(f"expected at most {_FACTOR_COUNT_MAX} factors, got more")
 
 
 def _factor(reader: Reader) -> Dim:
@@ -87,7 +91,7 @@ def read_attribute(reader: Reader) -> Attribute:
     if reader.token.kind == "STRING":
         return reader.string()
     if reader.at("true") or reader.at("false"):
-        return reader.flag()
+        return reader.take().text == "true"
     if reader.accept("["):
         with reader.nested():
             return reader.items(lambda: read_attribute(reader), "]")

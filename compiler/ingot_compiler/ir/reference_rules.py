@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.ir.attributes import Attribute, Attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_int
+from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op import Array, Reference
 
 COMPUTE_DTYPES: dict[str, np.dtype[np.generic]] = {
@@ -39,22 +40,10 @@ STORAGE_DTYPES: dict[str, np.dtype[np.generic]] = {**COMPUTE_DTYPES, "bf16": np.
 """Element type -> what the interpreter takes and gives."""
 
 
-def ints(value: Attribute) -> tuple[int, ...]:
-    """An attribute whose symbols are already bound, as integers."""
-    assert isinstance(value, tuple)
-    return tuple(integer(item) for item in value)
-
-
-def integer(value: Attribute) -> int:
-    """An attribute whose symbols are already bound, as an integer."""
-    assert isinstance(value, int)
-    return int(value)
-
-
-def real(value: Attribute) -> float:
-    """An attribute as a float."""
-    assert isinstance(value, float)
-    return value
+def ints(shape: Sequence[Dim]) -> tuple[int, ...]:
+    """Sizes that follow from arrays: no symbols."""
+    assert all(isinstance(size, int) for size in shape)
+    return tuple(size for size in shape if isinstance(size, int))
 
 
 def widen(array: Array) -> Array:
@@ -160,10 +149,10 @@ def greatest(dtype: np.dtype[Any]) -> Any:
 
 def arg_extreme(function: Callable[..., Array], x: Array, attributes: Attributes) -> Array:
     """Reference of ``argmax`` and ``argmin``; ``function`` is numpy's, which prefers the first of equals; 0 for an empty axis."""
-    axis, keepdims = integer(attributes["axis"]), bool(attributes["keepdims"])
+    axis, keepdims = attribute_int(attributes, "axis"), attribute_bool(attributes, "keepdims")
     if x.shape[axis] == 0:
         return np.asarray(np.sum(x, axis, np.int64, keepdims=keepdims))
-    if attributes["select_last"]:
+    if attribute_bool(attributes, "select_last"):
         flipped = function(np.flip(x, axis), axis, keepdims=keepdims)
         return np.asarray(x.shape[axis] - 1 - flipped)
     return np.asarray(function(x, axis, keepdims=keepdims))

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot_compiler.ir.attributes import Attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_strs
 from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import message
-from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
 
 HOLE = None
@@ -66,12 +66,9 @@ def fill_holes(types: Sequence[HoledType], names: Sequence[str]) -> tuple[Tensor
 
 def symbol_names(attributes: Attributes) -> tuple[str, ...]:
     """Attribute ``symbols``."""
-    value = attributes.get("symbols")
-    if isinstance(value, tuple):
-        names = tuple(item for item in value if isinstance(item, str))
-        if len(names) == len(value) == len(set(names)):
-            return names
-    raise OpTypeError("symbols to be a tuple of different names", repr(value))
+    names = attribute_strs(attributes, "symbols")
+    require(len(names) == len(set(names)), "symbols to be different names", repr(names))
+    return names
 
 
 def own_symbols(dims: Sequence[Dim], wanted: Sequence[Dim]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -18,6 +18,7 @@ from ingot_compiler.ir.problem import Path, Problem
 
 Kind = Literal["NAME", "VALUE", "FLOAT", "INTEGER", "STRING", "SIGN", "OTHER", "END"]
 Item = TypeVar("Item")
+Word = TypeVar("Word", bound=str)
 
 _TOKEN = re.compile(
     r"""(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
@@ -101,12 +102,12 @@ class Reader:
         """A word."""
         return self._of("NAME", what).text
 
-    def one_of(self, words: Iterable[str], what: str) -> str:
-        """A word out of a list."""
-        token = self._of("NAME", what)
-        if token.text not in words:
-            raise self.fail(f"expected {what} out of {' '.join(words)}, got {token.text}", token)
-        return token.text
+    def choice(self, words: Sequence[Word]) -> Word:
+        """One of some words."""
+        for word in words:
+            if self.accept(word):
+                return word
+        raise self.fail(f"expected one of {' '.join(words)}, got {self.token}")
 
     def integer(self) -> int:
         """An integer, perhaps with a minus."""
@@ -118,11 +119,19 @@ class Reader:
 
     def value(self) -> int:
         """The number in ``%12``."""
-        return self._numbered("VALUE", "%", "a value (%0)")
+        return self.number("%", "a value (%0)", "VALUE")
 
     def buffer(self) -> int:
         """The number in ``b12``."""
-        return self._numbered("NAME", "b", "a buffer (b0)")
+        return self.number("b", "a buffer (b0)")
+
+    def number(self, prefix: str, what: str, kind: Kind = "NAME") -> int:
+        """The number behind a prefix, in one word."""
+        token = self._of(kind, what)
+        digits = token.text.removeprefix(prefix)
+        if not digits.isdecimal() or digits == token.text or len(digits) > _NUMBER_DIGIT_COUNT_MAX:
+            raise self.fail(f"expected {what}, got {token}", token)
+        return int(digits)
 
     def string(self) -> str:
         """A text in quotes, with JSON escapes."""
@@ -131,10 +140,6 @@ class Reader:
             return str(json.loads(token.text))
         except ValueError as error:
             raise self.fail(f"expected a string with JSON escapes, got {token.text} ({error})", token) from None
-
-    def flag(self, yes: str = "true", no: str = "false") -> bool:
-        """One of two words."""
-        return self.one_of((yes, no), "a word") == yes
 
     def items(self, read: Callable[[], Item], closing: str) -> tuple[Item, ...]:
         """What ``read`` reads, with commas between, up to ``closing``, which is taken, too."""
@@ -190,13 +195,6 @@ class Reader:
         if self.token.kind != kind:
             raise self.fail(f"expected {what}, got {self.token}")
         return self.take()
-
-    def _numbered(self, kind: Kind, prefix: str, what: str) -> int:
-        token = self._of(kind, what)
-        digits = token.text.removeprefix(prefix)
-        if not digits.isdecimal() or digits == token.text or len(digits) > _NUMBER_DIGIT_COUNT_MAX:
-            raise self.fail(f"expected {what}, got {token}", token)
-        return int(digits)
 
 
 def _tokens(text: str) -> Iterator[Token]:

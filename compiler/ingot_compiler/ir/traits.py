@@ -16,6 +16,8 @@ class Trait(Flag):
     """No operands, one result, no effect: attributes decide every element."""
     ELEMENTWISE = auto()
     """result[i] depends on operand[i] alone; operands broadcast as in numpy."""
+    CHEAP = auto()
+    """Computing an element again costs no more than loading it."""
     COMMUTATIVE = auto()
     """Two operands that may be exchanged."""
     EXACT = auto()

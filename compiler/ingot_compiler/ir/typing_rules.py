@@ -16,18 +16,24 @@ from ingot_compiler.ir.message import joined
 from ingot_compiler.ir.op import Inferred, TypeRule
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.shapes import reduced_shape
-from ingot_compiler.ir.types import DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
+from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
 
 INTEGERS: frozenset[DType] = SIGNED | UNSIGNED
 NUMBERS: frozenset[DType] = FLOATS | INTEGERS
 BOOLS: frozenset[DType] = frozenset(("bool",))
-ANY: frozenset[DType] = frozenset(DTYPES)
+ANY: frozenset[DType] = frozenset(BYTE_DTYPES)
 
 
 def require_operands(types: Sequence[TensorType], count: int, count_max: int | None = None) -> None:
     """Demand ``count`` operands, or between ``count`` and ``count_max``."""
     text = f"{count} operands" if count_max is None else f"{count} to {count_max} operands"
     require(count <= len(types) <= (count if count_max is None else count_max), text, len(types))
+
+
+def require_whole_bytes(types: Sequence[TensorType]) -> None:
+    """Demand operands whose elements have addresses: what every op asks for."""
+    for tensor in types:
+        require(tensor.dtype in ANY, f"an element type of whole bytes ({' '.join(BYTE_DTYPES)})", tensor)
 
 
 def require_dtype(tensor: TensorType, allowed: Collection[DType]) -> None:

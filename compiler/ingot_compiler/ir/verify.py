@@ -20,6 +20,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.problem import Path, Problem, require_none
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
+from ingot_compiler.ir.typing_rules import require_whole_bytes
 
 
 def verify(graph: Graph) -> None:
@@ -147,6 +148,7 @@ def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
         yield Problem(path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions)))
         return
     try:
+        require_whole_bytes(operands)
         inferred = (
             op.infer_regions(operands, attributes, node.regions)
             if op.infer_regions

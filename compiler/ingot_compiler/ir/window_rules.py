@@ -16,7 +16,6 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_i
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
 from ingot_compiler.ir.op import Array, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
 
@@ -82,13 +81,13 @@ def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def pad_spatial(x: Array, attributes: Attributes, value: Any) -> Array:
     """``x`` with ``value`` added before and after every spatial axis."""
-    pads = zip(ints(attributes["pads_before"]), ints(attributes["pads_after"]), strict=True)
+    pads = zip(attribute_ints(attributes, "pads_before"), attribute_ints(attributes, "pads_after"), strict=True)
     return np.pad(x, [(0, 0), (0, 0), *pads], constant_values=value)
 
 
 def window_view(padded: Array, kernel: Sequence[int], attributes: Attributes) -> Array:
     """View of ``padded`` [N, C, spatial..] as [N, C, positions.., kernel..]."""
-    strides, dilations = ints(attributes["strides"]), ints(attributes["dilations"])
+    strides, dilations = attribute_ints(attributes, "strides"), attribute_ints(attributes, "dilations")
     spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True))
     axes = tuple(range(2, padded.ndim))
     if any(span > padded.shape[axis] for span, axis in zip(spans, axes, strict=True)):

@@ -9,7 +9,7 @@ one tile of queries ``[rows][keys_padded]``; all f32, every part a multiple of 6
 from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
-from ingot_compiler.targets.target import Target
+from ingot_compiler.lowering.kernel_target import KernelTarget
 
 _ALIGN_ELEMENTS = 16  # 64 bytes
 _MANY_REGISTERS = 32
@@ -35,7 +35,7 @@ class AttentionLayout:
         return self.vectors * self.lanes
 
 
-def attention_layout(keys: Dim, depth: int, value: int, query_block: int, target: Target) -> AttentionLayout:
+def attention_layout(keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget) -> AttentionLayout:
     """Lay out attention over `keys` keys of `depth` elements and values of `value` elements."""
     rows, vectors = _tile_budget(target)
     rows, lanes = min(rows, query_block), target.f32_lanes
@@ -48,12 +48,12 @@ def attention_layout(keys: Dim, depth: int, value: int, query_block: int, target
     return AttentionLayout(rows, vectors, lanes, keys_padded, value_padded, values_offset, scores_offset, element_count)
 
 
-def attention_scratch_bytes(keys: Dim, depth: int, value: int, query_block: int, target: Target) -> Dim:
+def attention_scratch_bytes(keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget) -> Dim:
     """Return the bytes of scratch, per thread, that an ``Attention`` statement needs."""
     return dim_mul(attention_layout(keys, depth, value, query_block, target).element_count, 4)
 
 
-def attention_query_block(queries: int | None, target: Target) -> int:
+def attention_query_block(queries: int | None, target: KernelTarget) -> int:
     """Choose the queries of one unit: whole register tiles, about ``_QUERY_BLOCK``, of even size."""
     rows = _tile_budget(target)[0]
     if queries is None:
@@ -65,7 +65,7 @@ def attention_query_block(queries: int | None, target: Target) -> int:
     return tiles * rows
 
 
-def _tile_budget(target: Target) -> tuple[int, int]:
+def _tile_budget(target: KernelTarget) -> tuple[int, int]:
     """Rows x vectors of accumulators that leave room for a row of B and a broadcast."""
     return (6, 4) if target.vector_register_count >= _MANY_REGISTERS else (6, 2)
 

@@ -164,9 +164,7 @@ def _evaluate_node(
     shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
     attributes: Mapping[str, Attribute] = dict(node.attributes)
     if node.op == "constant":
-        weight = attributes["weight"]
-        assert isinstance(weight, str)
-        return np.frombuffer(read(weight), STORAGE_DTYPES[tensor.dtype].newbyteorder("<")).reshape(shape)
+        return np.frombuffer(read(node.text("weight")), STORAGE_DTYPES[tensor.dtype].newbyteorder("<")).reshape(shape)
     if Trait.SOURCE in OPS_BY_NAME[node.op].traits:
         return _source(node, tensor, shape)
     if node.op in MOVEMENT:
@@ -189,5 +187,5 @@ def _source(node: Node, tensor: TensorType, shape: tuple[int, ...]) -> Array:
         return np.arange(shape[0]).astype(STORAGE_DTYPES[tensor.dtype])
     if node.op == "dim_values":
         return np.array(node.ints("values"), np.int64)
-    numbers = np.array(node.attribute("value"), np.float64 if tensor.dtype == "bf16" else STORAGE_DTYPES[tensor.dtype])
+    numbers = np.array(node.numbers("value"), np.float64 if tensor.dtype == "bf16" else STORAGE_DTYPES[tensor.dtype])
     return cast(numbers.reshape(shape), "f64", "bf16") if tensor.dtype == "bf16" else numbers.reshape(shape)

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute, Attributes
+from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_int, attribute_ints, attribute_str
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.op import Array
-from ingot_compiler.ir.reference_rules import integer, ints
 
 Movement = Callable[[Sequence[Array], Attributes, tuple[int, ...]], Array]
 
@@ -48,11 +47,11 @@ def _reshape(operands: Sequence[Array], _attributes: Attributes, shape: tuple[in
 
 
 def _transpose(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
-    return operands[0].transpose(ints(attributes["permutation"]))
+    return operands[0].transpose(attribute_ints(attributes, "permutation"))
 
 
 def _slice(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
-    starts, steps = ints(attributes["starts"]), ints(attributes["steps"])
+    starts, steps = attribute_ints(attributes, "starts"), attribute_ints(attributes, "steps")
     return operands[0][tuple(_range(*item) for item in zip(starts, shape, steps, strict=True))]
 
 
@@ -62,14 +61,14 @@ def _range(start: int, count: int, step: int) -> slice:
 
 
 def _concat(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
-    return np.concatenate(operands, axis=integer(attributes["axis"]))
+    return np.concatenate(operands, axis=attribute_int(attributes, "axis"))
 
 
 def _pad(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
-    widths = list(zip(ints(attributes["before"]), ints(attributes["after"]), strict=True))
+    widths = list(zip(attribute_ints(attributes, "before"), attribute_ints(attributes, "after"), strict=True))
     if not widths:
         return operands[0]
-    mode: Attribute = attributes["mode"]
+    mode: Attribute = attribute_str(attributes, "mode")
     if mode == "constant":
         result: Array = np.full(shape, operands[1], operands[0].dtype)
         result[tuple(slice(low, low + dim) for (low, _), dim in zip(widths, operands[0].shape, strict=True))] = (
@@ -84,7 +83,7 @@ def _broadcast_to(operands: Sequence[Array], _attributes: Attributes, shape: tup
 
 
 def _gather(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int, ...]) -> Array:
-    axis = integer(attributes["axis"])
+    axis = attribute_int(attributes, "axis")
     return np.take(operands[0], _checked(operands[1], operands[0].shape[axis]), axis)
 
 
@@ -102,7 +101,7 @@ def _checked(indices: Array, length: int) -> Array:
 
 
 def _gather_elements(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
-    axis = integer(attributes["axis"])
+    axis = attribute_int(attributes, "axis")
     x = operands[0]
     kept = tuple(slice(None) if position == axis else slice(size) for position, size in enumerate(shape))
     return np.take_along_axis(x[kept], _checked(operands[1], x.shape[axis]), axis)

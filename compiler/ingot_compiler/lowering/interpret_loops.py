@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ingot_compiler.ir.dims import Dim, evaluate
 from ingot_compiler.ir.errors import ModelError
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bytes
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.lowering.interpret_scalars import Number, apply_function, bf16_bits, bf16_number, cast, round_to
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -185,7 +185,7 @@ class _Machine:
 
     def _contraction(self, s: Contraction, symbols: Mapping[str, int], names: Mapping[str, Number]) -> None:
         start, first = evaluate(s.row_start, symbols), evaluate(s.column_start, symbols)
-        lanes = self._f32_lanes * 4 // dtype_size_bytes(s.dtype)
+        lanes = self._f32_lanes * 32 // dtype_size_bits(s.dtype)
         ranges = (*s.taps, (s.depth, s.depth_extent))
         for row in range(start, min(start + s.row_block, evaluate(s.rows, symbols))):
             for column in range(first, min(first + s.tile.vectors * lanes, evaluate(s.columns, symbols))):
@@ -263,7 +263,7 @@ def _identity(function: str, dtype: DType) -> Number:
         return -math.inf if function in ("max", "max_number") else math.inf
     if dtype == "bool":
         return function == "min"
-    bits = 8 * dtype_size_bytes(dtype) - (0 if dtype in UNSIGNED else 1)
+    bits = dtype_size_bits(dtype) - (0 if dtype in UNSIGNED else 1)
     least = 0 if dtype in UNSIGNED else -(1 << bits)
     return least if function == "max" else (1 << bits) - 1
 

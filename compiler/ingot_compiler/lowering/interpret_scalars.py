@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bytes
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType, dtype_size_bits
 
 Number = bool | int | float
 _INFINITY = math.inf
@@ -36,7 +36,7 @@ def round_f32(number: float) -> float:
 
 def wrap(number: int, dtype: DType) -> int:
     """The low bits of an integer."""
-    bits = 8 * dtype_size_bytes(dtype)
+    bits = dtype_size_bits(dtype)
     low = number & ((1 << bits) - 1)
     return low - (1 << bits) if dtype not in UNSIGNED and low >> (bits - 1) else low
 
@@ -125,7 +125,7 @@ def _extreme(_: DType, left: float, right: float, *, greater: bool) -> Number:
 
 
 def _shift(dtype: DType, left: float, right: float, *, to_left: bool) -> Number:
-    bits = 8 * dtype_size_bytes(dtype)
+    bits = dtype_size_bits(dtype)
     amount = int(right) if 0 <= right < bits else bits
     return int(left) << amount if to_left else int(left) >> amount
 
@@ -165,7 +165,7 @@ def _never(_: DType, __: float) -> Number:
     return False
 
 
-_UNARY: Mapping[str, Callable[[DType, float], Number]] = {
+UNARY: Mapping[str, Callable[[DType, float], Number]] = {
     "abs": lambda _, x: abs(x),
     "acos": _real(np.arccos),
     "acosh": _real(np.arccosh),
@@ -203,7 +203,7 @@ _UNARY: Mapping[str, Callable[[DType, float], Number]] = {
     "tan": _real(np.tan),
     "tanh": _real(np.tanh),
 }
-_BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
+BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
     "add": lambda _, a, b: a + b,
     "bitwise_and": _bits(lambda a, b: a & b),
     "bitwise_or": _bits(lambda a, b: a | b),
@@ -230,6 +230,6 @@ _BINARY: Mapping[str, Callable[[DType, float, float], Number]] = {
 def apply_function(name: str, dtype: DType, arguments: Sequence[Number]) -> Number:
     """``name(arguments)`` for arguments of ``dtype``, not yet rounded to the result's dtype."""
     if len(arguments) == 1:
-        return _UNARY[name](dtype, arguments[0])
+        return UNARY[name](dtype, arguments[0])
     left, right = arguments
-    return _BINARY[name](dtype, left, right)
+    return BINARY[name](dtype, left, right)

@@ -10,8 +10,8 @@ Constants, measured on a 512-bit core with two multiply-add and two load ports (
 from functools import cache
 
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import Tile
-from ingot_compiler.targets.target import Target
 
 BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
 _PORTS = 2  # multiply-adds, and loads, per cycle
@@ -25,13 +25,13 @@ _ROW_BLOCK_MAX = 1024
 _PIXELS_MAX = 14
 
 
-def lanes_of(dtype: DType, target: Target) -> int:
+def lanes_of(dtype: DType, target: KernelTarget) -> int:
     """Return the number of elements of `dtype` (f32 or f64) in one vector register."""
     return target.f32_lanes // 2 if dtype == "f64" else target.f32_lanes
 
 
 @cache
-def choose_tile(rows: int | None, columns: int | None, target: Target, dtype: DType = "f32") -> Tile:
+def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dtype: DType = "f32") -> Tile:
     """Choose the register tile of a contraction with `rows` x `columns` results.
 
     The panel width of packed weights is ``tile.vectors * lanes_of(dtype, target)`` columns.
@@ -43,7 +43,9 @@ def choose_tile(rows: int | None, columns: int | None, target: Target, dtype: DT
     return min(candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows))
 
 
-def choose_row_block(rows: int | None, columns: int | None, tile: Tile, target: Target, dtype: DType = "f32") -> int:
+def choose_row_block(
+    rows: int | None, columns: int | None, tile: Tile, target: KernelTarget, dtype: DType = "f32"
+) -> int:
     """Choose how many rows one unit of the parallel index covers: a multiple of ``tile.rows``.
 
     All rows where the panels alone make enough units: a panel of B is then read from memory once.
@@ -59,7 +61,7 @@ def choose_row_block(rows: int | None, columns: int | None, tile: Tile, target: 
 
 
 @cache
-def _tiles(target: Target) -> list[Tile]:
+def _tiles(target: KernelTarget) -> list[Tile]:
     """List the tiles whose accumulators, row of B and broadcast (and product, without FMA) fit the registers."""
     budget = target.vector_register_count - (1 if target.has_fma else 2)
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
@@ -88,7 +90,7 @@ def _step_cycles(rows: int, vectors: int) -> float:
     return busy + _PANEL_CYCLES * vectors + _BROADCAST_CYCLES * rows
 
 
-def choose_pixels(extent: int | None, taps: tuple[int, ...], target: Target) -> int:
+def choose_pixels(extent: int | None, taps: tuple[int, ...], target: KernelTarget) -> int:
     """Choose how many neighbouring pixels of a depthwise row are summed together.
 
     ``extent`` is the row's length in pixels, ``taps`` the extents of the kernel, outer to inner. As many as the

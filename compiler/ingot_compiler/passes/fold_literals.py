@@ -85,7 +85,7 @@ def literal_array(state: Rewriter, value: int) -> Array | None:
     tensor = state.type_of(value)
     shape = tuple(dim for dim in tensor.shape if isinstance(dim, int))
     if node.op == "literal":
-        return np.array(node.attribute("value"), COMPUTE_DTYPES[tensor.dtype]).reshape(shape)
+        return np.array(node.numbers("value"), COMPUTE_DTYPES[tensor.dtype]).reshape(shape)
     count = tensor.element_count
     if node.op not in ("reshape", "broadcast_to") or not isinstance(count, int) or count > ELEMENTS_MAX:
         return None

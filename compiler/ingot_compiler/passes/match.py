@@ -22,11 +22,8 @@ def scalar(state: Rewriter, value: int) -> float | None:
         node = state.producer(node.operands[0])
     if node is None or node.op != "literal":
         return None
-    numbers = node.attribute("value")
-    assert isinstance(numbers, tuple)
-    first = numbers[0] if numbers else None
-    same = all(number == first for number in numbers)
-    return first if same and isinstance(first, (int, float)) else None
+    numbers = node.numbers("value")
+    return numbers[0] if numbers and all(number == numbers[0] for number in numbers) else None
 
 
 def near(found: float, number: float) -> bool:

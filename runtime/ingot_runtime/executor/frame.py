@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..devices.attached import Attached, Pool
+    from . import attached as devices
 
 Shape = tuple[int, ...]
 
@@ -36,7 +36,7 @@ class Memory:
 
     __slots__ = ("scratch", "stride_bytes", "workspaces")
 
-    def __init__(self, workspaces: "tuple[Block | Pool, ...]", scratch: Block, stride_bytes: int) -> None:
+    def __init__(self, workspaces: "tuple[devices.Memory, ...]", scratch: Block, stride_bytes: int) -> None:
         self.workspaces = workspaces
         self.scratch = scratch
         self.stride_bytes = stride_bytes
@@ -56,7 +56,7 @@ class Frame:
         input_shapes: tuple[Shape, ...],
         main: "Callable[[int], int]",
         grow_address: int,
-        attached: "Attached | None" = None,
+        attached: "devices.Attached | None" = None,
     ) -> None:
         """Pack the struct and let `main` compute output shapes and sizes.
 
@@ -123,7 +123,7 @@ class Frame:
             struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
             shape_at += 8 * len(shape)
 
-    def _fill_devices(self, loaded: Loaded, attached: "Attached | None") -> None:
+    def _fill_devices(self, loaded: Loaded, attached: "devices.Attached | None") -> None:
         kinds = dict(abi.DEVICE.fields)
         for index in range(self.n_devices):
             fields = attached.row(index) if attached is not None else {}

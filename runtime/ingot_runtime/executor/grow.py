@@ -10,7 +10,7 @@ from ..loader.block import Block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..devices.attached import Attached, Pool
+    from .attached import Attached, Memory
 
 
 class Grow:
@@ -26,7 +26,7 @@ class Grow:
         """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the same ``failure``."""
         self._room = [1 << 64]  # as much as there is
         self._attached = attached
-        self.blocks: list[Block | Pool] = []
+        self.blocks: list[Memory] = []
         self.failure: list[BaseException] = [] if attached is None else attached.failure
         self.address = 0
         self._native: object = None
@@ -72,7 +72,7 @@ class Grow:
 
 def _allocate(
     attached: "Attached | None",
-    blocks: "list[Block | Pool]",
+    blocks: "list[Memory]",
     failure: list[BaseException],
     room: list[int],
     device: int,
@@ -85,8 +85,7 @@ def _allocate(
             raise LimitError(
                 "a result whose size the data decide is too large", f"{size_bytes} bytes", why, "raise max_bytes"
             )
-        is_host = attached is None or attached[device] is None
-        block = Block(size_bytes) if attached is None or is_host else attached.allocate(device, size_bytes)
+        block = Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later
         failure.append(error)
         return 0

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ..devices.attached import Attached, DeviceCounts, Pool
+    from . import attached as devices
     from .arrays import Views
     from .bound import Bound
     from .vm import Observer, Vm
@@ -64,7 +64,7 @@ class Session:
         loaded: Loaded,
         executor: str = "aot",
         max_bytes: "int | None" = None,
-        attached: "Attached | None" = None,
+        attached: "devices.Attached | None" = None,
     ) -> None:
         """Take over `loaded` and the devices beside the host, if there are any; where all shapes are fixed, `main` is asked for its sizes now.
 
@@ -83,7 +83,8 @@ class Session:
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
-        self._memory = _no_workspace(loaded, attached)
+        # Memory of no bytes: every device still has an address.
+        self._memory = Memory(tuple(self._workspace(index, 0) for index in range(len(plan.devices))), Block(0), 0)
         self._max_bytes = max_bytes
         self._closed = False
         # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
@@ -94,10 +95,12 @@ class Session:
         self._shaped: dict[tuple[Shape, ...], Views] = {}
         self._fd = loaded.source.fd
         self._watch = loaded.watch
-        self._vm: Vm | None = None
+        self._vm: "Vm | None" = None
         self._main: Callable[[int], int] = _MAIN(loaded.image.exports["main"])
         if executor == "vm":
-            self._vm = _new_vm(loaded, self._grow, attached)
+            from .vm import Vm
+
+            self._vm = Vm(loaded, self._grow, attached)
             self._main = self._vm.main
         if all(tensor.is_static for tensor in plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in plan.inputs))
@@ -191,7 +194,7 @@ class Session:
         except MemoryError as error:
             raise self._no_memory() from error
 
-    def device_counts(self) -> "DeviceCounts":
+    def device_counts(self) -> "devices.DeviceCounts":
         """Return the launches of each device beside the host, and the copies and bytes of each edge, since the load.
 
         Both are by the names of virtual devices; the weights that the load brought are not in it.
@@ -421,11 +424,9 @@ class Session:
         scratch = Block(stride_bytes * self._loaded.pool.n_threads) if widens else old.scratch
         self._memory = Memory(workspaces, scratch, stride_bytes)
 
-    def _workspace(self, index: int, size_bytes: int) -> "Block | Pool":
+    def _workspace(self, index: int, size_bytes: int) -> "devices.Memory":
         """Return a pool of device `index`."""
-        if self._attached is None or self._attached[index] is None:
-            return Block(size_bytes)
-        return self._attached.allocate(index, size_bytes)
+        return Block(size_bytes) if self._attached is None else self._attached.allocate(index, size_bytes)
 
     def _needed_bytes(self, frame: Frame) -> int:
         """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left out."""
@@ -442,21 +443,3 @@ class Session:
             )
             why = f"workspace, scratch and outputs need {needed} bytes, max_bytes is {self._max_bytes}"
             raise LimitError("a call needs too much memory", shapes or self._loaded.source.name, why, "raise max_bytes")
-
-
-def _no_workspace(loaded: Loaded, attached: "Attached | None") -> Memory:
-    """Return memory of no bytes: every device still has an address."""
-    return Memory(
-        tuple(
-            Block(0) if attached is None or attached[index] is None else attached.allocate(index, 0)
-            for index in range(len(loaded.plan.devices))
-        ),
-        Block(0),
-        0,
-    )
-
-
-def _new_vm(loaded: Loaded, grow: Grow, attached: "Attached | None") -> "Vm":
-    from .vm import Vm
-
-    return Vm(loaded, grow, attached)

@@ -15,7 +15,7 @@ from ..format.dtypes import DTYPE_SIZES_BYTES
 from ..format.program import OPCODES, Instruction
 from ..format.program_decode import decode_program
 from ..format.source import weights_sizes_bytes
-from ..loader.launch import LAUNCH
+from ..loader.image import LAUNCH
 from .grow import Grow
 from .loaded import Loaded
 from .vm_values import NUMBERS, element, wrap
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..devices.attached import Attached
+    from .attached import Attached
 
     Observer = Callable[[int, str, float, list[memoryview]], None]
 
@@ -238,7 +238,7 @@ class Vm:
         values = [self._registers[scalar] for scalar in scalars]
         attached = self._attached
         start = perf_counter()
-        if attached is None or attached[device] is None:
+        if attached is None or self._loaded.plan.devices[device].kind == "host":
             code = self._launch_here(kernel, addresses, values, extent, grain)
         else:
             self._look()
@@ -271,15 +271,15 @@ class Vm:
         return code
 
     def _view(self, buffer: int, device: int) -> memoryview:
-        """Return the bytes of a buffer of `device`: themselves, or a copy where the host may not look."""
+        """Return the bytes of a buffer of `device`: themselves, or a copy where the host may not look everywhere."""
         address, size_bytes = self._buffers[buffer]
-        attached = self._attached
-        place = attached[device] if attached is not None else None
-        if place is not None:
-            copied = (ctypes.c_ubyte * size_bytes)()
-            place.read(ctypes.addressof(copied), address, size_bytes)
-            return memoryview(copied).cast("B").toreadonly()
-        return memoryview((ctypes.c_ubyte * size_bytes).from_address(address)).cast("B").toreadonly()
+        kind = ctypes.c_ubyte * size_bytes
+        if self._attached is None:
+            seen = kind.from_address(address)
+        else:
+            seen = kind()
+            self._attached.read(device, ctypes.addressof(seen), address, size_bytes)
+        return memoryview(seen).cast("B").toreadonly()
 
     def _copy(self, source_device: int, target_device: int, target: int, source: int, size_register: int) -> None:
         size_bytes = self._registers[size_register]

@@ -14,7 +14,9 @@ def require(condition: bool, what: str, where: str, why: str = "") -> None:
         raise FormatError(what, where, why, DAMAGED)
 
 
-def unknown(what: str, where: str) -> VersionError:
+_UPDATE = "update ingot-runtime, or compile the bundle with the ingot of this loader's version"
+
+
+def unknown(what: str, where: str, why: str = "the bundle needs it") -> VersionError:
     """Return the error for a number of a list that grows: a later minor version may have it."""
-    why = "the bundle needs it, and this version does not know it"
-    return VersionError(f"{what} is not known to this loader", where, why, "update ingot-runtime")
+    return VersionError(f"{what} is not known to this loader", where, why, _UPDATE)

@@ -1,7 +1,7 @@
 """Named CPU features: the vocabulary that compiler, bundle and loader share.
 
-In: nothing. Out: ``LEVELS`` (level -> the features that it needs), ``EXTRA_FEATURES`` (names that a variant may need on
-top). Not done here: probing the machine (``loader``), LLVM's spelling of the names (``ingot_compiler.targets``).
+In: nothing. Out: ``LEVELS`` (level -> the features that it needs). Not done here: probing the machine (``loader``), LLVM's spelling of the
+names (``ingot_compiler.backends.host.targets``).
 """
 
 _V2 = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "lahf")
@@ -15,10 +15,4 @@ LEVELS = {
     "x86-64-v4": _V4,
     "aarch64": ("asimd", "fp"),
     "riscv64": ("a", "c", "d", "f", "m"),
-}
-
-EXTRA_FEATURES = {
-    "x86-64": ("amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512fp16", "avx512vbmi", "avx512vnni", "avxvnni"),
-    "aarch64": ("asimddp", "asimdhp", "bf16", "i8mm"),
-    "riscv64": ("v",),
 }

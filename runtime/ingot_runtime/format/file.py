@@ -1,6 +1,6 @@
 """A descriptor with an owner: it goes with its last reference, and only if it is still ours.
 
-In: a path. Out: ``BundleFile``, ``Stamp``. Not done here: what is in the file (``source``).
+In: a path. Out: ``BundleFile``, ``Stamp``; for other files that somebody named, a descriptor. Not done here: what is in the file (``source``).
 
 The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could lose it.
 """
@@ -130,3 +130,20 @@ def unreadable(verb: str, path: str, error: Exception) -> FileError:
     why = getattr(error, "strerror", None) or str(error)
     do = "check the path and its permissions" if verb == "open" else "check the disk, and copy the bundle again"
     return FileError(f"cannot {verb} {path!r}", path, why, do)
+
+
+def open_without_waiting(path: str, flags: int = 0) -> int:
+    """Open `path` for reading, with more `flags` of ``os.open``.
+
+    Raises:
+        OSError: it cannot be opened, or is a folder, a named pipe, a device. ValueError: no path at all.
+    """
+    # O_NONBLOCK: a named pipe waits for a writer otherwise; it has no effect on a regular file.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISREG(mode):
+        return fd
+    os.close(fd)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, "not a regular file", path)

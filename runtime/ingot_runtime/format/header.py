@@ -1,7 +1,7 @@
 """The fixed header and the section table: FORMAT.md, "Header" and "Section table".
 
-In: the first bytes of a file and its size. Out: checked ``Section`` rows; or rows -> bytes, for the writer.
-Not done here: reading sections, their digests, the zero gaps between them (``loader.source``).
+In: the first bytes of a file and its size. Out: checked ``Section`` rows. Not done here: writing (``ingot_artifacts.bundle.encode_head``),
+reading sections, their digests, the zero gaps between them (``source``).
 """
 
 import struct
@@ -23,11 +23,11 @@ VERSION_MAJOR = 1
 VERSION_MINOR = 0
 
 # magic, major, minor, header bytes, row bytes, section count, file bytes, flags, root digest
-_HEADER = struct.Struct("<8sHHIIIQQ32s")
+HEADER = struct.Struct("<8sHHIIIQQ32s")
 # kind, id, offset, size, alignment, flags, sha256
-_ROW = struct.Struct("<IIQQII32s")
-HEADER_SIZE_BYTES = _HEADER.size
-ROW_SIZE_BYTES = _ROW.size
+ROW = struct.Struct("<IIQQII32s")
+HEADER_SIZE_BYTES = HEADER.size
+ROW_SIZE_BYTES = ROW.size
 _DIGEST_AT = HEADER_SIZE_BYTES - 32
 NO_DIGEST = bytes(32)
 
@@ -92,41 +92,26 @@ def alignment_of(kind: int) -> int:
     return ALIGNMENT_MAPPED_BYTES if kind in _MAPPED else ALIGNMENT_SMALL_BYTES
 
 
-def encode_head(sections: list[Section], file_size_bytes: int) -> tuple[bytes, bytes]:
-    """Return (header + table, root digest)."""
-    table = b"".join(
-        _ROW.pack(row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest)
-        for row in sections
-    )
+def later_version(header: bytes) -> "VersionError | None":
+    """Return the refusal of a bundle of a later minor version, whose rows are those that are read here; None for a version that is known.
 
-    def header(root: bytes) -> bytes:
-        return _HEADER.pack(
-            MAGIC,
-            VERSION_MAJOR,
-            VERSION_MINOR,
-            HEADER_SIZE_BYTES,
-            ROW_SIZE_BYTES,
-            len(sections),
-            file_size_bytes,
-            0,
-            root,
-        )
-
-    root = sha256(header(NO_DIGEST) + table)
-    return header(root) + table, root
+    Raises:
+        VersionError: another major version, of which nothing is known.
+    """
+    _, major, minor, *_ = HEADER.unpack(header)
+    if (major, minor) <= (VERSION_MAJOR, VERSION_MINOR) and major == VERSION_MAJOR:
+        return None
+    why = f"expected {VERSION_MAJOR}.0 to {VERSION_MAJOR}.{VERSION_MINOR}, got {major}.{minor}"
+    error = unknown(f"bundle format {major}.{minor}", "header, version", why)
+    if major != VERSION_MAJOR:
+        raise error
+    return error
 
 
 def check_header(header: bytes, file_size_bytes: int) -> int:
-    """Check the header alone; return the section count."""
+    """Check the header alone, but for its version; return the section count."""
     require_magic(header)
-    _, major, minor, header_size, row_size, count, file_size, flags, _ = _HEADER.unpack(header)
-    if (major, minor) > (VERSION_MAJOR, VERSION_MINOR) or major < VERSION_MAJOR:
-        raise VersionError(
-            f"bundle format {major}.{minor} is not known to this loader",
-            "header, version",
-            f"expected {VERSION_MAJOR}.0 to {VERSION_MAJOR}.{VERSION_MINOR}, got {major}.{minor}",
-            "update ingot-runtime, or compile the bundle with the matching version of ingot",
-        )
+    _, _, _, header_size, row_size, count, file_size, flags, _ = HEADER.unpack(header)
     require(header_size == HEADER_SIZE_BYTES, "wrong header size", "header", f"got {header_size}")
     require(row_size == ROW_SIZE_BYTES, "wrong row size", "header", f"got {row_size}")
     require(flags == 0, "unknown flags", "header", f"expected 0, got {flags}")
@@ -162,10 +147,13 @@ def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Secti
     if got != root:
         why = f"expected sha256 {root.hex()}, got {got.hex()}"
         raise DigestError("header or section table damaged", "header, root digest", why, DAMAGED)
+    strange = {f"{row[0]}": 0 for row in ROW.iter_unpack(table) if row[0] >= len(KIND_NAMES) and not row[5] & OPTIONAL}
+    if strange:
+        raise unknown(f"section kind {', '.join(strange)}", "section table")
     sections: list[Section] = []
     seen: set[tuple[int, int]] = set()
     end = HEADER_SIZE_BYTES + len(table)
-    for index, row in enumerate(_ROW.iter_unpack(table)):
+    for index, row in enumerate(ROW.iter_unpack(table)):
         section = _checked_row(index, row, end, file_size_bytes)
         where = f"section[{index}]"
         require((section.kind, section.id) not in seen, "section appears twice", where, section.name)
@@ -183,8 +171,6 @@ def _checked_row(
     where = f"section[{index}]"
     require(kind >= 1, "unknown kind of section", where, f"kind {kind}")
     is_known = kind < len(KIND_NAMES)
-    if not is_known and not flags & OPTIONAL:
-        raise unknown(f"section kind {kind}", where)
     require(flags == (0 if is_known else OPTIONAL), "unknown flags", where, f"flags {flags}")
     expected = (alignment_of(kind),) if is_known else (ALIGNMENT_SMALL_BYTES, ALIGNMENT_MAPPED_BYTES)
     require(alignment in expected, "wrong alignment", where, f"expected {expected[0]}, got {alignment}")

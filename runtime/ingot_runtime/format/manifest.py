@@ -6,7 +6,7 @@ decoded and the two cannot disagree. Not done here: decoding.
 
 from .dtypes import DTYPE_NAMES
 from .msgpack_canonical import pack
-from .plan import Plan, TensorPlan
+from .plan import LibraryPlan, Plan, TensorPlan, VariantPlan
 
 
 def manifest_dict(plan: Plan) -> dict[str, object]:
@@ -18,38 +18,21 @@ def manifest_dict(plan: Plan) -> dict[str, object]:
             for spec in specs
         ]
 
+    def code(spec: "VariantPlan | LibraryPlan") -> dict[str, object]:
+        return {"target": spec.target, "features": list(spec.features), "kernels": spec.kernel_count}
+
     return {
         "model": plan.model,
         "devices": [
-            {
-                "name": device.name,
-                "kind": device.kind,
-                "id": device.id,
-                "scope": device.scope,
-                "library": device.library,
-            }
+            {name: getattr(device, name) for name in ("name", "kind", "id", "scope", "library")}
             for device in plan.devices
         ],
-        "libraries": [
-            {
-                "kind": library.kind,
-                "target": library.target,
-                "features": list(library.features),
-                "kernels": library.kernel_count,
-            }
-            for library in plan.libraries
-        ],
+        "libraries": [{"kind": library.kind, **code(library)} for library in plan.libraries],
         "symbols": list(plan.symbols),
         "inputs": tensors(plan.inputs),
         "outputs": tensors(plan.outputs),
         "variants": [
-            {
-                "target": variant.target,
-                "rank": variant.rank,
-                "features": list(variant.features),
-                "kernels": variant.kernel_count,
-                "workspace_bytes": list(variant.workspace_bytes),
-            }
+            {"rank": variant.rank, "workspace_bytes": list(variant.workspace_bytes), **code(variant)}
             for variant in plan.variants
         ],
     }

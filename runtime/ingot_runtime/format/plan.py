@@ -1,7 +1,7 @@
 """The plan: all that a loader needs to know, in words. FORMAT.md, "Plan".
 
-In: bytes of the plan section, or the classes below. Out: the classes, checked; or bytes. The same plan gives the same
-bytes, and other bytes do not decode. Not done here: agreement with manifest (``manifest``) and image (``loader.image``).
+In: bytes of the plan section. Out: the classes below, checked. Not done here: writing (``ingot_artifacts.bundle.encode_plan``), agreement with
+manifest (``manifest``) and image (``loader.image``).
 """
 
 from .checks import require, unknown
@@ -18,12 +18,12 @@ from .limits import (
     TENSOR_COUNT_MAX,
     VARIANT_COUNT_MAX,
 )
-from .words import Reader, Writer
+from .words import Reader
 
 PLAN_VERSION = 1
 DEVICE_KINDS = ("host", "cuda", "opencl", "null")
 _RANK_VALUE_MAX = 1 << 31
-_KIND_MAX = (1 << 31) - 1
+_CODE_MAX = (1 << 31) - 1
 
 
 class DevicePlan:
@@ -131,52 +131,6 @@ class Plan:
         )
 
 
-def encode_plan(plan: Plan) -> bytes:
-    """Return the bytes of the plan section."""
-    out = Writer()
-    out.word(PLAN_VERSION)
-    out.text(plan.model)
-    out.word(len(plan.devices))
-    for device in plan.devices:
-        out.text(device.name)
-        out.word(DEVICE_KINDS.index(device.kind), device.id)
-        out.text(device.scope)
-        out.word(device.library)
-    out.word(len(plan.libraries))
-    for library in plan.libraries:
-        out.word(DEVICE_KINDS.index(library.kind))
-        out.text(library.target)
-        _encode_features(out, library.features)
-        out.word(library.kernel_count)
-    out.word(len(plan.symbols))
-    for symbol in plan.symbols:
-        out.text(symbol)
-    for tensors in (plan.inputs, plan.outputs):
-        out.word(len(tensors))
-        for tensor in tensors:
-            out.text(tensor.name)
-            out.word(tensor.dtype, len(tensor.dims), *tensor.dims)
-    out.word(len(plan.variants))
-    for variant in plan.variants:
-        _encode_variant(out, variant)
-    return out.data()
-
-
-def _encode_variant(out: Writer, variant: VariantPlan) -> None:
-    out.text(variant.target)
-    out.word(variant.rank)
-    _encode_features(out, variant.features)
-    out.word(variant.kernel_count, *variant.workspace_bytes, len(variant.ranges))
-    for offset, size_bytes in variant.ranges:
-        out.word(offset, size_bytes)
-
-
-def _encode_features(out: Writer, features: tuple[str, ...]) -> None:
-    out.word(len(features))
-    for feature in features:
-        out.text(feature)
-
-
 def decode_plan(data: bytes) -> Plan:
     """Decode and check the plan section.
 
@@ -184,11 +138,13 @@ def decode_plan(data: bytes) -> Plan:
         FormatError: any rule of FORMAT.md, "Plan", broken.
     """
     words = Reader(data, "section plan 0")
-    words.word("plan version", PLAN_VERSION, PLAN_VERSION)
+    version = words.word("plan version", 1, _CODE_MAX)
+    if version != PLAN_VERSION:
+        raise unknown(f"plan version {version}", "section plan 0")
     model = words.text("model name")
     devices = tuple(_device(words) for _ in range(words.word("device count", 1, DEVICE_COUNT_MAX)))
     require(devices[0].kind == "host", "the first device is not the host", "section plan 0", devices[0].kind)
-    libraries = tuple(_library(words) for _ in range(words.word("library count", 0, DEVICE_COUNT_MAX)))
+    libraries = tuple(_library(words, index) for index in range(words.word("library count", 0, DEVICE_COUNT_MAX)))
     _require_libraries(devices, libraries)
     symbols = tuple(words.text("symbol") for _ in range(words.word("symbol count", 0, SYMBOL_COUNT_MAX)))
     inputs = _tensors(words, "input", len(symbols))
@@ -207,20 +163,20 @@ def decode_plan(data: bytes) -> Plan:
 def _device(words: Reader) -> DevicePlan:
     name = words.text("device name")
     kind = _kind(words, f"section plan 0, device {name!r}", 0)
-    id_ = words.word("device id", 0, (1 << 31) - 1)
+    id_ = words.word("device id", 0, _CODE_MAX)
     scope = words.text("device scope")
     return DevicePlan(name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1))
 
 
 def _kind(words: Reader, where: str, first: int) -> str:
-    code = words.word("device kind", first, _KIND_MAX)
+    code = words.word("device kind", first, _CODE_MAX)
     if code >= len(DEVICE_KINDS):
         raise unknown(f"device kind {code}", where)
     return DEVICE_KINDS[code]
 
 
-def _library(words: Reader) -> LibraryPlan:
-    kind = _kind(words, "section plan 0, library", 1)
+def _library(words: Reader, index: int) -> LibraryPlan:
+    kind = _kind(words, f"section plan 0, library {index}", 1)
     target = words.text("library target")
     features = _features(words, target)
     return LibraryPlan(kind, target, features, words.word("kernel count", 0, KERNEL_COUNT_MAX))
@@ -255,7 +211,9 @@ def _tensors(words: Reader, what: str, symbol_count: int) -> tuple[TensorPlan, .
 
 def _tensor(words: Reader, what: str, symbol_count: int) -> TensorPlan:
     name = words.text(f"{what} name")
-    dtype = words.word(f"{what} dtype", 0, len(DTYPE_NAMES) - 1)
+    dtype = words.word(f"{what} dtype", 0, _CODE_MAX)
+    if dtype >= len(DTYPE_NAMES):
+        raise unknown(f"dtype {dtype}", f"section plan 0, {what} {name!r}")
     rank = words.word(f"{what} rank", 0, RANK_MAX)
     dims = tuple(words.word(f"{what} dimension", -symbol_count, ELEMENT_COUNT_MAX) for _ in range(rank))
     elements = 1

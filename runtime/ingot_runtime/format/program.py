@@ -1,14 +1,12 @@
 """The instruction list of `main`: one list, compiled natively (aot) and stepped by the loader (vm).
 
-In: nothing. Out: opcodes with their operand kinds, and the fixed-width encoding. Not done here: execution
-(``executor/vm.py``), code generation (``ingot_compiler.backends.host.main.main``). Normative text: FORMAT.md, "program".
+In: nothing. Out: opcodes with their operand kinds, ``Program``. Not done here: execution (``executor/vm.py``), bytes (read by ``program_decode``, written
+by ``ingot_compiler.backends.host.main.encode_program``), code generation (``ingot_compiler.backends.host.main.main``). Normative text: FORMAT.md, "program".
 
 An instruction is ``(opcode, operands)``, all operands plain integers:
 ``r`` register index (i64 registers), ``b`` buffer index, ``i`` immediate, ``*r``/``*b``/``*i`` counted list, ``l`` label
 (instruction index). A buffer is an address that one of the ``buffer_*`` instructions defines.
 """
-
-import struct
 
 # name -> operand kinds; the opcode is the position (only grows at the end).
 OPCODES: tuple[tuple[str, str], ...] = (
@@ -86,16 +84,3 @@ def operand_kinds(opcode: int) -> list[str]:
             kinds.append(star + letter)
             star = ""
     return kinds
-
-
-def encode_program(program: Program) -> bytes:
-    """Encode as little-endian i64 words; see FORMAT.md, "program"."""
-    words = [len(program.instructions), program.register_count, program.buffer_count]
-    for opcode, operands in program.instructions:
-        words.append(opcode)
-        for operand in operands:
-            words += [len(operand), *operand] if isinstance(operand, tuple) else [operand]
-    texts = [message.encode() for message in program.messages]
-    words.append(len(texts))
-    words += [len(text) for text in texts]
-    return struct.pack(f"<q{len(words)}q", len(words), *words) + b"".join(texts)

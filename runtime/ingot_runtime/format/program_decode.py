@@ -98,6 +98,8 @@ def _check(
         for value in operand if isinstance(operand, tuple) else (operand,):
             if meaning == "positive":
                 require(1 <= value <= _INT64_MAX, f"{name}: grain out of range", where, str(value))
+            elif meaning == "dtype" and _OPCODE_MAX >= value >= limits[meaning]:
+                raise unknown(f"dtype {value}", where)
             elif meaning:
                 why = f"expected 0 to {limits[meaning] - 1}, got {value}"
                 require(0 <= value < limits[meaning], f"{name}: {meaning} out of range", where, why)

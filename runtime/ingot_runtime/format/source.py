@@ -7,7 +7,7 @@ The order of checks is that of FORMAT.md, "Reading": nothing is used before it i
 
 import os
 
-from ..errors import ChangedError, DigestError, InputError
+from ..errors import ChangedError, DigestError, FormatError, InputError, VersionError
 from . import header as head
 from .checks import DAMAGED, require
 from .file import BundleFile, open_regular, stamp, unreadable
@@ -41,11 +41,27 @@ class Source:
         if digest is not None and not self.root_digest.hex().startswith(digest):
             why = f"expected root digest {digest}, got {self.root_digest.hex()}"
             raise DigestError("another bundle than the one asked for", name, why, "get the file whose digest that is")
-        count = head.check_header(header, self.size_bytes)
-        table = self._read(len(header), count * head.ROW_SIZE_BYTES, "section table")
-        self.sections = head.check_table(header, table, self.size_bytes)
-        self.by_key = {(row.kind, row.id): row for row in self.sections}
-        self._check_gaps(len(header) + len(table))
+        later = head.later_version(header)
+        try:
+            count = head.check_header(header, self.size_bytes)
+            table = self._read(len(header), count * head.ROW_SIZE_BYTES, "section table")
+            self.sections = head.check_table(header, table, self.size_bytes)
+            self.by_key = {(row.kind, row.id): row for row in self.sections}
+            self._check_gaps(len(header) + len(table))
+            if later:
+                _require_known(self)
+        except (FormatError, DigestError):
+            if later:
+                raise later from None
+            raise
+        except VersionError as error:  # what is missing, by its number
+            if later:
+                raise VersionError(
+                    error.what, error.where, f"{error.why}; bundle format: {later.why}", error.do
+                ) from None
+            raise
+        if later:
+            raise later
 
     def _check_gaps(self, end: int) -> None:
         for row in self.sections:
@@ -166,6 +182,16 @@ def weights_sizes_bytes(source: Source, plan: Plan) -> tuple[int, ...]:
     """Return the size of each device's weights section, 0 where it has none."""
     rows = (source.by_key.get((head.WEIGHTS, index)) for index in range(len(plan.devices)))
     return tuple(row.size_bytes if row else 0 for row in rows)
+
+
+def _require_known(source: Source) -> None:
+    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known; nothing of the bundle is used otherwise."""
+    from .program_decode import decode_program
+
+    plan = read_plan(source)
+    sizes = weights_sizes_bytes(source, plan)
+    for index, variant in enumerate(plan.variants):
+        decode_program(source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}")
 
 
 def read_plan(source: Source) -> Plan:

@@ -1,13 +1,20 @@
 """Streams of little-endian i64 words followed by text: the fixed-width form of plan and program.
 
-In: bytes, or words and texts. Out: words and texts, checked. Not done here: what the words mean.
+In: bytes. Out: words and texts, checked. Not done here: what the words mean, writing them (``ingot_artifacts.bundle.encode_plan``).
 """
 
 import struct
 
 from .checks import require
 from .limits import NAME_SIZE_BYTES_MAX
-from .text import forbidden_character
+
+# FORMAT.md, "Words and texts"; a file whose names move the cursor, or turn the direction of writing, could print the word "verified"
+# itself. C0, DEL and C1; the marks and embeddings that reorder text; separators of lines and
+# paragraphs; the byte order mark. Surrogates have no UTF-8.
+FORBIDDEN_RANGES = (
+    (0x00, 0x1F), (0x7F, 0x9F), (0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2066, 0x2069),
+    (0xD800, 0xDFFF), (0xFEFF, 0xFEFF),
+)  # fmt: skip
 
 
 class Reader:
@@ -76,25 +83,12 @@ def checked_text(data: bytes, what: str, where: str) -> str:
     return text
 
 
-class Writer:
-    """Collects words and texts in the order that ``Reader`` reads them."""
-
-    __slots__ = ("_texts", "_words")
-
-    def __init__(self) -> None:
-        self._words: list[int] = []
-        self._texts: list[bytes] = []
-
-    def word(self, *values: int) -> None:
-        """Append words."""
-        self._words += values
-
-    def text(self, text: str) -> None:
-        """Append a text and the word with its length in bytes."""
-        data = text.encode()
-        self._words.append(len(data))
-        self._texts.append(data)
-
-    def data(self) -> bytes:
-        """Return the whole stream."""
-        return struct.pack(f"<q{len(self._words)}q", len(self._words), *self._words) + b"".join(self._texts)
+def forbidden_character(text: str) -> str:
+    """Return the first character of `text` that a bundle may not hold, "" if there is none."""
+    if text.isprintable():  # no forbidden character is
+        return ""
+    for character in text:
+        code = ord(character)
+        if any(first <= code <= last for first, last in FORBIDDEN_RANGES):
+            return character
+    return ""

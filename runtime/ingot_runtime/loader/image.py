@@ -5,6 +5,7 @@ There is never a moment when a page is writable and executable (research: the on
 under PR_SET_MDWE).
 """
 
+import ctypes
 import struct
 
 from ..errors import ResourceError, VersionError
@@ -13,6 +14,12 @@ from ..format.checks import require
 from ..format.limits import FRAME_SIZE_BYTES_MAX
 from . import system
 from .area import Area
+
+# The image's `launch`: pool, kernel, buffers, scalars, extent, grain, scratch, scratch_stride, watch
+LAUNCH = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
+    ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint64,
+)  # fmt: skip
 
 
 def map_code(data: bytes, room_after_bytes: int = 0) -> Area:

@@ -15,8 +15,7 @@ from ..format.source import Source, changed
 from . import sigbus, system
 from .area import Area
 from .block import Block
-from .image import Image
-from .launch import LAUNCH
+from .image import LAUNCH, Image
 from .pool import Pool
 from .watch import Watch
 

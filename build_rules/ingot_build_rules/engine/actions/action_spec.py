@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ingot_artifacts.store.blobs import blob_missing
-from ingot_build_rules.engine.actions.key import Key
+from ingot_build_rules.engine.actions.key import LOADED, Key
 from ingot_build_rules.engine.actions.rule import AnyRule
 from ingot_build_rules.engine.actions.values import Values
 
@@ -34,6 +34,14 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedModule:
+    """A module that the action loads because its inputs name it, and the digest of the code that it can run."""
+
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What actions of the same rule took lately, one on average; None where none is known to have run."""
 
@@ -43,7 +51,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """``key``: 32 bytes that name the result; ``rule``, ``version``, ``code``: the rule, and the digest of its code.
+    """``key``: 32 bytes that name the result; ``rule``, ``version``, ``code``: the rule, and the digest of its code; ``modules``: code
+    that the inputs name beside it.
 
     ``inputs``: as ``Codec`` encodes them; ``blobs``: the artifacts that they name. ``reads_files``: the action reads files that its
     inputs name by path. ``cost`` is an estimate and decides no result.
@@ -56,6 +65,7 @@ class ActionSpec:
     inputs: bytes
     blobs: tuple[Blob, ...]
     tools: tuple[Tool, ...] = ()
+    modules: tuple[LoadedModule, ...] = ()
     reads_files: bool = False
     cost: Cost = field(default=Cost(), compare=False)
 
@@ -76,6 +86,11 @@ def specify(rule: AnyRule, key: Key, inputs: object, values: Values, cost: Cost)
         inputs=content,
         blobs=tuple(_blob(ref, values) for ref in refs),
         tools=tuple(Tool(name, digests[f"tool {name}"]) for name in rule.tools),
+        modules=tuple(
+            LoadedModule(name.removeprefix(LOADED), digest)
+            for name, digest in digests.items()
+            if name.startswith(LOADED)
+        ),
         reads_files=rule.reads_files,
         cost=cost,
     )

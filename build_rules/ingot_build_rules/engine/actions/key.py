@@ -5,6 +5,7 @@ In: a rule, its inputs, digests of its code and tools. Out: ``Key``. Not done he
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from typing import cast
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.leaves import leaves
-from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
+from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule, module_of
 
 _TEXT_MAX = 2000
+LOADED = "code "
+"""What the names of ingredients start with that are the code of a module which an action loads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +45,35 @@ def make_key(ingredients: tuple[Ingredient, ...]) -> Key:
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), ingredients)
 
 
+def _no_module(module: str) -> str:
+    raise LookupError(f"no digest of the code of {module}")
+
+
 class KeyMaker:
     """Makes keys; what belongs to a rule and not to its inputs is described once.
 
-    ``code_of``: the rule -> digest of its code; ``tool_of``: name of a tool -> digest of its bytes.
+    ``code_of``: the rule -> digest of its code; ``tool_of``: name of a tool -> digest of its bytes; ``module_code_of``: a module that an
+    action loads -> digest of its code.
     """
 
-    def __init__(self, code_of: Callable[[Rule[object, object]], str], tool_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        code_of: Callable[[Rule[object, object]], str],
+        tool_of: Callable[[str], str],
+        module_code_of: Callable[[str], str] = _no_module,
+    ) -> None:
         self._code_of = code_of
         self._tool_of = tool_of
+        self._module_code_of = functools.cache(module_code_of)
         self._rules: dict[str, tuple[Ingredient, ...]] = {}
         self._described: dict[int, tuple[object, str, str, tuple[str, ...]]] = {}
 
     def key(self, rule: Rule[Inputs, Output], inputs: Inputs) -> Key:
         """Return the key of ``rule`` for ``inputs``."""
         named = [self._describe(name, getattr(inputs, name)) for name in rule.ingredients]
-        return make_key((*self._of_rule(rule), *named))
+        modules = dict.fromkeys(module_of(where) for where in rule.loaded_by(inputs))
+        loaded = [Ingredient(f"{LOADED}{module}", self._module_code_of(module)) for module in modules]
+        return make_key((*self._of_rule(rule), *loaded, *named))
 
     def tool(self, name: str) -> str:
         """Return the digest of a tool."""

@@ -33,7 +33,7 @@ class NaiveBuild:
         self._rulebook = rulebook
         self._observer = observer
         self._values = Values(MemoryBlobs(), Codec(rulebook.types))
-        self._keys = KeyMaker(lambda _: "", lambda _: "")
+        self._keys = KeyMaker(lambda _: "", lambda _: "", lambda _: "")
         self._results: dict[bytes, object] = {}
 
     async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
@@ -95,7 +95,7 @@ class NaiveBuild:
         return cast("Output", self._results[key])
 
     def _run(self, rule: AnyRule, inputs: object, count: Count) -> object:
-        outcome = perform(rule, inputs, self._values, self._rulebook.errors)
+        outcome = perform(rule, inputs, self._values, self._rulebook)
         if outcome.error is not None:
             raise outcome.error
         count.ran += 1

@@ -5,9 +5,10 @@ In: an action, or a rule and its inputs; values. Out: ``Outcome``. Not done here
 
 from __future__ import annotations
 
+import importlib
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -42,9 +43,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class RunningAction:
-    """The context of one action."""
+    """The context of one action; ``loadable``: what it may load."""
 
     values: Values
+    loadable: Collection[str] = ()
     reads: dict[str, None] = field(default_factory=dict[str, None])
     messages: list[str] = field(default_factory=list[str])
 
@@ -55,6 +57,13 @@ class RunningAction:
     def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
         """Store bytes."""
         return self.values.keep_bytes(content)
+
+    def load(self, where: str) -> Any:
+        """Import what the inputs name."""
+        if where not in self.loadable:
+            raise LookupError(f"{where!r} is not among the code that the action's inputs may name")
+        module, _, attribute = where.partition(":")
+        return getattr(importlib.import_module(module), attribute)
 
     def note(self, name: str) -> None:
         """Remember what the result depends on."""
@@ -71,7 +80,7 @@ def perform_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> Ou
         rule, inputs = open_action(action, rulebook, values)
     except ActionError as error:
         return Outcome(error=error)
-    return perform(rule, inputs, values, rulebook.errors)
+    return perform(rule, inputs, values, rulebook)
 
 
 def open_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> tuple[AnyRule, object]:
@@ -95,16 +104,17 @@ def _refused(action: ActionSpec, why: str) -> ActionError:
     return ActionError("a process cannot run an action", f"rule {action.rule}", why, do)
 
 
-def perform(rule: AnyRule, inputs: Any, values: Values, errors: Sequence[type[Exception]]) -> Outcome:
+def perform(rule: AnyRule, inputs: Any, values: Values, rulebook: Rulebook) -> Outcome:
     """Run ``rule``; every exception but Ctrl-C becomes an outcome."""
-    context = RunningAction(values)
+    loadable = rulebook.loadable.get(rule.name, ())
+    context = RunningAction(values, [where for where in rule.loaded_by(inputs) if where in loadable])
     started = time.perf_counter()
     try:
         result, refs = values.codec.encode(rule.compute(context, inputs))
     except (BlobMissing, BlobDamaged) as error:
         return Outcome(lost=error.digest)
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        return Outcome(error=_blamed(error, rule, errors), seconds=time.perf_counter() - started)
+        return Outcome(error=_blamed(error, rule, rulebook.errors), seconds=time.perf_counter() - started)
     seconds = time.perf_counter() - started
     return Outcome(result, refs, tuple(sorted(context.reads)), tuple(context.messages), seconds)
 

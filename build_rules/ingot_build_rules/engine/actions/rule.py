@@ -28,6 +28,10 @@ class Context(Protocol):
         """The same for bytes as they are."""
         ...
 
+    def load(self, where: str) -> Any:
+        """Return what "module:attribute" names; ``where`` is a text that the inputs have in one of ``Rule.loads``."""
+        ...
+
     def note(self, name: str) -> None:
         """Say that the result depends on something that was found while running; ``Rule.resolve`` gives its digest."""
         ...
@@ -35,6 +39,11 @@ class Context(Protocol):
     def warn(self, text: str) -> None:
         """Tell the user something; it is told again when the result comes from the cache."""
         ...
+
+
+def module_of(where: str) -> str:
+    """Return the module of a "module:attribute"."""
+    return where.partition(":")[0]
 
 
 Moment = tuple[int, int]
@@ -63,6 +72,8 @@ class Rule(Generic[Inputs, Output]):
     must not change the result. ``version`` grows when results change without a change of code. ``resolve`` gives the
     present digest of what ``compute`` noted; rules that note nothing have none. ``tools``: programs whose bytes decide too.
     ``reads_files``: ``compute`` reads files that its inputs name by path, so only a machine that has them can run it.
+    ``loads``: ingredients that name code, each a text "module:attribute" or a tuple of such. ``compute`` gets it by ``Context.load`` and
+    imports none of it, so that the key has the code that these inputs name, and no other that might have been named.
     """
 
     name: str
@@ -72,6 +83,15 @@ class Rule(Generic[Inputs, Output]):
     resolve: Callable[[FileDigests, Inputs, str], str] | None = None
     tools: tuple[str, ...] = ()
     reads_files: bool = False
+    loads: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert set(self.loads) <= set(self.ingredients), "what is loaded decides the result"
+
+    def loaded_by(self, inputs: Inputs) -> tuple[str, ...]:
+        """Return every "module:attribute" that ``inputs`` name, each once."""
+        values: list[str | tuple[str, ...]] = [getattr(inputs, name) for name in self.loads]
+        return tuple(dict.fromkeys(text for item in values for text in ((item,) if isinstance(item, str) else item)))
 
 
 AnyRule = Rule[Any, Any]
@@ -82,13 +102,14 @@ class Rulebook:
     """Everything that running rules in another process takes.
 
     ``where``: "module:attribute" of this very object; ``types``: class of an artifact -> its module; ``errors``: classes of
-    errors with the arguments (what, where, why, do).
+    errors with the arguments (what, where, why, do). ``loadable``: rule -> all that inputs of it may name as code.
     """
 
     where: str
     rules: tuple[AnyRule, ...]
     types: Mapping[str, str]
     errors: Sequence[type[Exception]]
+    loadable: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     by_name: dict[str, AnyRule] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,4 +117,10 @@ class Rulebook:
         assert len(table) == len(self.rules), "two rules have one name"
         named = [name for rule in self.rules for name in rule.ingredients]
         assert not {"rule", "version", "code"}.intersection(named), "every key has an ingredient of this name"
+        assert {rule.name for rule in self.rules if rule.loads} == self.loadable.keys()
         object.__setattr__(self, "by_name", table)
+
+    def modules_of(self, rule: AnyRule) -> tuple[str, ...]:
+        """Return the modules whose code any action of a rule may run: its own, then those that it may load."""
+        loaded = [module_of(where) for where in self.loadable.get(rule.name, ())]
+        return tuple(dict.fromkeys((rule.compute.__module__, *loaded)))

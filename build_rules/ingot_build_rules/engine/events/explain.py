@@ -12,15 +12,16 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.engine.actions.key import Ingredient
+from ingot_build_rules.engine.actions.key import LOADED, Ingredient
 from ingot_build_rules.engine.events.trace_file import TargetTrace, TracedAction
 
 _MAKERS_MAX = 3
 _ALIKE = 0.5
 _ALIKE_COUNT_MAX = 200
 _OF_RULES = ("rule", "version", "code")
+_CODE = (LOADED, "tool ")
 Code = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-"""Rule -> (file, digest) of its code."""
+"""Rule, or module that actions load by its name -> (file, digest) of its code."""
 Files = tuple[tuple[str, str, str], ...]
 """(file, old digest, new digest)."""
 
@@ -53,14 +54,15 @@ class Reason:
 
 
 def explain(old: TargetTrace | None, new: TargetTrace, files: Mapping[str, Files]) -> list[Reason]:
-    """Return the reason of every action of ``new`` that ran; ``files``: rule -> files of its code that are other ones."""
+    """Return the reason of every action of ``new`` that ran; ``files``: rule or loaded module -> files of its code that
+    are other ones."""
     ran = [item for item in new.actions if item.how in ("ran", "failed")]
     before = _counterparts(old.actions if old else (), new.actions)
     makers: dict[str, str] = {}
     for item in new.actions:  # an artifact that goes through several actions was made by the first
         for ref in item.refs:
             makers.setdefault(ref, name_of(item))
-    return [_reason(item, before.get(item.key), makers, files.get(item.rule, ())) for item in ran]
+    return [_reason(item, before.get(item.key), makers, files) for item in ran]
 
 
 def name_of(item: TracedAction) -> str:
@@ -69,7 +71,7 @@ def name_of(item: TracedAction) -> str:
 
 
 def changed_files(old: Code, new: Code) -> dict[str, Files]:
-    """Return for each rule the files of its code that differ."""
+    """Return for each rule and each loaded module the files of its code that differ."""
     before = {rule: dict(files) for rule, files in old}
     changed: dict[str, Files] = {}
     for rule, files in new:
@@ -99,17 +101,26 @@ def _most_alike(label: str, others: Sequence[str]) -> int | None:
     return others.index(close[0]) if close else None
 
 
-def _reason(item: TracedAction, before: TracedAction | None, makers: Mapping[str, str], files: Files) -> Reason:
+def _reason(
+    item: TracedAction, before: TracedAction | None, makers: Mapping[str, str], files: Mapping[str, Files]
+) -> Reason:
     old = {part.name: part for part in _parts(before)} if before else {}
     changes: list[Change] = []
     for part in _parts(item):
         was = old.get(part.name, Ingredient(part.name, ""))
-        of_rule = part.name in _OF_RULES or part.name.startswith("tool ")
+        of_rule = part.name in _OF_RULES or part.name.startswith(_CODE)
         if was.digest != part.digest and (before is not None or not of_rule):
-            changes.append(_change(was, part, makers, files if part.name == "code" else ()))
+            changes.append(_change(was, part, makers, files.get(_code(item, part), ())))
     if before is None:  # what makes it another one than all before is what others made for it
         changes = [change for change in changes if change.maker] or changes
     return Reason(item, "new" if before is None else "changed" if changes else "lost", tuple(changes), before)
+
+
+def _code(item: TracedAction, part: Ingredient) -> str:
+    """What the files of an ingredient are known by; "" where it is no code."""
+    if part.name.startswith(LOADED):
+        return part.name.removeprefix(LOADED)
+    return item.rule if part.name == "code" else ""
 
 
 def _parts(item: TracedAction) -> list[Ingredient]:

@@ -99,7 +99,7 @@ class InlineExecutor:
 
     def run(self, rule: AnyRule, inputs: object) -> Outcome:
         """Run a rule."""
-        return perform(rule, inputs, self._values, self._rulebook.errors)
+        return perform(rule, inputs, self._values, self._rulebook)
 
     def close(self, *, kill: bool) -> None:
         """Nothing is left behind."""

@@ -68,7 +68,7 @@ class LintExecutor(InlineExecutor):
         watch = _Watch()
         _watches().append(watch)
         try:
-            outcome = perform(rule, inputs, self._values, self._rulebook.errors)
+            outcome = perform(rule, inputs, self._values, self._rulebook)
         finally:
             _watches().remove(watch)
         if outcome.error is None and not outcome.lost:

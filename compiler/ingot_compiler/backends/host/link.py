@@ -4,17 +4,15 @@ In: ELF objects by name, symbols to export. Out: the image's bytes. Not done her
 The image calls nothing outside itself, has no relocation and no writable data; the script and ``-z defs`` refuse all.
 """
 
-import importlib.util
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 
 from ingot_compiler.backends.host.image_script import image_script
-from ingot_compiler.ir.errors import BuildError, InternalError
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
+from ingot_compiler.backends.host.zig import run_zig
+from ingot_compiler.ir.errors import InternalError
 from ingot_runtime.format import abi
 
 _FLAGS = (
@@ -71,42 +69,9 @@ def _archive(objects: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def _run_linker(folder: str, arguments: Sequence[str], object_names: Sequence[str]) -> None:
-    try:
-        done = subprocess.run(
-            [linker_path(), "ld.lld", *arguments],
-            cwd=folder,
-            env={"LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        raise BuildError("the linker does not start", where=linker_path(), why=str(error)) from error
+    done = run_zig(("ld.lld", *arguments), folder)
     if done.returncode:
         raise _link_error(done.stderr, object_names)
-
-
-@cache
-def linker_path() -> str:
-    """Return the path of the linker's program.
-
-    Raises:
-        BuildError: it is not installed.
-    """
-    # The wheel's module is not imported: it would only tell the folder that its spec already tells.
-    spec = importlib.util.find_spec("ziglang")
-    folder = os.path.dirname(spec.origin) if spec and spec.origin else ""
-    path = os.path.join(folder, "zig")
-    if not folder or not os.path.exists(path):
-        raise BuildError(
-            "no linker",
-            where="Python package ziglang",
-            why="expected its program `zig`, got none",
-            do="pip install ziglang",
-        )
-    return path
 
 
 def _link_error(text: str, object_names: Sequence[str]) -> InternalError:

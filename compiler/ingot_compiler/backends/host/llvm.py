@@ -11,9 +11,9 @@ from typing import Literal, Protocol, cast
 
 import llvmlite.binding as _untyped
 
+from ingot_compiler.backends.host.targets import TARGETS
+from ingot_compiler.backends.host.targets.target import Target, native_target
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.targets import TARGETS
-from ingot_compiler.targets.target import Target, native_target
 
 Level = Literal[0, 2]
 """Of LLVM's code generator. For loops, 0 costs 1.9-3x in run time and 3 gains nothing measurable; for code that runs straight on
@@ -46,8 +46,20 @@ class Machine(Protocol):
         ...
 
 
+class ObjectFile(Protocol):
+    """``llvmlite.binding.ObjectFileRef``."""
+
+
+class _ObjectFiles(Protocol):
+    def from_data(self, data: bytes) -> ObjectFile: ...
+
+
 class Engine(Protocol):
     """The part of ``llvmlite.binding.ExecutionEngine`` that is used."""
+
+    def add_object_file(self, content: ObjectFile) -> None:
+        """Load an object beside the module."""
+        ...
 
     def finalize_object(self) -> None:
         """Generate the code."""
@@ -74,6 +86,7 @@ class _Binding(Protocol):
     """The part of ``llvmlite.binding`` that is used; llvmlite ships no stubs."""
 
     Target: _TargetFactory
+    ObjectFileRef: _ObjectFiles
 
     def initialize_all_targets(self) -> None: ...
     def initialize_all_asmprinters(self) -> None: ...
@@ -117,6 +130,14 @@ def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:
     module = _parse(ir_text, target, _llvm.create_context())
     # A machine of its own: the engine takes it over.
     engine = _llvm.create_mcjit_compiler(module, _new_machine(target, level))
+    engine.finalize_object()
+    return engine
+
+
+def load_object_in_process(content: bytes, target: Target) -> Engine:
+    """Load an ELF object into this process; the code lives as long as the returned engine, which finds visible symbols only."""
+    engine = load_in_process("", target)
+    engine.add_object_file(_llvm.ObjectFileRef.from_data(content))
     engine.finalize_object()
     return engine
 

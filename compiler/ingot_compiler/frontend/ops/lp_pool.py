@@ -12,6 +12,7 @@ from ingot_compiler.frontend.compose import binary_scalar
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import pool_attributes
+from ingot_compiler.ir.attributes import attribute_ints
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -20,12 +21,12 @@ def _translate(context: OpContext) -> Sequence[int]:
     if p == 0:
         raise OpTypeError("p above 0", "0")
     attributes, _ = pool_attributes(context, x)
-    kernel, after = attributes["kernel"], attributes["pads_after"]
-    assert isinstance(kernel, tuple)
     # A sum is the mean over every element of the window, padding counted as 0, times their number.
     powers = binary_scalar(context, "pow", context.add("abs", x), p)
-    means = context.add("average_pool", powers, **attributes, count_include_pad=True, pads_counted_after=after)
-    sums = binary_scalar(context, "mul", means, prod(size for size in kernel if isinstance(size, int)))
+    means = context.add(
+        "average_pool", powers, **attributes, count_include_pad=True, pads_counted_after=attributes["pads_after"]
+    )
+    sums = binary_scalar(context, "mul", means, prod(attribute_ints(attributes, "kernel")))
     return (binary_scalar(context, "pow", sums, 1 / p),)
 
 

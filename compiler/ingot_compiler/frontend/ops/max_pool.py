@@ -15,7 +15,7 @@ from ingot_compiler.frontend.sampling import dim_value
 from ingot_compiler.frontend.windows import pool_attributes
 from ingot_compiler.ir.attributes import Attributes, attribute_dims
 from ingot_compiler.ir.dims import Dim
-from ingot_compiler.ir.types import FLOATS, UNSIGNED, dtype_size_bytes
+from ingot_compiler.ir.types import FLOATS, UNSIGNED, dtype_size_bits
 
 
 def _translate(context: OpContext) -> Sequence[int]:
@@ -32,7 +32,7 @@ def _positions(context: OpContext, x: int, result: int, attributes: Attributes) 
         attribute_dims(attributes, name) for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
     )
     dtype = context.dtype_of(x)
-    bits = 8 * dtype_size_bytes(dtype)
+    bits = dtype_size_bits(dtype)
     least = float("-inf") if dtype in FLOATS else 0 if dtype in UNSIGNED else -(1 << (bits - 1))
     padded = context.add(
         "pad", x, context.scalar(dtype, least), before=(0, 0, *before), after=(0, 0, *after), mode="constant"

@@ -19,7 +19,7 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.reference_rules import narrow, real, widen
+from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import (
     require_dtype,
@@ -78,15 +78,15 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     q, k, v = map(widen, operands[:3])
     repeats = q.shape[1] // max(1, k.shape[1])
     shape = (*q.shape[:3], k.shape[2])
-    bias = np.broadcast_to(_bias(shape, operands[3:], bool(attributes["causal"])), shape)
+    bias = np.broadcast_to(_bias(shape, operands[3:], attribute_bool(attributes, "causal")), shape)
     result = np.zeros((*q.shape[:3], v.shape[3]))
     with np.errstate(all="ignore"):
         for batch in range(q.shape[0]):
             keys, values = (np.repeat(tensor[batch], repeats, 0) for tensor in (k, v))
-            scores = np.matmul(q[batch], keys.transpose(0, 2, 1)) * real(attributes["scale"]) + bias[batch]
+            scores = np.matmul(q[batch], keys.transpose(0, 2, 1)) * attribute_float(attributes, "scale") + bias[batch]
             weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
             weights = weights / weights.sum(-1, keepdims=True)
-            if attributes["nan_to_zero"]:
+            if attribute_bool(attributes, "nan_to_zero"):
                 weights[np.all(bias[batch] == -np.inf, -1)] = 0.0
             result[batch] = np.matmul(weights, values)
         return (narrow(result, operands[0]),)

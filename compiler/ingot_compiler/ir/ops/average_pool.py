@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_dims, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_dims, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints, narrow, widen
+from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
@@ -39,18 +39,18 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _counted(spatial: Sequence[int], attributes: Attributes) -> Array:
     """1 for every element of the padded spatial shape that counts, else 0."""
-    include = bool(attributes["count_include_pad"])
+    include = attribute_bool(attributes, "count_include_pad")
     mask = np.ones((1, 1, *spatial))
-    after, counted = ints(attributes["pads_after"]), ints(attributes["pads_counted_after"])
+    after, counted = attribute_ints(attributes, "pads_after"), attribute_ints(attributes, "pads_counted_after")
     if not include:
         return pad_spatial(mask, attributes, 0)
-    inner = [(0, 0), (0, 0), *zip(ints(attributes["pads_before"]), counted, strict=True)]
+    inner = [(0, 0), (0, 0), *zip(attribute_ints(attributes, "pads_before"), counted, strict=True)]
     outer = [(0, 0), (0, 0), *((0, a - c) for a, c in zip(after, counted, strict=True))]
     return np.pad(np.pad(mask, inner, constant_values=1), outer)
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    x, kernel = operands[0], ints(attributes["kernel"])
+    x, kernel = operands[0], attribute_ints(attributes, "kernel")
     axes = tuple(range(x.ndim, 2 * x.ndim - 2))
     sums = window_view(pad_spatial(widen(x), attributes, 0), kernel, attributes).sum(axes)
     counts = window_view(_counted(x.shape[2:], attributes), kernel, attributes).sum(axes)

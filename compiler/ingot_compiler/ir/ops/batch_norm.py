@@ -12,7 +12,7 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_float, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64, real
+from ingot_compiler.ir.reference_rules import in_f64
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
@@ -25,7 +25,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    epsilon = real(attributes["epsilon"])
+    epsilon = attribute_float(attributes, "epsilon")
 
     def compute(x: Array, *vectors: Array) -> Array:
         scale, bias, mean, variance = (vector.reshape(-1, *[1] * (x.ndim - 2)) for vector in vectors)

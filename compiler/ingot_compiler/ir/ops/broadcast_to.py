@@ -9,10 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
 from ingot_compiler.ir.claim_rules import broadcasts_to
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
@@ -27,7 +26,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (np.broadcast_to(operands[0], ints(attributes["shape"])),)
+    return (np.broadcast_to(operands[0], attribute_ints(attributes, "shape")),)
 
 
 OP = CoreOp("broadcast_to", _infer, _reference, traits=Trait.MOVEMENT)

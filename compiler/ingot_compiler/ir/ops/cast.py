@@ -32,4 +32,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         return (float_to_integer(x, dtype) if x.dtype.kind == "f" and dtype.kind in "iu" else x.astype(dtype),)
 
 
-OP = CoreOp("cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp("cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.CHEAP)

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int, require_attributes
 from ingot_compiler.ir.claim_rules import equal_shapes, sizes_of
 from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import integer
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_rank, require_same_dtype
@@ -37,7 +36,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (np.concatenate(list(operands), integer(attributes["axis"])),)
+    return (np.concatenate(list(operands), attribute_int(attributes, "axis")),)
 
 
 OP = CoreOp("concat", _infer, _reference, traits=Trait.MOVEMENT)

@@ -18,7 +18,7 @@ from ingot_compiler.ir.dims import dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import integer, narrow, widen
+from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
@@ -49,7 +49,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, w = map(widen, operands[:2])
-    groups = integer(attributes["groups"])
+    groups = attribute_int(attributes, "groups")
     view = window_view(pad_spatial(x, attributes, 0), w.shape[2:], attributes)
     spatial = x.ndim - 2
     positions = view.shape[2 : 2 + spatial]

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_int, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_int, attribute_ints, require_attributes
 from ingot_compiler.ir.claim_rules import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import integer, ints, narrow, widen
+from ingot_compiler.ir.reference_rules import ints, narrow, widen
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
@@ -65,7 +65,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Attributes) -> None:
     """Add products[O, kernel.., positions..] into full[O, spatial..], each tap at its offset."""
-    strides, dilations = ints(attributes["strides"]), ints(attributes["dilations"])
+    strides, dilations = attribute_ints(attributes, "strides"), attribute_ints(attributes, "dilations")
     positions = products.shape[1 + len(kernel) :]
     for tap in np.ndindex(*kernel):
         axes = zip(tap, strides, dilations, positions, strict=True)
@@ -75,12 +75,13 @@ def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Att
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, w = map(widen, operands[:2])
-    groups, spatial, kernel = integer(attributes["groups"]), x.shape[2:], w.shape[2:]
+    groups, spatial, kernel = attribute_int(attributes, "groups"), x.shape[2:], w.shape[2:]
     outputs = w.shape[1] * groups
-    before = ints(attributes["pads_before"])
+    before = attribute_ints(attributes, "pads_before")
     sizes = ints(_sizes(spatial, kernel, attributes))
     uncropped = [
-        low + size + high for low, size, high in zip(before, sizes, ints(attributes["pads_after"]), strict=True)
+        low + size + high
+        for low, size, high in zip(before, sizes, attribute_ints(attributes, "pads_after"), strict=True)
     ]
     full = np.zeros((x.shape[0], outputs, *uncropped), x.dtype)
     matrices = w.reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_int, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import integer, narrow, widen
+from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands
@@ -29,13 +29,13 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    rows = np.moveaxis(widen(operands[0]), integer(attributes["axis"]), -1)
-    rows = rows[..., ::-1] if attributes["reverse"] else rows
-    if attributes["exclusive"]:
+    rows = np.moveaxis(widen(operands[0]), attribute_int(attributes, "axis"), -1)
+    rows = rows[..., ::-1] if attribute_bool(attributes, "reverse") else rows
+    if attribute_bool(attributes, "exclusive"):
         rows = np.concatenate((np.zeros_like(rows[..., :1]), rows[..., :-1]), -1)
     sums = np.cumsum(rows, -1, dtype=rows.dtype)
-    sums = sums[..., ::-1] if attributes["reverse"] else sums
-    return (narrow(np.moveaxis(sums, -1, integer(attributes["axis"])), operands[0]),)
+    sums = sums[..., ::-1] if attribute_bool(attributes, "reverse") else sums
+    return (narrow(np.moveaxis(sums, -1, attribute_int(attributes, "axis")), operands[0]),)
 
 
 OP = CoreOp("cumsum", _infer, _reference, traits=Trait.EXACT)

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
@@ -24,7 +23,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (np.array(ints(attributes["values"]), np.int64),)
+    return (np.array(attribute_ints(attributes, "values"), np.int64),)
 
 
-OP = CoreOp("dim_values", _infer, _reference, traits=Trait.SOURCE)
+OP = CoreOp("dim_values", _infer, _reference, traits=Trait.SOURCE | Trait.CHEAP)

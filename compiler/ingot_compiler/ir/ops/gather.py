@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int, require_attributes
 from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import integer
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
@@ -31,7 +30,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, indices = operands
-    return (np.asarray(np.take(x, indices.astype(np.int64), integer(attributes["axis"]))),)
+    return (np.asarray(np.take(x, indices.astype(np.int64), attribute_int(attributes, "axis"))),)
 
 
 OP = CoreOp("gather", _infer, _reference, traits=Trait.INDEXED)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import element_index, integer
+from ingot_compiler.ir.reference_rules import element_index
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import infer_scattered_elements, require_operands
@@ -24,7 +24,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, indices = operands
-    return (x[element_index(indices, integer(attributes["axis"]))],)
+    return (x[element_index(indices, attribute_int(attributes, "axis"))],)
 
 
 OP = CoreOp("gather_elements", _infer, _reference, traits=Trait.INDEXED)

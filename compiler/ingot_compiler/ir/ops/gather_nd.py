@@ -14,7 +14,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attr
 from ingot_compiler.ir.claim_rules import elements_along, equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
-from ingot_compiler.ir.reference_rules import integer, open_grid
+from ingot_compiler.ir.reference_rules import open_grid
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import INTEGERS, require_dtype, require_operands
@@ -39,7 +39,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, indices = operands
-    count = integer(attributes["batch_dims"])
+    count = attribute_int(attributes, "batch_dims")
     # One open grid per batch axis, then one index array per gathered axis; all broadcast over indices[.., :].
     outer = indices.shape[:-1]
     grids = open_grid(outer)[:count]

@@ -14,7 +14,7 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int, require_attributes
 from ingot_compiler.ir.claim_rules import groups_divide
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
+from ingot_compiler.ir.reference_rules import in_f64, mean
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import channel_vectors, require_operands
 
@@ -29,7 +29,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    epsilon, groups = real(attributes["epsilon"]), integer(attributes["groups"])
+    epsilon, groups = attribute_float(attributes, "epsilon"), attribute_int(attributes, "groups")
 
     def compute(x: Array, scale: Array, bias: Array) -> Array:
         rows = x.reshape(x.shape[0], groups, int(np.prod(x.shape[1:], dtype=np.int64)) // groups)

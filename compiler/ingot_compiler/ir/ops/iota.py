@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_dtype, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_dtype, attribute_int, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, integer
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_operands, require_sizes
@@ -27,7 +27,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (np.arange(integer(attributes["length"])).astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
+    return (np.arange(attribute_int(attributes, "length")).astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
 
 
-OP = CoreOp("iota", _infer, _reference, traits=Trait.SOURCE | Trait.EXACT)
+OP = CoreOp("iota", _infer, _reference, traits=Trait.SOURCE | Trait.EXACT | Trait.CHEAP)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64, integer, mean, real
+from ingot_compiler.ir.reference_rules import in_f64, mean
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import infer_norm_over_tail
 
@@ -22,7 +22,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    epsilon, axes = real(attributes["epsilon"]), tuple(range(integer(attributes["axis"]), operands[0].ndim))
+    epsilon, axes = (
+        attribute_float(attributes, "epsilon"),
+        tuple(range(attribute_int(attributes, "axis"), operands[0].ndim)),
+    )
 
     def compute(x: Array, scale: Array, bias: Array) -> Array:
         centred = x - mean(x, axes)

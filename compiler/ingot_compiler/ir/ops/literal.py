@@ -10,10 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_dtype, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attribute,
+    Attributes,
+    attribute_dtype,
+    attribute_ints,
+    attribute_numbers,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES, ints
+from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
@@ -35,22 +42,26 @@ def _fits(value: Attribute, dtype: DType) -> bool:
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "dtype", "shape", "value")
     require_operands(types, 0)
-    dtype, shape, value = attribute_dtype(attributes), attribute_ints(attributes, "shape"), attributes["value"]
+    dtype, shape, value = (
+        attribute_dtype(attributes),
+        attribute_ints(attributes, "shape"),
+        attribute_numbers(attributes, "value"),
+    )
     require_sizes(shape, "shape")
     require(shape == () or dtype not in FLOATS, "rank 0 for a float literal", f"rank {len(shape)}")
     count = int(np.prod(shape, dtype=np.int64))
     require(count <= ELEMENT_COUNT_MAX, f"at most {ELEMENT_COUNT_MAX} elements", count)
-    require(isinstance(value, tuple) and len(value) == count, f"a tuple of {count} values", repr(value))
-    assert isinstance(value, tuple)
+    require(len(value) == count, f"a tuple of {count} values", repr(value))
     require(all(_fits(item, dtype) for item in value), f"values of type {dtype}", repr(value))
     return Inferred((TensorType(dtype, shape),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    value = attributes["value"]
-    assert isinstance(value, tuple)
+    value = attribute_numbers(attributes, "value")
     with np.errstate(over="ignore"):
-        return (np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(ints(attributes["shape"])),)
+        return (
+            np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(attribute_ints(attributes, "shape")),
+        )
 
 
-OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE)
+OP = CoreOp("literal", _infer, _reference, traits=Trait.SOURCE | Trait.CHEAP)

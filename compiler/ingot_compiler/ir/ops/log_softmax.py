@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis
+from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import in_f64, integer
+from ingot_compiler.ir.reference_rules import in_f64
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import unary
 
@@ -32,7 +32,7 @@ def _log_softmax(x: Array, axis: int) -> Array:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    axis = integer(attributes["axis"])
+    axis = attribute_int(attributes, "axis")
     return in_f64(partial(_log_softmax, axis=axis))(operands, attributes)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import ints, least
+from ingot_compiler.ir.reference_rules import least
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.window_rules import infer_pool, pad_spatial, window_view
 
@@ -23,7 +23,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    x, kernel = operands[0], ints(attributes["kernel"])
+    x, kernel = operands[0], attribute_ints(attributes, "kernel")
     view = window_view(pad_spatial(x, attributes, least(x.dtype)), kernel, attributes)
     return (np.asarray(view.max(tuple(range(x.ndim, view.ndim)))),)
 

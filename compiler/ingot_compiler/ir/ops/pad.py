@@ -11,12 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, attribute_str, require_attributes
 from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.dims import dim_add
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_rank, require_same_dtype, require_sizes
 
@@ -46,7 +45,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, value = operands
-    widths = list(zip(ints(attributes["before"]), ints(attributes["after"]), strict=True))
+    widths = list(zip(attribute_ints(attributes, "before"), attribute_ints(attributes, "after"), strict=True))
     mode = attribute_str(attributes, "mode", MODES)
     if not widths:
         return (x,)

@@ -13,12 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_bool,
+    attribute_bools,
+    attribute_float,
+    attribute_floats,
+    attribute_str,
+    attribute_strs,
+    require_attributes,
+)
 from ingot_compiler.ir.claim_rules import equal, equal_shapes
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import narrow, real, sigmoid, widen
+from ingot_compiler.ir.reference_rules import narrow, sigmoid, widen
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_dtype
 
@@ -44,12 +53,12 @@ ACTIVATIONS = tuple(sorted(_ACTIVATIONS))
 def operand_names(attributes: Attributes) -> tuple[str, ...]:
     """What each operand is, in order."""
     names = ["x", "weights", "h"]
-    if attributes["cell"] == "lstm":
+    if attribute_str(attributes, "cell") == "lstm":
         names.append("c")
-    if attributes["cell"] == "gru":
-        names.append("bias" if attributes["linear_before_reset"] else "candidate")
-    names += ["lengths"] if attributes["has_lengths"] else []
-    return (*names, "peepholes") if attributes["has_peepholes"] else tuple(names)
+    if attribute_str(attributes, "cell") == "gru":
+        names.append("bias" if attribute_bool(attributes, "linear_before_reset") else "candidate")
+    names += ["lengths"] if attribute_bool(attributes, "has_lengths") else []
+    return (*names, "peepholes") if attribute_bool(attributes, "has_peepholes") else tuple(names)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
@@ -84,43 +93,39 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     for name in ("activations", "alphas", "betas"):
         value = attributes[name]
         require(isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value)
-    reverse = attributes["reverse"]
-    require(isinstance(reverse, tuple) and len(reverse) == directions, f"{directions} directions", reverse)
+    reverse = attribute_bools(attributes, "reverse")
+    require(len(reverse) == directions, f"{directions} directions", reverse)
     state = TensorType(x.dtype, (directions, batch, hidden))
     y = TensorType(x.dtype, (time, directions, batch, hidden))
     return Inferred((y, state, state) if cell == "lstm" else (y, state), tuple(claims))
 
 
 def _activation(attributes: Attributes, position: int) -> Callable[[Array], Array]:
-    names, alphas, betas = (attributes[name] for name in ("activations", "alphas", "betas"))
-    assert isinstance(names, tuple)
-    assert isinstance(alphas, tuple)
-    assert isinstance(betas, tuple)
-    function = _ACTIVATIONS[str(names[position])]
-    alpha, beta = real(alphas[position]), real(betas[position])
+    alpha, beta = (attribute_floats(attributes, name)[position] for name in ("alphas", "betas"))
+    function = _ACTIVATIONS[attribute_strs(attributes, "activations")[position]]
     return lambda x: function(x, alpha, beta)
 
 
 def _step(given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
     """(new h, new c) of one row: ``x`` are its gates' inputs, ``given`` the operands of its direction."""
-    act = [_activation(attributes, index) for index in range(CELLS[str(attributes["cell"])][1])]
-    size, limit = h.size, real(attributes["clip"]) or np.inf
+    act = [_activation(attributes, index) for index in range(CELLS[attribute_str(attributes, "cell")][1])]
+    size, limit = h.size, attribute_float(attributes, "clip") or np.inf
 
     def clip(value: Array) -> Array:
         return np.clip(value, -limit, limit)
 
     share = h @ given["weights"]
-    if attributes["cell"] == "rnn":
+    if attribute_str(attributes, "cell") == "rnn":
         return act[0](clip(x + share)), c
-    if attributes["cell"] == "lstm":
+    if attribute_str(attributes, "cell") == "lstm":
         i, o, f, g = np.split(x + share, 4)
         p: Array = given["peepholes"] if "peepholes" in given else np.zeros(3 * size)
         i, f = act[0](clip(i + p[:size] * c)), act[0](clip(f + p[2 * size :] * c))
-        f = 1 - i if attributes["input_forget"] else f
+        f = 1 - i if attribute_bool(attributes, "input_forget") else f
         cell = f * c + i * act[1](clip(g))
         return act[0](clip(o + p[size : 2 * size] * cell)) * act[2](cell), cell
     z, r = act[0](clip(x[:size] + share[:size])), act[0](clip(x[size : 2 * size] + share[size : 2 * size]))
-    if attributes["linear_before_reset"]:
+    if attribute_bool(attributes, "linear_before_reset"):
         new = x[2 * size :] + r * (share[2 * size :] + given["bias"])
     else:
         new = x[2 * size :] + (r * h) @ given["candidate"]
@@ -134,8 +139,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     directions, batch, hidden = h.shape
     y = np.zeros((len(x), directions, batch, hidden))
     lengths: list[int] = given["lengths"].tolist() if "lengths" in given else [len(x)] * batch
-    reverse = attributes["reverse"]
-    assert isinstance(reverse, tuple)
+    reverse = attribute_bools(attributes, "reverse")
     for d in range(directions):
         own: dict[str, Array] = {
             name: given[name][d] for name in ("weights", "candidate", "bias", "peepholes") if name in given
@@ -146,7 +150,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
             for t in reversed(steps) if reverse[d] else steps:
                 h[d, b], c[d, b] = _step(own, attributes, x[t, b, columns], h[d, b], c[d, b])
                 y[t, d, b] = h[d, b]
-    results = (y, h, c) if attributes["cell"] == "lstm" else (y, h)
+    results = (y, h, c) if attribute_str(attributes, "cell") == "lstm" else (y, h)
     return tuple(narrow(result, operands[0]) for result in results)
 
 

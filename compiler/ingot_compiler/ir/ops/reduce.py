@@ -13,7 +13,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axes, attribute_bool, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_axes,
+    attribute_bool,
+    attribute_ints,
+    attribute_str,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import greatest, ints, least, mean, narrow, widen
 from ingot_compiler.ir.shapes import reduced_shape
@@ -42,8 +49,8 @@ def _mean(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    x, axes, keepdims = operands[0], ints(attributes["axes"]), bool(attributes["keepdims"])
-    function = attributes["function"]
+    x, axes, keepdims = operands[0], attribute_ints(attributes, "axes"), attribute_bool(attributes, "keepdims")
+    function = attribute_str(attributes, "function")
     with np.errstate(all="ignore"):
         if function == "max":
             return (np.asarray(x.max(axes, keepdims=keepdims, initial=least(x.dtype))),)

@@ -24,7 +24,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    if attributes["difference"] != 0:
+    if attribute_dim(attributes, "difference") != 0:
         raise ValueError(str(attribute_text(attributes, "what")))
     return ()
 

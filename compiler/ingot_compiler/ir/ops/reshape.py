@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
 from ingot_compiler.ir.claim_rules import same_count
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
@@ -25,7 +24,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (operands[0].reshape(ints(attributes["shape"])),)
+    return (operands[0].reshape(attribute_ints(attributes, "shape")),)
 
 
 OP = CoreOp("reshape", _infer, _reference, traits=Trait.MOVEMENT)

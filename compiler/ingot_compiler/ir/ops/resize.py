@@ -18,13 +18,15 @@ from ingot_compiler.ir.attributes import (
     attribute_bool,
     attribute_dims,
     attribute_float,
+    attribute_floats,
+    attribute_ints,
     attribute_str,
     require_attributes,
 )
 from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints, narrow, real, widen
+from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 
@@ -37,12 +39,6 @@ COORDINATES = (
     "tf_crop_and_resize",
 )
 NEAREST_MODES = ("ceil", "floor", "round_prefer_ceil", "round_prefer_floor")
-
-
-def _floats(attributes: Attributes, name: str) -> tuple[float, ...]:
-    value = attributes[name]
-    assert isinstance(value, tuple)
-    return tuple(real(item) for item in value)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
@@ -61,7 +57,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     if mode != "nearest":
         require_dtype(types[0], FLOATS)
     axes, sizes = attribute_axes(attributes, types[0].rank), attribute_dims(attributes, "sizes")
-    scales, roi = _floats(attributes, "scales"), _floats(attributes, "roi")
+    scales, roi = attribute_floats(attributes, "scales"), attribute_floats(attributes, "roi")
     require(len(sizes) == len(scales) == len(axes), "one size and one scale per axis", (sizes, scales))
     require(len(roi) == 2 * len(axes), "a start and an end per axis", roi)
     known = len(types) > 1 or all(scale > 0 for scale in scales)
@@ -80,18 +76,18 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _coordinates(attributes: Attributes, position: int, size: int) -> tuple[Array, float]:
     """The source coordinate of every new position along one axis, and the scale."""
-    new = ints(attributes["sizes"])[position]
-    scale = _floats(attributes, "scales")[position]
+    new = attribute_ints(attributes, "sizes")[position]
+    scale = attribute_floats(attributes, "scales")[position]
     length = scale * size if scale else float(new)
     scale = scale or new / size
     where = np.arange(new, dtype=np.float64)
-    mode = attributes["coordinates"]
+    mode = attribute_str(attributes, "coordinates")
     if mode == "asymmetric":
         return where / scale, scale
     if mode == "align_corners":
         return where * (size - 1) / (length - 1) if length != 1 else where * 0, scale
     if mode == "tf_crop_and_resize":
-        roi = _floats(attributes, "roi")
+        roi = attribute_floats(attributes, "roi")
         start, end = roi[position], roi[position + len(roi) // 2]
         if length == 1:
             return np.full(new, 0.5 * (start + end) * (size - 1)), scale
@@ -130,17 +126,17 @@ def _nearest(where: Array, mode: str) -> Array:
 
 def _taps(attributes: Attributes, where: Array, scale: float, size: int) -> tuple[Array, Array]:
     """(source index, weight) of every tap of every new position, clamped to the edge."""
-    mode, antialias = str(attributes["mode"]), bool(attributes["antialias"])
+    mode, antialias = attribute_str(attributes, "mode"), attribute_bool(attributes, "antialias")
     if mode == "nearest":
-        nearest = np.clip(_nearest(where, str(attributes["nearest_mode"])), 0, size - 1)[:, None]
+        nearest = np.clip(_nearest(where, attribute_str(attributes, "nearest_mode")), 0, size - 1)[:, None]
         return nearest, np.ones(nearest.shape)
     first, count = tap_count(mode, scale, antialias)
     index = np.floor(where).astype(np.int64)[:, None] + np.arange(first, first + count)
     shrink = min(scale, 1.0) if antialias else 1.0
-    weight = _kernel(mode, (index - where[:, None]) * shrink, real(attributes["cubic_coefficient"]))
-    if attributes["exclude_outside"]:
+    weight = _kernel(mode, (index - where[:, None]) * shrink, attribute_float(attributes, "cubic_coefficient"))
+    if attribute_bool(attributes, "exclude_outside"):
         weight = np.where((index >= 0) & (index < size), weight, 0.0)
-    if attributes["exclude_outside"] or antialias:
+    if attribute_bool(attributes, "exclude_outside") or antialias:
         weight = weight / weight.sum(1, keepdims=True)
     return np.clip(index, 0, size - 1), weight
 
@@ -150,10 +146,10 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     if len(operands) > 1:
         given = {name: tuple(map(float, values)) for name, values in zip(("scales", "roi"), operands[1:], strict=True)}
         attributes = {**attributes, **given}
-    nearest = attributes["mode"] == "nearest"
+    nearest = attribute_str(attributes, "mode") == "nearest"
     result = x if nearest else widen(x)
     outside: Array = np.zeros((1,) * x.ndim, np.bool_)
-    for position, axis in enumerate(ints(attributes["axes"])):
+    for position, axis in enumerate(attribute_ints(attributes, "axes")):
         size = x.shape[axis]
         where, scale = _coordinates(attributes, position, size)
         index, weight = _taps(attributes, where, scale, size)
@@ -165,8 +161,8 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
             else np.asarray(sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts)))
         )
         outside = outside | ((where < 0) | (where > size - 1)).reshape(along)
-    if attributes["coordinates"] == "tf_crop_and_resize":
-        result = np.where(outside, real(attributes["extrapolation_value"]), result)
+    if attribute_str(attributes, "coordinates") == "tf_crop_and_resize":
+        result = np.where(outside, attribute_float(attributes, "extrapolation_value"), result)
     return (narrow(result, x),)
 
 

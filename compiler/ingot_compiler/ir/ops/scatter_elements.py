@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_int, attribute_str, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.reference_rules import element_index, integer, scatter
+from ingot_compiler.ir.reference_rules import element_index, scatter
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
@@ -31,8 +31,8 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, indices, updates = operands
-    index = element_index(indices, integer(attributes["axis"]))
-    return (scatter(x, index, updates, str(attributes["reduction"])),)
+    index = element_index(indices, attribute_int(attributes, "axis"))
+    return (scatter(x, index, updates, attribute_str(attributes, "reduction")),)
 
 
 OP = CoreOp("scatter_elements", _infer, _reference, traits=Trait.INDEXED)

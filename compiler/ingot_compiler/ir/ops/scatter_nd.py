@@ -53,7 +53,7 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         indices[..., column].astype(np.int64).reshape(*indices.shape[:-1], *[1] * len(inner)) for column in range(depth)
     ]
     index = tuple(np.broadcast_to(part, updates.shape) for part in (*picked, *open_grid(inner)))
-    return (scatter(x, index, updates, str(attributes["reduction"])),)
+    return (scatter(x, index, updates, attribute_str(attributes, "reduction")),)
 
 
 OP = CoreOp("scatter_nd", _infer, _reference, traits=Trait.INDEXED)

@@ -13,7 +13,6 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_i
 from ingot_compiler.ir.claim_rules import inside_axis
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands, require_sizes
@@ -39,7 +38,7 @@ def _python_slice(start: int, size: int, step: int) -> slice:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    entries = zip(*(ints(attributes[name]) for name in ("starts", "sizes", "steps")), strict=True)
+    entries = zip(*(attribute_ints(attributes, name) for name in ("starts", "sizes", "steps")), strict=True)
     return (operands[0][tuple(_python_slice(*entry) for entry in entries)],)
 
 

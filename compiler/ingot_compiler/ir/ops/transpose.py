@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_ints, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.reference_rules import ints
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
@@ -25,7 +24,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (operands[0].transpose(ints(attributes["permutation"])),)
+    return (operands[0].transpose(attribute_ints(attributes, "permutation")),)
 
 
 OP = CoreOp("transpose", _infer, _reference, traits=Trait.MOVEMENT)

@@ -30,8 +30,11 @@ from ingot_compiler.lowering.fused import (
     SymbolSet,
     View,
 )
+from ingot_compiler.lowering.fusion.deferred import Deferred
 from ingot_compiler.lowering.fusion.flatten import FlatRegion
-from ingot_compiler.lowering.fusion.fuser import Deferred, Fuser, Stored
+from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.relayout import dense, relaid
+from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.views import dense_view
 
 Run = Callable[[int, int], None]
@@ -42,7 +45,7 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
     """Both branches store into the buffers of the results."""
     _store_captured(fuser, regions)
     condition = _read(fuser, node.operands[0])
-    kinds = [fuser.types[result] for result in node.results]
+    kinds = [fuser.values.type_of(result) for result in node.results]
     names = _names(node)
     buffers = [_new_buffer(fuser, kind, names) for kind in kinds]
     branches: list[tuple[Step, ...]] = []
@@ -50,14 +53,14 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
         inside = fuser.enter()
         run(region.first, region.last)
         for kind, buffer, output in zip(kinds, buffers, region.outputs, strict=True):
-            shape = fuser.types[output].shape
+            shape = fuser.values.type_of(output).shape
             _set(fuser, [(dim, size) for dim, size in zip(kind.shape, shape, strict=True) if _is_name(dim, names)])
-            _make_room(fuser, buffer, fuser.types[output].element_count)
-            _store(fuser, output, Stored(buffer, dense_view(shape)))
+            _make_room(fuser, buffer, fuser.values.type_of(output).element_count)
+            fuser.store(output, Stored(buffer, dense_view(shape)))
         branches.append(fuser.leave(inside))
-    fuser.steps.append(IfStep(condition, *branches))
+    fuser.append(IfStep(condition, *branches))
     for result, kind, buffer in zip(node.results, kinds, buffers, strict=True):
-        fuser.stored[result] = Stored(buffer, dense_view(kind.shape))
+        fuser.storage.put(result, Stored(buffer, dense_view(kind.shape)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +78,13 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
     _store_captured(fuser, regions)
     known = counted_before(dict(node.attributes))
     iterations = node.dim("iterations")
-    counter, names = fuser.new_symbol(), _names(node)
+    counter, names = _new_symbol(fuser), _names(node)
     count: Dim = iterations if known else symbol(_read(fuser, node.operands[0]))
     goes_on = known or _is_true(fuser, region.outputs[0])
     condition = "" if known or (goes_on and _is_true(fuser, node.operands[1])) else _read(fuser, node.operands[1])
     carried = len(node.operands) - CONTROL
     states = [_state(fuser, *pair) for pair in zip(node.operands[CONTROL:], region.inputs[CONTROL:], strict=True)]
-    results = [fuser.types[result] for result in node.results]
+    results = [fuser.values.type_of(result) for result in node.results]
     scans = [_scan(fuser, kind, names, known=known) for kind in results[carried:]]
     inside = fuser.enter()
     _enter_body(fuser, region, counter, states)
@@ -93,62 +96,57 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
     _store_states(fuser, region, states)
     body = fuser.leave(inside)
     held = tuple(sorted({*states, *(scan.buffer for scan in scans)}))
-    fuser.steps.append(LoopStep(counter, count, condition, body, held))
+    fuser.append(LoopStep(counter, count, condition, body, held))
     sizes: list[tuple[Dim, Dim]] = [] if known else [(iterations, symbol(counter))]
     for kind, value in zip(results[:carried], region.inputs[CONTROL:], strict=True):
-        pairs = zip(kind.shape, fuser.types[value].shape, strict=True)
+        pairs = zip(kind.shape, fuser.values.type_of(value).shape, strict=True)
         sizes += [(dim, size) for dim, size in pairs if _is_name(dim, names)]
     _set(fuser, sizes)
     buffers = [*states, *(scan.buffer for scan in scans)]
     for result, kind, buffer in zip(node.results, results, buffers, strict=True):
-        fuser.stored[result] = Stored(buffer, dense_view(kind.shape))
+        fuser.storage.put(result, Stored(buffer, dense_view(kind.shape)))
 
 
 CONTROL_RULES: dict[str, Callable[[Fuser, Node, Sequence[FlatRegion], Run], None]] = {"if": if_, "loop": loop}
 
 
 def _names(node: Node) -> frozenset[str]:
-    value = node.attribute("symbols")
-    assert isinstance(value, tuple)
-    return frozenset(map(str, value))
+    return frozenset(node.texts("symbols"))
 
 
 def _is_name(dim: Dim, names: frozenset[str]) -> bool:
     return any(dim == symbol(name) for name in (() if isinstance(dim, int) else symbols_of(dim)) if name in names)
 
 
+def _new_symbol(fuser: Fuser) -> str:
+    return fuser.symbols.new(fuser.values.size_names())
+
+
 def _is_true(fuser: Fuser, value: int) -> bool:
     """Whether a condition is the literal."""
-    return _literal(fuser, value) == 1
-
-
-def _literal(fuser: Fuser, value: int) -> int | None:
-    """The number that a value is known to be."""
-    maker = next((node for node in fuser.nodes if value in node.results and node.op == "literal"), None)
-    numbers = maker.attribute("value") if maker else ()
-    return int(numbers[0]) if isinstance(numbers, tuple) and numbers and isinstance(numbers[0], int) else None
+    return fuser.values.literal(value) == 1
 
 
 def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
     """Compute now what a region reads of the values outside that still wait."""
     for region in regions:
-        nodes = fuser.graph.nodes[region.first : region.last]
+        nodes = fuser.values.nodes(region.first, region.last)
         for value in sorted({operand for node in nodes for operand in node.operands} | set(region.outputs)):
-            deferred = fuser.deferred.get(value)
+            deferred = fuser.deferred(value)
             if deferred is not None and not fuser.is_cheap(deferred):
-                fuser.materialise(value)
+                fuser.compute(value)
 
 
 def _read(fuser: Fuser, value: int, name: str = "") -> str:
     """Bind a symbol, a new one unless given, to the one element of a value that is no size."""
-    name = name or fuser.new_symbol()
-    known = _literal(fuser, value)
+    name = name or _new_symbol(fuser)
+    known = fuser.values.literal(value)
     if known is not None:
         _set(fuser, [(symbol(name), known)])
         return name
-    stored = fuser.dense(value)
-    fuser.steps.append(SymbolRead(name, stored.buffer, stored.view.offset, fuser.types[value].dtype, is_size=False))
-    fuser.late_symbols.add(name)
+    stored = dense(fuser, value)
+    fuser.append(SymbolRead(name, stored.buffer, stored.view.offset, fuser.values.type_of(value).dtype, is_size=False))
+    fuser.symbols.bind((name,))
     return name
 
 
@@ -156,39 +154,29 @@ def _set(fuser: Fuser, sizes: Sequence[tuple[Dim, Dim]]) -> None:
     """Set symbols, all at once; those that are equal already are left out."""
     changed = [(next(iter(symbols_of(dim))), size) for dim, size in sizes if dim != size]
     if changed:
-        fuser.steps.append(SymbolSet(tuple(name for name, _ in changed), tuple(size for _, size in changed)))
-        fuser.late_symbols.update(name for name, _ in changed)
+        fuser.append(SymbolSet(tuple(name for name, _ in changed), tuple(size for _, size in changed)))
+        fuser.symbols.bind(name for name, _ in changed)
 
 
-def _new_buffer(fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset()) -> int:
+def _new_buffer(fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset(), *, grows: bool = False) -> int:
     """A dense buffer; a block that grows when its size is not known when ``main`` begins."""
-    buffer = fuser.new_buffer(BufferSpec("workspace", kind.dtype, kind.element_count))
-    fuser.late_symbols |= names
-    if fuser.late_symbols & set(symbols_of(kind.element_count)):
-        fuser.grown.add(buffer)
-    return buffer
+    fuser.symbols.bind(names)
+    spec = BufferSpec("workspace", kind.dtype, kind.element_count)
+    return fuser.storage.add(spec, grows=grows or fuser.symbols.are_in(kind.element_count))
 
 
 def _make_room(fuser: Fuser, buffer: int, element_count: Dim) -> None:
-    if buffer in fuser.grown:
-        fuser.steps.append(Grow(buffer, element_count))
-
-
-def _store(fuser: Fuser, value: int, place: Stored) -> None:
-    """Compute a value into its place, or copy it there."""
-    if value in fuser.deferred and fuser.uses.get(value) == 1:
-        fuser.materialise(value, place)
-    else:
-        fuser.copy(value, place)
+    if fuser.storage.grows(buffer):
+        fuser.append(Grow(buffer, element_count))
 
 
 def _state(fuser: Fuser, initial: int, inside: int) -> int:
     """The buffer of a carried value, holding the first one."""
-    outer, kind = fuser.types[initial], fuser.types[inside]
+    outer, kind = fuser.values.type_of(initial), fuser.values.type_of(inside)
     _set(fuser, list(zip(kind.shape, outer.shape, strict=True)))
     buffer = _new_buffer(fuser, kind)
     _make_room(fuser, buffer, outer.element_count)
-    _store(fuser, initial, Stored(buffer, dense_view(outer.shape)))
+    fuser.store(initial, Stored(buffer, dense_view(outer.shape)))
     return buffer
 
 
@@ -196,12 +184,11 @@ def _scan(fuser: Fuser, kind: TensorType, names: frozenset[str], *, known: bool)
     """The buffer of a collected output."""
     unknown = [dim for dim in kind.shape if _is_name(dim, names)]
     _set(fuser, [(dim, 0) for dim in unknown])
-    buffer = _new_buffer(fuser, kind, names)
-    if unknown or not known:
-        fuser.grown.add(buffer)
-        spare = fuser.new_buffer(fuser.buffers[buffer])
-        fuser.grown.add(spare)
-        fuser.steps.append(Grow(buffer, 0))
+    grows = bool(unknown) or not known
+    buffer = _new_buffer(fuser, kind, names, grows=grows)
+    if grows:
+        spare = fuser.storage.add(fuser.storage.spec(buffer), grows=True)
+        fuser.append(Grow(buffer, 0))
         return _Scan(buffer, True, spare)
     _make_room(fuser, buffer, kind.element_count)
     return _Scan(buffer, False, -1)
@@ -210,29 +197,29 @@ def _scan(fuser: Fuser, kind: TensorType, names: frozenset[str], *, known: bool)
 def _enter_body(fuser: Fuser, region: FlatRegion, counter: str, states: Sequence[int]) -> None:
     """What the body's inputs are: the counter, a true condition, the states."""
     iteration, condition, *carried = region.inputs
-    fuser.late_symbols.add(counter)
-    fuser.counters[iteration] = symbol(counter)
-    fuser.defer_node(Node("dim_values", (), (iteration,), make_attributes({"values": (symbol(counter),)})))
+    fuser.symbols.bind((counter,))
+    fuser.symbols.bind_counter(iteration, symbol(counter))
+    fuser.defer_added(Node("dim_values", (), (iteration,), make_attributes({"values": (symbol(counter),)})))
     truth = make_attributes({"dtype": "bool", "shape": (), "value": (True,)})
-    fuser.defer_node(Node("literal", (), (condition,), truth))
+    fuser.defer_added(Node("literal", (), (condition,), truth))
     for value, buffer in zip(carried, states, strict=True):
-        fuser.stored[value] = Stored(buffer, dense_view(fuser.types[value].shape))
+        fuser.storage.put(value, Stored(buffer, dense_view(fuser.values.type_of(value).shape)))
 
 
 def _store_row(fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter: Dim, names: frozenset[str]) -> None:
     """One element of a collected output, at its row."""
-    own = fuser.types[value]
+    own = fuser.values.type_of(value)
     sizes = [(dim, size) for dim, size in zip(kind.shape[1:], own.shape, strict=True) if _is_name(dim, names)]
     for dim, size in sizes:
         difference = dim_mul(dim - size, dim_min(counter, 1))
         what = "the iterations of a loop give results of different sizes"
-        fuser.steps.append(Requirement(difference, what))
+        fuser.append(Requirement(difference, what))
     _set(fuser, sizes)
     start = dim_mul(counter, own.element_count)
     if scan.grows:
-        fuser.steps.append(Grow(scan.buffer, start + own.element_count, start, scan.spare))
+        fuser.append(Grow(scan.buffer, start + own.element_count, start, scan.spare))
     view = dense_view(own.shape)
-    _store(fuser, value, Stored(scan.buffer, View(view.strides, start)))
+    fuser.store(value, Stored(scan.buffer, View(view.strides, start)))
 
 
 def _store_states(fuser: Fuser, region: FlatRegion, states: Sequence[int]) -> None:
@@ -246,7 +233,7 @@ def _store_states(fuser: Fuser, region: FlatRegion, states: Sequence[int]) -> No
     sizes = [
         (dim, size)
         for before, after in pairs
-        for dim, size in zip(fuser.types[before].shape, fuser.types[after].shape, strict=True)
+        for dim, size in zip(fuser.values.type_of(before).shape, fuser.values.type_of(after).shape, strict=True)
     ]
     progress = True
     while progress:
@@ -257,16 +244,16 @@ def _store_states(fuser: Fuser, region: FlatRegion, states: Sequence[int]) -> No
             _overwrite(fuser, *free)
     for value, _ in waiting:
         if fuser.where(value).buffer in states:
-            fuser.stored[value] = fuser.relaid(value, range(fuser.types[value].rank))
+            fuser.storage.put(value, relaid(fuser, value, range(fuser.values.type_of(value).rank)))
     for pair in waiting:
         _overwrite(fuser, *pair)
     _set(fuser, sizes)
 
 
 def _overwrite(fuser: Fuser, value: int, buffer: int) -> None:
-    kind = fuser.types[value]
+    kind = fuser.values.type_of(value)
     _make_room(fuser, buffer, kind.element_count)
-    _store(fuser, value, Stored(buffer, dense_view(kind.shape)))
+    fuser.store(value, Stored(buffer, dense_view(kind.shape)))
 
 
 def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tuple[int, int]]) -> bool:
@@ -276,23 +263,23 @@ def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tupl
         return False
     if buffer not in _reads(fuser, value):
         return True
-    deferred = fuser.deferred.get(value)
-    if deferred is None or fuser.uses.get(value) != 1 or buffer in fuser.grown:
+    deferred = fuser.deferred(value)
+    if deferred is None or fuser.values.use_count(value) != 1 or fuser.storage.grows(buffer):
         return False
     return _is_pointwise(fuser, deferred) and all(
-        stored.buffer != buffer or stored.view == dense_view(fuser.types[value].shape) for _, stored in deferred.leaves
+        stored.buffer != buffer or stored.view == dense_view(fuser.values.type_of(value).shape)
+        for _, stored in deferred.leaves
     )
 
 
 def _is_pointwise(fuser: Fuser, deferred: Deferred) -> bool:
-    nodes = [fuser.nodes[index] for index in deferred.nodes]
-    return not deferred.anchored and all(
-        Trait.ELEMENTWISE in OPS_BY_NAME[node.op].traits for node in nodes if node.op != "literal"
-    )
+    ops = fuser.ops_of(deferred)
+    return not deferred.anchored and all(Trait.ELEMENTWISE in OPS_BY_NAME[op].traits for op in ops if op != "literal")
 
 
 def _reads(fuser: Fuser, value: int) -> set[int]:
     """Buffers that storing a value reads."""
-    if value in fuser.deferred:
-        return {stored.buffer for _, stored in fuser.deferred[value].leaves}
+    deferred = fuser.deferred(value)
+    if deferred is not None:
+        return {stored.buffer for _, stored in deferred.leaves}
     return {fuser.where(value).buffer}

@@ -1,6 +1,7 @@
-"""The state of fusion: what is stored where, what waits to be fused, and the steps so far.
+"""What the rules of ops work with: values are stored, deferred or constant, and steps are appended in order.
 
-In: a graph, visited in order. Out: groups and buffers. Not done here: what each op asks for (``anchors``, ``movement``).
+In: what is known of the values (``values``), one call per decision of a rule. Out: steps and buffers. Not done here: the decisions
+themselves: ``layout``, ``grouping`` and ``choose_kind`` are functions, ``storage``, ``requirements`` and ``run_time_symbols`` own their state.
 
 A value is a constant, *stored* (in a buffer, seen through a view) or *deferred*: a tree of elementwise ops over stored
 leaves, with at most one *anchor* (an op with loops of its own) in it. A deferred value becomes one kernel when
@@ -10,443 +11,200 @@ somebody needs it stored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min, symbols_of
-from ingot_compiler.ir.graph import Graph, Node, make_attributes
-from ingot_compiler.ir.message import Text, message
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_names import OpName
-from ingot_compiler.ir.ranges import is_nonnegative
-from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.constant_expression import constant_values, extract
-from ingot_compiler.lowering.fused import BufferSpec, Copy, Group, Operand, Requirement, Step, View
-from ingot_compiler.lowering.typical import typical
-from ingot_compiler.lowering.views import dense_view, haloed_view, is_dense, storage_order
-from ingot_compiler.targets.target import Target
-from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
-
-Halo = tuple[tuple[Dim, ...], tuple[Dim, ...]]  # (before, after) per axis
-CHEAP = frozenset(("literal", "iota", "dim_values", "cast"))
-CHANNELS_LAST = frozenset(("conv", "conv_transpose", "depthwise", "pool"))  # kinds whose lanes are channels
-BARE = frozenset(("argument_reduce", "cumsum", "scatter_elements", "scatter_nd"))  # kinds that store what they compute
-FUSED_NODES_MAX = 48  # keeps kernels small: code generation is quadratic in the length of a block
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A value in a buffer."""
-
-    buffer: int
-    view: View
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
+from ingot_compiler.lowering.fused import Requirement, Step
+from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf, join
+from ingot_compiler.lowering.fusion.grouping import refusal
+from ingot_compiler.lowering.fusion.layout import Halo, natural_order
+from ingot_compiler.lowering.fusion.make_group import group_of_halo, group_of_results, group_of_tree
+from ingot_compiler.lowering.fusion.requirements import Checked, Requirements
+from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
+from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
+from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Deferred:
-    """A value that no kernel has computed yet. ``leaves``: (value, where) of what it reads."""
-
-    nodes: tuple[int, ...]
-    leaves: tuple[tuple[int, Stored], ...]
-    kind: str = "pointwise"
-    anchor: int = -1
-
-    @property
-    def anchored(self) -> bool:
-        """Whether the loops are decided by an anchor."""
-        return self.anchor >= 0
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What was known when a region began."""
+class Region:
+    """What was there when a region began."""
 
     steps: list[Step]
-    stored: dict[int, Stored]
+    places: Places
     deferred: dict[int, Deferred]
-    images: dict[int, tuple[Stored, Halo]]
-    checked_sizes: set[Dim]
-    checked_counts: set[Dim]
+    checked: Checked
 
 
 class Fuser:
-    """Walks the graph once; a private context, not an API."""
+    """The interface of the rules; its own state is what waits, and the steps so far."""
 
-    def __init__(
-        self, graph: Graph, device_of: Sequence[int], targets: Sequence[Target], region_outputs: Sequence[int] = ()
-    ) -> None:
-        """``device_of[value]`` indexes ``targets``; values beyond it, those of regions, live on the host."""
-        self.graph = graph
-        self.region_outputs = region_outputs
-        self.device_of = [*device_of, *[0] * (len(graph.types) - len(device_of))]
-        self.targets = targets
-        self.nodes = list(graph.nodes)  # anchors are replaced by their lowered form
-        self.types = list(graph.types)
-        self.constant_ids = constant_values(graph)
-        self.uses = self._count_uses()
-        self.made_by = {result: node.source for node in graph.nodes for result in node.results}
-        self.halos, self.image_inputs = _image_consumers(graph)
-        self.stored: dict[int, Stored] = {}
-        self.deferred: dict[int, Deferred] = {}
-        self.ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
-        self.images: dict[int, tuple[Stored, Halo]] = {}  # values that lie channels-last with a zero halo
-        self.buffers: list[BufferSpec] = []
-        self.steps: list[Step] = []
-        self.checked_sizes: set[Dim] = set()
-        self.checked_counts = {graph.types[value].element_count for value in graph.inputs}
-        self.constants: list[Graph] = []
-        self.constant_buffers: dict[tuple[Graph, int], int] = {}
-        self.counters: dict[int, Dim] = {}  # a loop's iteration -> the symbol that counts
-        self.late_symbols: set[str] = set()  # those that are bound while main runs
-        self.grown: set[int] = set()  # buffers whose room a step makes
-        self._symbol_count = 0
-        for position, value in enumerate(graph.inputs):
-            kind = self.types[value]
-            self.buffers.append(BufferSpec("input", kind.dtype, kind.element_count, position))
-            self.stored[value] = Stored(position, dense_view(kind.shape))
+    def __init__(self, values: Values, inputs: Sequence[int], targets: Sequence[KernelTarget]) -> None:
+        """``targets``: what each device runs, by its index."""
+        self.values = values
+        self.targets = tuple(targets)
+        self.storage = Storage([(value, values.type_of(value)) for value in inputs])
+        self.requirements = Requirements(values, inputs)
+        self.symbols = RunTimeSymbols()
+        self._deferred: dict[int, Deferred] = {}
+        self._ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
+        self._steps: list[Step] = []
 
-    def enter(self) -> Scope:
+    # ---- steps ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """All steps so far, outside of regions."""
+        return tuple(self._steps)
+
+    def append(self, step: Step) -> None:
+        """Append a step."""
+        self._steps.append(step)
+
+    def require(self, requirements: Sequence[Requirement]) -> None:
+        """Append checks that are not there yet."""
+        for requirement in requirements:
+            if requirement not in self._steps:
+                self._steps.append(requirement)
+
+    def enter(self) -> Region:
         """Begin a region: its steps are collected, what it stores is forgotten when it ends."""
-        checked = set(self.checked_sizes), set(self.checked_counts)
-        scope = Scope(self.steps, dict(self.stored), dict(self.deferred), dict(self.images), *checked)
-        self.steps = []
-        return scope
+        region = Region(self._steps, self.storage.places(), dict(self._deferred), self.requirements.checked())
+        self._steps = []
+        return region
 
-    def leave(self, scope: Scope) -> tuple[Step, ...]:
+    def leave(self, region: Region) -> tuple[Step, ...]:
         """End a region; its steps."""
-        steps, self.steps = self.steps, scope.steps
-        self.stored, self.deferred, self.images = scope.stored, scope.deferred, scope.images
-        self.checked_sizes, self.checked_counts = scope.checked_sizes, scope.checked_counts
+        steps, self._steps = self._steps, region.steps
+        self._deferred = region.deferred
+        self.storage.forget_since(region.places)
+        self.requirements.forget_since(region.checked)
         return tuple(steps)
 
-    def new_symbol(self) -> str:
-        """A name that no size has."""
-        taken = {name for kind in self.types for dim in kind.shape for name in symbols_of(dim)}
-        while True:
-            self._symbol_count += 1
-            name = f"control{self._symbol_count}"
-            if name not in taken:
-                return name
-
-    def defer_node(self, node: Node) -> None:
-        """A value that a node without operands computes, which the graph does not hold."""
-        self.nodes.append(node)
-        self.deferred[node.results[0]] = Deferred((len(self.nodes) - 1,), ())
-
-    def _count_uses(self) -> dict[int, int]:
-        counts: dict[int, int] = {}
-        for node in self.graph.nodes:
-            if any(result in self.constant_ids for result in node.results):
-                continue
-            for operand in set(node.operands):
-                counts[operand] = counts.get(operand, 0) + 1
-        for output in (*self.graph.outputs, *self.region_outputs):
-            counts[output] = counts.get(output, 0) + 1
-        return counts
-
-    # ---- buffers ----------------------------------------------------------------------------------------------------
-
-    def new_value(self, kind: TensorType, device: int) -> int:
-        """A value id for something the graph does not name (a packed weight)."""
-        self.types.append(kind)
-        self.device_of.append(device)
-        return len(self.types) - 1
-
-    def new_buffer(self, spec: BufferSpec) -> int:
-        """Append a buffer."""
-        self.buffers.append(spec)
-        return len(self.buffers) - 1
-
-    def workspace(self, kind: TensorType, order: Sequence[int], device: int, halo: Halo | None = None) -> Stored:
-        """A new workspace buffer on a device for a tensor stored in ``order``."""
-        none = (0,) * kind.rank
-        before, after = halo or (none, none)
-        view, count = haloed_view(kind.shape, order, before, after)
-        return Stored(self.new_buffer(BufferSpec("workspace", kind.dtype, count, device=device)), view)
-
-    def constant(self, expression: Graph, device: int) -> tuple[int, Stored]:
-        """(new value id, where) of a folded expression, stored dense; equal expressions on one device share a buffer."""
-        kind = expression.types[expression.outputs[0]]
-        key = expression, device
-        if key not in self.constant_buffers:
-            spec = BufferSpec("constant", kind.dtype, kind.element_count, len(self.constants), device)
-            self.constants.append(expression)
-            self.constant_buffers[key] = self.new_buffer(spec)
-        return self.new_value(kind, device), Stored(self.constant_buffers[key], dense_view(kind.shape))
-
-    def is_constant(self, value: int) -> bool:
-        """Whether the build folds the value."""
-        return value in self.constant_ids
-
-    def expression(self, value: int) -> Graph:
-        """How a constant value is computed."""
-        return extract(self.graph, value)
-
-    # ---- stored values ----------------------------------------------------------------------------------------------
+    # ---- stored values -------------------------------------------------------------------------------------------------
 
     def where(self, value: int) -> Stored:
         """Where the value lies; a deferred value is computed now."""
-        if value not in self.stored:
-            if self.is_constant(value):
-                self.stored[value] = self.constant(self.expression(value), self.device_of[value])[1]
-            else:
-                self.materialise(value)
-        return self.stored[value]
+        stored = self.storage.find(value)
+        if stored is not None:
+            return stored
+        if not self.values.is_constant(value):
+            return self.compute(value)
+        _, stored = self.constant(self.values.expression(value), self.values.device_of(value))
+        self.storage.put(value, stored)
+        return stored
 
-    def leaf(self, value: int) -> tuple[int, Stored]:
+    def leaf(self, value: int) -> Leaf:
         """A value as a kernel's operand."""
         return value, self.where(value)
 
-    def leaf_at(self, value: int, stored: Stored) -> tuple[int, Stored]:
+    def leaf_at(self, value: int, stored: Stored) -> Leaf:
         """A kernel's operand in a layout of its own; a copy gets its own id, for the epilogue may read the value itself."""
-        if self.stored.get(value) == stored:
+        if self.storage.find(value) == stored:
             return value, stored
-        copied = self.new_value(self.types[value], self.device_of[value])
-        self.stored[copied] = stored
+        copied = self.values.add(self.values.type_of(value), self.values.device_of(value))
+        self.storage.put(copied, stored)
         return copied, stored
 
-    def materialise(self, value: int, into: Stored | None = None) -> Stored:
-        """Emit the kernel of a deferred value, into a given place or a buffer of its natural layout."""
-        deferred = self.deferred.pop(value)
-        place = into or self._place(value, deferred)
-        self._emit(value, deferred, place)
-        self.stored[value] = place
+    def constant(self, expression: Graph, device: int) -> Leaf:
+        """A folded expression as a kernel's operand, dense: a new value."""
+        stored = self.storage.constant(expression, device)
+        return self.values.add(expression.types[expression.outputs[0]], device), stored
+
+    def compute(self, value: int, into: Stored | None = None) -> Stored:
+        """Append the kernel of a deferred value, into a given place or a buffer of its natural layout."""
+        tree = self._deferred.pop(value)
+        place = into or self._place(value, tree)
+        self._compute(value, tree, place)
+        self.storage.put(value, place)
         return place
 
-    def _place(self, value: int, deferred: Deferred) -> Stored:
-        kind = self.types[value]
-        halo = self.halos.get(value)
-        order = self._natural_order(value, deferred)
-        place = self.workspace(kind, order, self.device_of[value], halo)
-        if halo is not None:
-            self.fill_halo(value, place, halo)
-        return place
-
-    def _natural_order(self, value: int, deferred: Deferred) -> Sequence[int]:
-        kind = self.types[value]
-        if value in self.image_inputs or (deferred.kind in CHANNELS_LAST and kind.rank > 2):
-            return channels_last(kind.rank)
-        if deferred.kind == "attention":
-            return 0, 2, 1, 3
-        if deferred.kind == "resize":
-            source, stored = deferred.leaves[0]
-            return storage_order(stored.view, self.types[source].shape)
-        if deferred.kind in ("matmul", "matmul_integer", "reduce", "argument_reduce", "cumsum", "depthwise_plane"):
-            return range(kind.rank)
-        for leaf, stored in deferred.leaves:
-            same = self.types[leaf].shape == kind.shape
-            if same and all(
-                size == 1 or stride != 0 for size, stride in zip(kind.shape, stored.view.strides, strict=True)
-            ):
-                return storage_order(stored.view, kind.shape)
-        return range(kind.rank)
-
-    def fill_halo(self, value: int, place: Stored, halo: Halo) -> None:
-        """Emit the kernel that zeroes the border, and remember the image."""
-        before, after = halo
-        attributes = make_attributes({"before": before, "after": after})
-        node = Node(cast("OpName", "fill_halo"), (), (value,), attributes)  # of fusion's own: in no graph
-        kind = self.types[value]
-        result = Operand(value, kind, place.buffer, place.view)
-        source = self.made_by.get(value, ())
-        device = self.device_of[value]
-        self.steps.append(Group("fill_halo", (node,), (), (result,), ((value, kind),), 0, source, device))
-        self.images[value] = place, halo
-
-    def _emit(self, value: int, deferred: Deferred, place: Stored) -> None:
-        if self.types[value].element_count == 0:
-            return  # nothing to write
-        nodes = tuple(self.nodes[index] for index in deferred.nodes)
-        operands: dict[int, Operand] = {}
-        for leaf, stored in deferred.leaves:
-            operands.setdefault(leaf, Operand(leaf, self.types[leaf], stored.buffer, stored.view))
-        result = Operand(value, self.types[value], place.buffer, place.view)
-        named = {*operands, value, *(item for node in nodes for item in (*node.operands, *node.results))}
-        # A literal is shared by all who write it: the ops that use it are the ones to name.
-        named_by = [node.source for node in nodes if node.op != "literal"] or [self.made_by.get(value, ())]
-        source = tuple(sorted({ordinal for ordinals in named_by for ordinal in ordinals}))
-        anchor = deferred.nodes.index(deferred.anchor) if deferred.anchored else -1
-        types = tuple((item, self.types[item]) for item in sorted(named))
-        ends = self.ends.get(value, "") if nodes else ""
-        device = self.device_of[value]
-        group = Group(deferred.kind, nodes, tuple(operands.values()), (result,), types, anchor, source, device, ends)
-        self.steps.append(group)
-
-    def emit_at_once(self, kind: str, node: Node, leaves: Sequence[tuple[int, Stored]], extra: Sequence[int]) -> None:
-        """Emit an op of several results, each in a dense buffer; ``extra`` values are its own workspace."""
-        operands = tuple(
-            Operand(leaf, self.types[leaf], stored.buffer, stored.view) for leaf, stored in dict(leaves).items()
-        )
-        results: list[Operand] = []
-        for value in (*node.results, *extra):
-            place = self.workspace(self.types[value], range(self.types[value].rank), self.device_of[value])
-            self.stored[value] = place
-            results.append(Operand(value, self.types[value], place.buffer, place.view))
-        named = {*(operand.value for operand in operands), *(result.value for result in results)}
-        types = tuple((item, self.types[item]) for item in sorted(named))
-        device = self.device_of[node.results[0]]
-        self.steps.append(Group(kind, (node,), operands, tuple(results), types, 0, node.source, device))
+    def store(self, value: int, place: Stored) -> None:
+        """Compute a value into a place if nobody else reads it, else copy it there."""
+        if value in self._deferred and self.values.use_count(value) == 1:
+            self.compute(value, place)
+        else:
+            self.copy(value, place)
 
     def copy(self, value: int, place: Stored) -> None:
-        """Emit a kernel that copies a stored value to another place."""
-        stored = self.where(value)
-        self._emit(value, Deferred((), ((value, stored),)), place)
+        """Append a kernel that copies a stored value to another place."""
+        self._compute(value, Deferred((), (self.leaf(value),)), place)
 
-    def relaid(self, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:
-        """A copy of a value in another layout."""
-        place = self.workspace(self.types[value], order, self.device_of[value], halo)
-        self.copy(value, place)
+    def fill_halo(self, value: int, place: Stored, halo: Halo) -> None:
+        """Append the kernel that writes the zeros around an image, and remember the image."""
+        self._steps.append(group_of_halo(self.values, value, place, halo))
+        self.storage.put_image(value, place)
+
+    def compute_results(self, kind: Kind, node: Node, leaves: Sequence[Leaf], extra: Sequence[int] = ()) -> None:
+        """Append the kernel of an op of several results, each in a dense buffer; ``extra`` values are its own workspace."""
+        results = [(value, self._dense_place(value)) for value in (*node.results, *extra)]
+        for value, place in results:
+            self.storage.put(value, place)
+        self._steps.append(group_of_results(self.values, kind, node, leaves, results))
+
+    def _dense_place(self, value: int) -> Stored:
+        kind = self.values.type_of(value)
+        return self.storage.workspace(kind, range(kind.rank), self.values.device_of(value))
+
+    def _place(self, value: int, tree: Deferred) -> Stored:
+        kind, halo = self.values.type_of(value), self.values.halo_of(value)
+        operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in tree.leaves]
+        order = natural_order(kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value))
+        place = self.storage.workspace(kind, order, self.values.device_of(value), halo)
         if halo is not None:
             self.fill_halo(value, place, halo)
         return place
 
-    def transfer(self, value: int, result: int, source: tuple[int, ...]) -> None:
-        """Copy a stored value to the device of ``result``: its whole buffer, in the layout that it has.
+    def _compute(self, value: int, tree: Deferred, place: Stored) -> None:
+        if self.values.type_of(value).element_count != 0:  # else there is nothing to write
+            self._steps.append(group_of_tree(self.values, value, tree, place, self._ends.get(value, "")))
 
-        A value that is only a part of its buffer is cut out first.
-        """
-        stored, kind = self.where(value), self.types[value]
-        if typical(self.buffers[stored.buffer].element_count) > typical(kind.element_count):
-            stored = self.relaid(value, storage_order(stored.view, kind.shape))
-        spec = replace(self.buffers[stored.buffer], kind="workspace", index=-1, device=self.device_of[result])
-        buffer = self.new_buffer(spec)
-        self.steps.append(Copy(stored.buffer, buffer, source))
-        self.stored[result] = Stored(buffer, stored.view)
+    # ---- deferred values -----------------------------------------------------------------------------------------------
 
-    def contiguous(self, value: int) -> Stored:
-        """The value with stride 1 along its last axis (a copy if it does not lie so)."""
-        stored = self.where(value)
-        kind = self.types[value]
-        if stored.view.strides[-1] == 1 or kind.shape[-1] == 1:
-            return replace(stored, view=View((*stored.view.strides[:-1], 1), stored.view.offset))
-        return self.relaid(value, range(kind.rank))
+    def deferred(self, value: int) -> Deferred | None:
+        """The tree of a value that no kernel has computed yet."""
+        return self._deferred.get(value)
 
-    def dense(self, value: int) -> Stored:
-        """The value row-major without gaps (a copy if it does not lie so)."""
-        stored = self.where(value)
-        kind = self.types[value]
-        relative = View(stored.view.strides, 0)
-        return stored if is_dense(relative, kind.shape) else self.relaid(value, range(kind.rank))
+    def ops_of(self, tree: Deferred) -> list[OpName]:
+        """The ops of a tree."""
+        return [self.values.node(index).op for index in tree.nodes]
 
-    def image(self, value: int, before: tuple[Dim, ...], after: tuple[Dim, ...]) -> Stored:
-        """The value channels-last with a zero halo of at least ``before``/``after`` spatial elements."""
-        pads: Halo = ((0, 0, *before), (0, 0, *after))
-        wanted = self.halos.get(value, pads)
-        if value not in self.images:
-            stored = self.where(value)  # may make the image
-            if value not in self.images:
-                kind = self.types[value]
-                fits = stored.view.strides[1] == 1 and not any(pads[0]) and not any(pads[1])
-                if fits and self._rows_adjacent(stored, kind):
-                    return stored
-                none: Halo | None = wanted if any(wanted[0]) or any(wanted[1]) else None
-                place = self.relaid(value, channels_last(kind.rank), none)
-                self.images[value] = place, wanted
-        return self.images[value][0]
-
-    @staticmethod
-    def _rows_adjacent(stored: Stored, kind: TensorType) -> bool:
-        del kind
-        return all(stride != 0 for stride in stored.view.strides[2:])
-
-    def require_sizes(self, node: Node) -> None:
-        """Check at run time that every size of the results is at least 0, unless it is known to be."""
-        dims = [dim for result in node.results for dim in self.types[result].shape if dim not in self.checked_sizes]
-        for dim in dict.fromkeys(dims):
-            if not is_nonnegative(dim):
-                self.require(dim_min(dim, 0), message("a size is negative: ", dim), node)
-        self.checked_sizes.update(dims)
-
-    def require_countable(self, node: Node) -> None:
-        """Check at run time that a value that may never be stored, so that no memory bounds it, has no more elements than a
-        tensor may have."""
-        counts = [self.types[operand].element_count for operand in node.operands]
-        for result in node.results:
-            count = self.types[result].element_count
-            if not isinstance(count, int) and count not in (*counts, *self.checked_counts):
-                what = message(f"expected at most {ELEMENT_COUNT_MAX} elements, got ", count)
-                self.require(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node)
-                self.checked_counts.add(count)
-
-    def require(self, difference: Dim, what: Text, node: Node) -> None:
-        """Check at run time that ``difference`` is 0."""
-        requirement = Requirement(difference, what, node.source)
-        if requirement not in self.steps:
-            self.steps.append(requirement)
-
-    # ---- deferring --------------------------------------------------------------------------------------------------
-
-    def is_cheap(self, deferred: Deferred) -> bool:
+    def is_cheap(self, tree: Deferred) -> bool:
         """Whether computing the value again costs nothing."""
-        return all(self.nodes[index].op in CHEAP for index in deferred.nodes) and not deferred.leaves
+        return not tree.leaves and all(Trait.CHEAP in OPS_BY_NAME[op].traits for op in self.ops_of(tree))
 
     def absorb(self, value: int, shape: tuple[Dim, ...], *, anchor_allowed: bool) -> Deferred | None:
         """The deferred tree of an operand, if a kernel over ``shape`` may contain it; else None."""
-        deferred = self.deferred.get(value)
-        if deferred is None:
-            return None
-        if self.is_cheap(deferred):
-            return deferred
-        refusal = self._refusal(value, deferred, shape, anchor_allowed=anchor_allowed)
-        if refusal:
-            self.ends[value] = refusal
-        return None if refusal else deferred
+        tree = self._deferred.get(value)
+        if tree is None or self.is_cheap(tree):
+            return tree
+        same_shape = self.values.type_of(value).shape == shape
+        reason = refusal(tree, self.values.use_count(value), same_shape=same_shape, anchor_allowed=anchor_allowed)
+        if reason:
+            self._ends[value] = reason
+        return None if reason else tree
 
-    def _refusal(self, value: int, deferred: Deferred, shape: tuple[Dim, ...], *, anchor_allowed: bool) -> str:
-        """Why a kernel over ``shape`` may not contain the tree; empty if it may."""
-        same = self.types[value].shape == shape
-        uses = self.uses.get(value, 0)
-        if uses != 1:
-            return f"the value has {uses} users"
-        if deferred.anchored and deferred.kind in BARE:
-            return f"{deferred.kind} stores what it computes"
-        if len(deferred.nodes) >= FUSED_NODES_MAX and not deferred.anchored:
-            return f"a kernel has at most {FUSED_NODES_MAX} operations"
-        if not same and (deferred.anchored or len(deferred.nodes) > 2):
-            return "its user has another shape and would compute it again"
-        if deferred.anchored and not anchor_allowed:
-            return "its user has loops of its own"
-        return ""
+    def store_because(self, value: int, reason: str) -> None:
+        """Compute a deferred value now: its user does not take it in for the reason given."""
+        self._ends[value] = reason
+        self.where(value)
 
-    def defer(self, index: int, parts: Sequence[Deferred], leaves: Sequence[tuple[int, Stored]]) -> None:
+    def defer(self, index: int, parts: Sequence[Deferred], leaves: Sequence[Leaf]) -> None:
         """Make the result of node ``index`` one deferred tree."""
-        nodes = {index, *(node for part in parts for node in part.nodes)}
-        all_leaves = [leaf for part in parts for leaf in part.leaves] + list(leaves)
-        anchored = next((part for part in parts if part.anchored), None)
-        kind, anchor = (anchored.kind, anchored.anchor) if anchored else ("pointwise", -1)
-        self.deferred[self.nodes[index].results[0]] = Deferred(
-            tuple(sorted(nodes)), tuple(dict(all_leaves).items()), kind, anchor
-        )
+        self._deferred[self.values.node(index).results[0]] = join(index, parts, leaves)
+
+    def defer_added(self, node: Node, leaves: Sequence[Leaf] = ()) -> None:
+        """Make the result of a node that the graph does not hold a deferred tree."""
+        self.defer(self.values.add_node(node), (), leaves)
 
     def defer_anchor(
-        self, index: int, node: Node, kind: str, leaves: Sequence[tuple[int, Stored]], parts: Sequence[Deferred] = ()
+        self, index: int, node: Node, kind: Kind, leaves: Sequence[Leaf], parts: Sequence[Deferred] = ()
     ) -> None:
-        """Make an op with loops of its own a deferred tree, ready to take elementwise followers."""
-        self.nodes[index] = node
-        nodes = tuple(sorted({index, *(item for part in parts for item in part.nodes)}))
-        all_leaves = [leaf for part in parts for leaf in part.leaves] + list(leaves)
-        self.deferred[node.results[0]] = Deferred(nodes, tuple(dict(all_leaves).items()), kind, index)
-
-
-def channels_last(rank: int) -> tuple[int, ...]:
-    """Storage order N, spatial.., C."""
-    return 0, *range(2, rank), 1
-
-
-def _image_consumers(graph: Graph) -> tuple[dict[int, Halo], frozenset[int]]:
-    """(halo that the convolutions reading a value need, values that should lie channels-last)."""
-    halos: dict[int, Halo] = {}
-    images: set[int] = set()
-    for node in graph.nodes:
-        if node.op not in ("conv", "max_pool", "average_pool"):
-            continue
-        value = node.operands[0]
-        images.add(value)
-        if node.op != "conv":
-            continue
-        before, after = ((0, 0, *node.dims(name)) for name in ("pads_before", "pads_after"))
-        if value in halos:
-            before = tuple(map(dim_max, before, halos[value][0]))
-            after = tuple(map(dim_max, after, halos[value][1]))
-        halos[value] = before, after
-    needed = {value: halo for value, halo in halos.items() if any(halo[0]) or any(halo[1])}
-    return needed, frozenset(images)
+        """Make an op with loops of its own a deferred tree, ready to take elementwise followers; ``node``: as its kernel reads it."""
+        self.values.replace_node(index, node)
+        self._deferred[node.results[0]] = join(index, parts, leaves, (kind, index))

@@ -10,7 +10,11 @@ from collections.abc import Callable
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fused import SymbolRead, SymbolSet
-from ingot_compiler.lowering.fusion.fuser import Fuser, Stored, channels_last
+from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.layout import IMAGE_RANK_MIN, channels_last
+from ingot_compiler.lowering.fusion.relayout import dense, transfer
+from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.kinds.kind import ResultLayout
 from ingot_compiler.lowering.views import broadcast_view, reshape_view, slice_view, transpose_view
 
 MovementRule = Callable[[Fuser, Node], None]
@@ -19,87 +23,78 @@ MovementRule = Callable[[Fuser, Node], None]
 def reshape(fuser: Fuser, node: Node) -> None:
     """A view where the elements lie evenly, else one copy."""
     operand, result = node.operands[0], node.results[0]
-    shape, wanted = fuser.types[operand].shape, fuser.types[result].shape
+    shape, wanted = fuser.values.type_of(operand).shape, fuser.values.type_of(result).shape
     stored = fuser.where(operand)
     view = reshape_view(stored.view, shape, wanted)
     if view is None:
-        stored = fuser.dense(operand)
+        stored = dense(fuser, operand)
         view = reshape_view(stored.view, shape, wanted)
     assert view is not None
-    fuser.stored[result] = Stored(stored.buffer, view)
+    fuser.storage.put(result, Stored(stored.buffer, view))
 
 
 def transpose(fuser: Fuser, node: Node) -> None:
     """Permuted strides."""
     stored = fuser.where(node.operands[0])
     view = transpose_view(stored.view, node.ints("permutation"))
-    fuser.stored[node.results[0]] = Stored(stored.buffer, view)
+    fuser.storage.put(node.results[0], Stored(stored.buffer, view))
 
 
 def slice_(fuser: Fuser, node: Node) -> None:
     """Shifted offset, scaled strides."""
     stored = fuser.where(node.operands[0])
     view = slice_view(stored.view, node.dims("starts"), node.ints("steps"))
-    fuser.stored[node.results[0]] = Stored(stored.buffer, view)
+    fuser.storage.put(node.results[0], Stored(stored.buffer, view))
 
 
 def broadcast_to(fuser: Fuser, node: Node) -> None:
     """Strides of 0."""
-    stored = fuser.where(node.operands[0])
-    shape, wanted = fuser.types[node.operands[0]].shape, fuser.types[node.results[0]].shape
-    fuser.stored[node.results[0]] = Stored(stored.buffer, broadcast_view(stored.view, shape, wanted))
+    operand, result = node.operands[0], node.results[0]
+    stored = fuser.where(operand)
+    view = broadcast_view(stored.view, fuser.values.type_of(operand).shape, fuser.values.type_of(result).shape)
+    fuser.storage.put(result, Stored(stored.buffer, view))
 
 
 def concat(fuser: Fuser, node: Node) -> None:
     """One buffer; every operand is computed, or copied, into its part."""
-    result = node.results[0]
-    kind = fuser.types[result]
-    axis = node.integer("axis")
-    image = result in fuser.image_inputs or _lies_channels_last(fuser, node)
-    order = channels_last(kind.rank) if image else tuple(range(kind.rank))
-    halo = fuser.halos.get(result)
-    place = fuser.workspace(kind, order, fuser.device_of[result], halo)
+    values, result = fuser.values, node.results[0]
+    kind, halo, axis = values.type_of(result), values.halo_of(result), node.integer("axis")
+    image = values.is_image(result) or _lies_channels_last(fuser, node)
+    order = channels_last(kind.rank) if image else range(kind.rank)
+    place = fuser.storage.workspace(kind, order, values.device_of(result), halo)
     start: Dim = 0
     for operand in node.operands:
         starts = tuple(start if position == axis else 0 for position in range(kind.rank))
-        part = Stored(place.buffer, slice_view(place.view, starts, (1,) * kind.rank))
-        deferred = fuser.deferred.get(operand)
-        if deferred is not None and fuser.uses.get(operand) == 1:
-            fuser.materialise(operand, part)
-        else:
-            fuser.copy(operand, part)
-        start = start + fuser.types[operand].shape[axis]
-    fuser.stored[result] = place
+        fuser.store(operand, Stored(place.buffer, slice_view(place.view, starts, (1,) * kind.rank)))
+        start = start + values.type_of(operand).shape[axis]
+    fuser.storage.put(result, place)
     if halo is not None:
         fuser.fill_halo(result, place, halo)
 
 
 def _lies_channels_last(fuser: Fuser, node: Node) -> bool:
-    """Whether the first operand is an image whose channels lie together."""
+    """Whether the first operand is an image whose channels lie together, or will be."""
     first = node.operands[0]
-    if fuser.types[first].rank < 3:
+    if fuser.values.type_of(first).rank < IMAGE_RANK_MIN:
         return False
-    deferred = fuser.deferred.get(first)
-    if deferred is not None and deferred.anchored:
-        return deferred.kind in ("conv", "depthwise", "pool")
-    if first not in fuser.stored:
-        return False
-    strides = fuser.stored[first].view.strides
-    return strides[1] == 1 and strides[-1] != 1
+    tree = fuser.deferred(first)
+    if tree is not None and tree.anchored:
+        return tree.kind.result_layout is ResultLayout.CHANNELS_LAST
+    stored = fuser.storage.find(first)
+    return stored is not None and stored.view.strides[1] == 1 and stored.view.strides[-1] != 1
 
 
 def read_dim(fuser: Fuser, node: Node) -> None:
     """Bind a symbol to an element of an integer tensor."""
     operand = node.operands[0]
     name, index = node.text("symbol"), node.integer("index")
-    fuser.late_symbols.add(name)
-    if operand in fuser.counters:
-        fuser.steps.append(SymbolSet((name,), (fuser.counters[operand],)))
+    fuser.symbols.bind((name,))
+    counter = fuser.symbols.counter_of(operand)
+    if counter is not None:
+        fuser.append(SymbolSet((name,), (counter,)))
         return
-    stored = fuser.dense(operand)
-    fuser.steps.append(
-        SymbolRead(name, stored.buffer, stored.view.offset + index, fuser.types[operand].dtype, source=node.source)
-    )
+    stored, dtype = dense(fuser, operand), fuser.values.type_of(operand).dtype
+    fuser.append(SymbolRead(name, stored.buffer, stored.view.offset + index, dtype, source=node.source))
 
 
 def require_dim(fuser: Fuser, node: Node) -> None:
@@ -109,7 +104,7 @@ def require_dim(fuser: Fuser, node: Node) -> None:
 
 def copy(fuser: Fuser, node: Node) -> None:
     """The same layout on another device."""
-    fuser.transfer(node.operands[0], node.results[0], node.source)
+    transfer(fuser, node.operands[0], node.results[0], node.source)
 
 
 MOVEMENT: dict[str, MovementRule] = {

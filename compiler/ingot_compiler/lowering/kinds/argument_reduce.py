@@ -6,15 +6,16 @@ In: a group anchored by one of them. Out: its loop program: units are kept posit
 from ingot_compiler.ir.dims import dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Local, LoopProgram, Reduce, Store, Value
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.targets.target import Target
 
 _LAST = (1 << 63) - 1
 
 
-def lower_argument_reduce(group: Group, target: Target) -> LoopProgram:
+def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     """The extreme value first, then the first (or last) index that has it."""
     del target
     anchor = group.nodes[group.anchor]
@@ -43,3 +44,8 @@ def lower_argument_reduce(group: Group, target: Target) -> LoopProgram:
     store = Store(buffers.number(result), where.offset(result.view), Local("position", "i64"))
     units = dim_product(tuple(shape[other] for other in kept))
     return finish_program(buffers, (extreme, position, store), units, grain_for(shape[axis] * 2))
+
+
+ARGUMENT_REDUCE = Kind(
+    "argument_reduce", one_kernel(lower_argument_reduce), ResultLayout.ROW_MAJOR, takes_followers=False
+)

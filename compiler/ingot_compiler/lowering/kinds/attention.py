@@ -7,15 +7,16 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
 from ingot_compiler.lowering.attention_layout import attention_query_block, attention_scratch_bytes
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import Apply, Attention, Constant, Local, LoopProgram, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.targets.target import Target
 
 MASK = 3  # operand of attention
 
 
-def lower_attention(group: Group, target: Target) -> LoopProgram:
+def lower_attention(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (batch and head, block of queries)."""
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
@@ -78,3 +79,6 @@ def _store(group: Group, buffers: GroupBuffers, space: Space) -> tuple[Statement
     elements = Elements(group, buffers, {anchor.results[0]: Local("acc", "f32")})
     value = elements.value(result.value, space)
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
+
+
+ATTENTION = Kind("attention", one_kernel(lower_attention), ResultLayout.HEADS_INSIDE)

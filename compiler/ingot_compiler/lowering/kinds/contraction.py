@@ -16,13 +16,14 @@ from ingot_compiler.ir.types import DType, dtype_size_bytes
 from ingot_compiler.lowering.convolution import ConvShape
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
-from ingot_compiler.targets.target import Target
 
 SMALL_B_BYTES = 192 * 1024  # a B that stays in L2 beside the rows: iterate rows outside, panels inside
 BIAS = 2  # operand of conv
@@ -51,12 +52,12 @@ class _Units:
     row_block: int
 
 
-def contraction_tile(rows: Dim, columns: Dim, target: Target, dtype: DType) -> Tile:
+def contraction_tile(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> Tile:
     """The register block for a product."""
     return choose_tile(_fixed(rows), _fixed(columns), target, dtype)
 
 
-def panel_width(rows: Dim, columns: Dim, target: Target, dtype: DType) -> int:
+def panel_width(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> int:
     """Columns of a panel of a packed B."""
     return contraction_tile(rows, columns, target, dtype).vectors * lanes_of(dtype, target)
 
@@ -65,7 +66,7 @@ def _fixed(dim: Dim) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _units(product: _Product, tile: Tile, target: Target, dtype: DType) -> _Units:
+def _units(product: _Product, tile: Tile, target: KernelTarget, dtype: DType) -> _Units:
     index = symbol("p")
     panels = ceil_div(product.columns, tile.vectors * lanes_of(dtype, target))
     depth = dim_mul(dim_product(tuple(extent for _, extent in product.taps)), product.depth)
@@ -91,7 +92,7 @@ def _split(within: Dim, fast: Dim) -> tuple[Dim, Dim]:
 
 def _program(
     group: Group,
-    target: Target,
+    target: KernelTarget,
     product: _Product,
     a_index: Dim,
     b_base: Dim,
@@ -170,7 +171,7 @@ def anchored_epilogue(group: Group, buffers: GroupBuffers, space: Space) -> tupl
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
 
 
-def lower_matmul(group: Group, target: Target) -> LoopProgram:
+def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
     """``matmul``: a constant 2-D B makes one product of all rows; else one product per batch."""
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
@@ -210,7 +211,7 @@ def _is_packed(anchor: Node) -> bool:
     return any(name == "packed" for name, _ in anchor.attributes)
 
 
-def lower_conv(group: Group, target: Target) -> LoopProgram:
+def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     """``conv`` as a product of output pixels by output channels over (kernel position, input channel)."""
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
@@ -233,3 +234,7 @@ def lower_conv(group: Group, target: Target) -> LoopProgram:
 def _weight_shape(anchor: Node) -> tuple[Dim, ...]:
     """[O, C/groups, kernel..] as the graph has it; the operand is laid out anew."""
     return anchor.dims("weight_shape")
+
+
+CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+MATMUL = Kind("matmul", one_kernel(lower_matmul), ResultLayout.ROW_MAJOR)

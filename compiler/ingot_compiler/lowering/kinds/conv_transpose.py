@@ -9,14 +9,15 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, Load, Local, LoopProgram, Store, Value
 from ingot_compiler.lowering.space import Run, Space, point
-from ingot_compiler.targets.target import Target
 
 
-def lower_conv_transpose(group: Group, target: Target) -> LoopProgram:
+def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
     """Output channels of one group in lanes; sums run over taps, then input channels."""
     del target
     anchor = group.nodes[group.anchor]
@@ -70,3 +71,6 @@ def lower_conv_transpose(group: Group, target: Target) -> LoopProgram:
     body = (For("x", kind.shape[spatial[-1]], "serial", (For("g", groups, "serial", (lanes,)),)),)
     units = dim_product(tuple(kind.shape[axis] for axis in outer_axes))
     return finish_program(buffers, body, units, grain_for(dim_mul(dim_product(kernel), dim_mul(channels, own))))
+
+
+CONV_TRANSPOSE = Kind("conv_transpose", one_kernel(lower_conv_transpose), ResultLayout.CHANNELS_LAST)

@@ -6,13 +6,14 @@ In: a group anchored by ``cumsum``. Out: its loop program: units are the other p
 from ingot_compiler.ir.dims import Dim, dim_max, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, Load, LoopProgram, Store, Value
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.targets.target import Target
 
 
-def lower_cumsum(group: Group, target: Target) -> LoopProgram:
+def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
     """Element i is the stored element before it plus the operand's."""
     del target
     anchor = group.nodes[group.anchor]
@@ -41,3 +42,6 @@ def lower_cumsum(group: Group, target: Target) -> LoopProgram:
     loop = For("i", shape[axis], "serial", (Store(buffers.number(result), offset(result, step), total),))
     units = dim_product(tuple(shape[other] for other in kept))
     return finish_program(buffers, (loop,), units, grain_for(shape[axis] * 4))
+
+
+CUMSUM = Kind("cumsum", one_kernel(lower_cumsum), ResultLayout.ROW_MAJOR, takes_followers=False)

@@ -8,16 +8,17 @@ from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.convolution import TAP_NAMES, ConvShape
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import anchored_epilogue
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Depthwise, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.tiles import choose_pixels
 from ingot_compiler.lowering.views import flat_offset
-from ingot_compiler.targets.target import Target
 
 
-def lower_depthwise(group: Group, target: Target) -> LoopProgram:
+def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, every output axis but the last)."""
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
@@ -54,3 +55,6 @@ def lower_depthwise(group: Group, target: Target) -> LoopProgram:
     )  # fmt: skip
     work = dim_mul(dim_mul(shape[-1], shape[1]), dim_product(conv.kernel))
     return finish_program(buffers, (statement,), dim_product(outer_shape), grain_for(work // 8))
+
+
+DEPTHWISE = Kind("depthwise", one_kernel(lower_depthwise), ResultLayout.CHANNELS_LAST)

@@ -8,18 +8,19 @@ from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.convolution import TAP_NAMES, ConvShape
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import anchored_epilogue
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import DepthwisePlane, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.tiles import BLOCK_CHAINS_MAX, choose_pixels
 from ingot_compiler.lowering.views import flat_offset
-from ingot_compiler.targets.target import Target
 
 _FREE_ROWS_BITS = 256  # below it a block is straight code, and therefore short
 
 
-def lower_depthwise_plane(group: Group, target: Target) -> LoopProgram:
+def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, channel); one spatial axis is a plane of one row."""
     anchor = group.nodes[group.anchor]
     operands = {operand.value: operand for operand in group.operands}
@@ -57,3 +58,6 @@ def _pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[int, int]:
     known = tuple(value for value in values if isinstance(value, int))
     assert len(known) == len(values)
     return (known[0], known[1]) if len(known) == 2 else (missing, known[0])
+
+
+DEPTHWISE_PLANE = Kind("depthwise_plane", one_kernel(lower_depthwise_plane), ResultLayout.ROW_MAJOR)

@@ -7,13 +7,14 @@ program. Not done here: the interior. The padded axes are axes 2 and up of a cha
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, If, LoopProgram, Store, Value
 from ingot_compiler.lowering.views import flat_index
-from ingot_compiler.targets.target import Target
 
 
-def lower_fill_halo(group: Group, target: Target) -> LoopProgram:
+def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are the stored rows: a row outside the interior is filled whole, others at both ends."""
     del target
     result = group.results[0]
@@ -49,3 +50,6 @@ def lower_fill_halo(group: Group, target: Target) -> LoopProgram:
     )
     assert pitch == channels
     return finish_program(buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8))
+
+
+FILL_HALO = Kind("fill_halo", one_kernel(lower_fill_halo))

@@ -11,6 +11,8 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_prod
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import (
@@ -28,7 +30,6 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class _GroupNorm:
         return nested_reduce(name, "sum", self.axes(name), self.dtype, ((), value), lanes=True)
 
 
-def lower_group_norm(group: Group, target: Target) -> LoopProgram:
+def lower_group_norm(group: Group, target: KernelTarget) -> LoopProgram:
     """Sum, sum of squared deviations, then one pass that stores."""
     del target
     anchor = group.nodes[group.anchor]
@@ -124,3 +125,6 @@ def _normalise(norm: _GroupNorm) -> For:
     (outer, outer_extent), (inner, inner_extent) = norm.axes("")
     lanes = For(inner[1:], inner_extent, "vector", (*elements.take(), store))
     return For(outer[1:], outer_extent, "serial", (lanes,))
+
+
+GROUP_NORM = Kind("group_norm", one_kernel(lower_group_norm))

@@ -6,14 +6,15 @@ In: a group anchored by ``matmul`` of an integer type. Out: its loop program: un
 from ingot_compiler.ir.dims import dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, Load, Local, LoopProgram, Reduce, Store
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.views import broadcast_view
-from ingot_compiler.targets.target import Target
 
 
-def lower_matmul_integer(group: Group, target: Target) -> LoopProgram:
+def lower_matmul_integer(group: Group, target: KernelTarget) -> LoopProgram:
     """result[row, j] = sum over k of a[row, k] * b[k, j]."""
     del target
     anchor = group.nodes[group.anchor]
@@ -44,3 +45,6 @@ def lower_matmul_integer(group: Group, target: Target) -> LoopProgram:
     body = (For("j", kind.shape[-1], "vector", (total, *elements.take(), store)),)
     units = dim_product(kind.shape[:-1])
     return finish_program(buffers, body, units, grain_for(kind.shape[-1] * a.type.shape[-1]))
+
+
+MATMUL_INTEGER = Kind("matmul_integer", one_kernel(lower_matmul_integer), ResultLayout.ROW_MAJOR)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand, View
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import For, Local, LoopProgram, Store, Transpose, Value
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import broadcast_view, storage_order
-from ingot_compiler.targets.target import Target
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
 # Of a transposed plane, multiples of the lanes of every target: few rows at a time, so that each is written in one go.
@@ -40,7 +41,7 @@ class _Loops:
     inner: tuple[int, ...]
 
 
-def lower_pointwise(group: Group, target: Target) -> LoopProgram:
+def lower_pointwise(group: Group, target: KernelTarget) -> LoopProgram:
     """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's storage order."""
     del target
     plane = _choose_plane(group)
@@ -191,3 +192,6 @@ def _views(group: Group) -> list[View] | None:
 
 def _merges(views: list[View], shape: tuple[Dim, ...], outer: int, inner: int) -> bool:
     return all(view.strides[outer] == dim_mul(view.strides[inner], shape[inner]) for view in views)
+
+
+POINTWISE = Kind("pointwise", one_kernel(lower_pointwise))

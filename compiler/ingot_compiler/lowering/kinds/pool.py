@@ -12,12 +12,13 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mul,
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space, point
 from ingot_compiler.lowering.typical import typical
-from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def _window(node: Node, axis: int, position: Dim, size: Dim) -> _Window:
     return _Window(first, dim_max(last - first, 0), start, dilation)
 
 
-def lower_pool(group: Group, target: Target) -> LoopProgram:
+def lower_pool(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are (image, output row); inside, output columns, then channels."""
     del target
     anchor = group.nodes[group.anchor]
@@ -87,3 +88,6 @@ def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim
         taps = dim_floordiv(limit - window.start + window.dilation - 1, window.dilation)
         count = dim_mul(count, dim_min(kernel, taps))
     return count
+
+
+POOL = Kind("pool", one_kernel(lower_pool), ResultLayout.CHANNELS_LAST)

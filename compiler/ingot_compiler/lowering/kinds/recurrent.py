@@ -7,13 +7,14 @@ Not done here: the inputs' share of the gates (a ``matmul`` over all steps at on
 
 from __future__ import annotations
 
-from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import contraction_tile
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -34,12 +35,11 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import ceil_div, point, round_up
 from ingot_compiler.lowering.tiles import lanes_of
-from ingot_compiler.targets.target import Target
 
 _BLOCKS_ROWS_MAX = 32
 
 
-def lower_recurrent(group: Group, target: Target) -> LoopProgram:
+def lower_recurrent(group: Group, target: KernelTarget) -> LoopProgram:
     """The initial state is copied into the final one, which every step updates."""
     return _Recurrent(group, target).program()
 
@@ -47,12 +47,12 @@ def lower_recurrent(group: Group, target: Target) -> LoopProgram:
 class _Recurrent:
     """Builds the statements of one program."""
 
-    def __init__(self, group: Group, target: Target) -> None:
-        self.attributes: dict[str, Attribute] = dict(group.nodes[0].attributes)
-        self.cell = str(self.attributes["cell"])
+    def __init__(self, group: Group, target: KernelTarget) -> None:
+        self.node = group.nodes[0]
+        self.cell = self.node.text("cell")
         self.buffers = GroupBuffers(group)
         by_value = {operand.value: operand for operand in group.operands}
-        named = zip(operand_names(self.attributes), group.nodes[0].operands, strict=False)
+        named = zip(operand_names(self.node.table), self.node.operands, strict=False)
         self.given: dict[str, Operand] = {name: by_value[value] for name, value in named}
         self.y, self.h = group.results[:2]
         self.c = group.results[2] if self.cell == "lstm" else None
@@ -77,7 +77,7 @@ class _Recurrent:
     @property
     def is_reset_first(self) -> bool:
         """A GRU that multiplies the state by the reset gate before its second product."""
-        return self.cell == "gru" and not self.attributes["linear_before_reset"]
+        return self.cell == "gru" and not self.node.flag("linear_before_reset")
 
     # ---- places -----------------------------------------------------------------------------------------------------
 
@@ -122,14 +122,8 @@ class _Recurrent:
 
     def activation(self, position: int, x: Value) -> Value:
         """Activation number ``position`` of a clipped value."""
-        names, alphas, betas = (self.attributes[name] for name in ("activations", "alphas", "betas"))
-        assert isinstance(names, tuple)
-        assert isinstance(alphas, tuple)
-        assert isinstance(betas, tuple)
-        alpha, beta = alphas[position], betas[position]
-        assert isinstance(alpha, float)
-        assert isinstance(beta, float)
-        return self.activated(str(names[position]), self.number(alpha), self.number(beta), x)
+        alpha, beta = (self.number(self.node.reals(name)[position]) for name in ("alphas", "betas"))
+        return self.activated(self.node.texts("activations")[position], alpha, beta, x)
 
     def activated(self, name: str, alpha: Value, beta: Value, x: Value) -> Value:
         """One of ONNX's activations of recurrent layers."""
@@ -152,8 +146,7 @@ class _Recurrent:
 
     def clipped(self, x: Value) -> Value:
         """Limited by the cell's clip."""
-        limit = self.attributes["clip"]
-        assert isinstance(limit, float)
+        limit = self.node.real("clip")
         if not limit:
             return x
         return self.apply("min", self.apply("max", x, self.number(-limit)), self.number(limit))
@@ -194,8 +187,7 @@ class _Recurrent:
 
     def placed(self, *body: Statement) -> tuple[Statement, ...]:
         """``body`` at the time that this step means for the row; behind the row's end y is 0."""
-        reverse = self.attributes["reverse"]
-        assert isinstance(reverse, tuple)
+        reverse = self.node.flags("reverse")
         before: list[Statement] = []
         length: Dim = self.steps
         if "lengths" in self.given:
@@ -237,7 +229,7 @@ class _Recurrent:
             o = self.apply("add", o, self.apply("mul", self.own(p, self.hidden), cell))
             f = self.apply("add", f, self.apply("mul", self.own(p, 2 * self.hidden), old))
         forget = self.activation(0, self.clipped(f))
-        if self.attributes["input_forget"]:
+        if self.node.flag("input_forget"):
             forget = self.apply("sub", self.number(1), Local("input", self.dtype))
         candidate = self.activation(1, self.clipped(g))
         kept = self.apply(
@@ -297,3 +289,6 @@ class _Recurrent:
         ]
         body = (self.rows((self.lanes(*copies),)), For("t", self.steps, "serial", self.step()))
         return finish_program(self.buffers, body, self.units, 1)
+
+
+RECURRENT = Kind("recurrent", one_kernel(lower_recurrent))

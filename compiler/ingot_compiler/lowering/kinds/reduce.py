@@ -14,12 +14,13 @@ from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Reduce, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import storage_order
-from ingot_compiler.targets.target import Target
 
 ReduceFunction = OneOf["sum", "product", "max", "min"]
 _FUNCTIONS: dict[str, ReduceFunction] = {
@@ -60,7 +61,7 @@ def _while_inner_runs(axes: list[tuple[str, Dim]]) -> list[tuple[str, Dim]]:
     return found
 
 
-def lower_reduce(group: Group, target: Target) -> LoopProgram:
+def lower_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are the kept positions outside the vector axis."""
     del target
     anchor = group.nodes[group.anchor]
@@ -148,3 +149,6 @@ def _store(
     elements.given[anchor.results[0]] = total
     value = elements.value(result.value, space)
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
+
+
+REDUCE = Kind("reduce", one_kernel(lower_reduce), ResultLayout.ROW_MAJOR)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mul, dim_product, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops.resize import tap_count
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -33,7 +34,6 @@ from ingot_compiler.lowering.loops import (
 )
 from ingot_compiler.lowering.space import Run, Space, point
 from ingot_compiler.lowering.views import storage_order
-from ingot_compiler.targets.target import Target
 
 _WRITTEN_OUT_MAX = 16
 
@@ -70,20 +70,8 @@ class _Resize:
         self.dtype: DType = self.x.type.dtype
         self.outside: list[Value] = []
 
-    def _entry(self, name: str, position: int) -> Attribute:
-        value = self.node.attribute(name)
-        assert isinstance(value, tuple)
-        return value[position]
-
-    def _number(self, name: str, position: int) -> float:
-        value = self._entry(name, position)
-        assert isinstance(value, float)
-        return value
-
     def _new_size(self, position: int) -> Dim:
-        value = self._entry("sizes", position)
-        assert not isinstance(value, (str, float, tuple))
-        return value
+        return self.node.dims("sizes")[position]
 
     def later(self, vector: int, position: int) -> Value:
         """An entry of the scales (0) or of the region (1) that are operands."""
@@ -92,7 +80,7 @@ class _Resize:
 
     def scale(self, position: int) -> Value:
         """The factor of an axis."""
-        factor = self._number("scales", position)
+        factor = self.node.reals("scales")[position]
         if self.vectors:
             return self.later(0, position)
         new, size = self._new_size(position), self.x.type.shape[self.axes[position]]
@@ -106,14 +94,14 @@ class _Resize:
         """Start and end of an axis's region of interest, as fractions."""
         if self.vectors:
             return self.later(1, position), self.later(1, position + len(self.axes))
-        return _c(self._number("roi", position)), _c(self._number("roi", position + len(self.axes)))
+        return _c(self.node.reals("roi")[position]), _c(self.node.reals("roi")[position + len(self.axes)])
 
     def coordinate(self, position: int, index: Dim) -> Value:
         """Where the result's ``index`` along an axis lies in x."""
         size = FromIndex(self.x.type.shape[self.axes[position]], "f64")
         new = FromIndex(self._new_size(position), "f64")
         scale = self.scale(position)
-        from_sizes = not self.vectors and not self._number("scales", position)
+        from_sizes = not self.vectors and not self.node.reals("scales")[position]
         length: Value = new if from_sizes else _f("mul", scale, size)
         where: Value = FromIndex(index, "f64")
         last = _f("sub", size, _c(1))
@@ -170,7 +158,7 @@ class _Resize:
     def taps(self, mode: str, position: int) -> tuple[Dim, Dim]:
         """First tap relative to the floor of the coordinate, and their number."""
         shrink = self.shrink(position)
-        factor = self._number("scales", position)
+        factor = self.node.reals("scales")[position]
         if shrink is None or not self.vectors:
             return tap_count(mode, factor, shrink is not None)
         reach = _c({"linear": -1.0, "cubic": -2.0}[mode])
@@ -198,7 +186,7 @@ class _Resize:
         antialias = self.node.flag("antialias")
         if antialias and self.vectors:
             return True
-        counts = [tap_count(mode, self._number("scales", i), antialias)[1] for i in range(len(self.axes))]
+        counts = [tap_count(mode, self.node.reals("scales")[i], antialias)[1] for i in range(len(self.axes))]
         total = 1
         for count in counts:
             total *= count
@@ -300,7 +288,7 @@ class _Resize:
         return Apply("select", (outside, fill, value), fill.dtype)
 
 
-def lower_resize(group: Group, target: Target) -> LoopProgram:
+def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
     """Outer positions in units, then the second innermost axis of the result's layout, then the innermost in lanes."""
     del target
     anchor = group.nodes[group.anchor]
@@ -332,3 +320,6 @@ def lower_resize(group: Group, target: Target) -> LoopProgram:
     work = dim_mul(shape[lane], dim_product(tuple(shape[axis] for axis in row)))
     units = dim_product(tuple(shape[axis] for axis in outer))
     return finish_program(build.buffers, (*levels[0], *body), units, grain_for(dim_mul(work, 8)))
+
+
+RESIZE = Kind("resize", one_kernel(lower_resize), ResultLayout.LIKE_FIRST_OPERAND)

@@ -15,6 +15,8 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -31,7 +33,6 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def row_axes(node: Node, rank: int) -> tuple[int, ...]:
     return tuple(range(axis, rank)) if node.op in ("layer_norm", "rms_norm") else (axis,)
 
 
-def lower_rows(group: Group, target: Target) -> LoopProgram:
+def lower_rows(group: Group, target: KernelTarget) -> LoopProgram:
     """Statements for the row's scalars, then one vector loop that stores."""
     del target
     anchor = group.nodes[group.anchor]
@@ -204,3 +205,6 @@ def lower_rows(group: Group, target: Target) -> LoopProgram:
     loop = For("j", extent, "vector", (*body, *epilogue.take(), store))
     units = dim_product(tuple(shape[axis] for axis in kept))
     return finish_program(buffers, (*before, loop), units, grain_for(dim_mul(extent, 4)))
+
+
+ROWS = Kind("rows", one_kernel(lower_rows))

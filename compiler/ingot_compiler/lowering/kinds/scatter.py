@@ -11,11 +11,12 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, Load, LoopProgram, Store, Value
 from ingot_compiler.lowering.ops.gather import wrapped_index
 from ingot_compiler.lowering.space import Run, Space, point
-from ingot_compiler.targets.target import Target
 
 
 def _combined(node: Node, buffer: int, index: Dim, update: Value, dtype: DType) -> Value:
@@ -29,7 +30,7 @@ def _parts(group: Group) -> tuple[Node, Operand, Operand, Operand]:
     return anchor, operands[anchor.operands[1]], operands[anchor.operands[2]], group.results[0]
 
 
-def lower_scatter_elements(group: Group, target: Target) -> LoopProgram:
+def lower_scatter_elements(group: Group, target: KernelTarget) -> LoopProgram:
     """Units are positions of the indices outside ``axis``: updates of different units never meet."""
     del target
     anchor, indices, updates, result = _parts(group)
@@ -51,7 +52,7 @@ def lower_scatter_elements(group: Group, target: Target) -> LoopProgram:
     return finish_program(buffers, (loop,), units, grain_for(shape[axis] * 4))
 
 
-def lower_scatter_nd(group: Group, target: Target) -> LoopProgram:
+def lower_scatter_nd(group: Group, target: KernelTarget) -> LoopProgram:
     """One unit: positions in order, the slice that each names in lanes."""
     del target
     anchor, indices, updates, result = _parts(group)
@@ -81,3 +82,7 @@ def lower_scatter_nd(group: Group, target: Target) -> LoopProgram:
     slice_loop = For("j", dim_product(rest), "vector", (*elements.take(), Store(number, index, value)))
     body = (For("i", dim_product(tuple(outer)), "serial", (*before, slice_loop)),)
     return finish_program(buffers, body, 1, 1)
+
+
+SCATTER_ELEMENTS = Kind("scatter_elements", one_kernel(lower_scatter_elements), takes_followers=False)
+SCATTER_ND = Kind("scatter_nd", one_kernel(lower_scatter_nd), takes_followers=False)

@@ -9,10 +9,11 @@ from __future__ import annotations
 from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.kernel_target import KernelTarget
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Constant, For, If, Let, Load, Local, LoopProgram, Reduce, Store, Value
 from ingot_compiler.lowering.space import point
-from ingot_compiler.targets.target import Target
 
 _TOP, _LEFT, _BOTTOM, _RIGHT = range(4)
 
@@ -21,7 +22,7 @@ def _f(function: str, left: Value, right: Value) -> Value:
     return Apply(function, (left, right), "bool" if function in ("less", "logical_and") else "f32")
 
 
-def lower_suppress_overlaps(group: Group, target: Target) -> LoopProgram:
+def lower_suppress_overlaps(group: Group, target: KernelTarget) -> LoopProgram:
     """The kept flags are read back while they are written."""
     del target
     operands = {operand.value: operand for operand in group.operands}
@@ -58,3 +59,6 @@ def lower_suppress_overlaps(group: Group, target: Target) -> LoopProgram:
     refused = If(Apply("logical_not", (candidate,), "bool"), (Store(number, here, Constant(False, "bool")),))
     body = (If(candidate, (found, Store(number, here, free))), refused)
     return finish_program(buffers, (For("i", count, "serial", body),), rows, grain_for(dim_product((count, count))))
+
+
+SUPPRESS_OVERLAPS = Kind("suppress_overlaps", one_kernel(lower_suppress_overlaps))

@@ -14,8 +14,4 @@ from ingot_compiler.lowering.space import Space
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
     """The number."""
     del space
-    values = node.attribute("value")
-    assert isinstance(values, tuple)
-    number = values[0]
-    assert isinstance(number, (bool, int, float))
-    return Constant(number, elements.dtype(node.results[0]))
+    return Constant(node.numbers("value")[0], elements.dtype(node.results[0]))

@@ -14,7 +14,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
-from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED, DType, dtype_size_bytes
+from ingot_compiler.ir.types import FLOATS, SIGNED, UNSIGNED, DType, dtype_size_bits
 from ingot_compiler.passes.match import scalar
 from ingot_compiler.passes.rewrite import Rewriter
 
@@ -88,7 +88,7 @@ def _sub_number(state: Rewriter, node: Node) -> int | None:
 
 
 def _smallest(dtype: DType) -> int:
-    return -(1 << (8 * dtype_size_bytes(dtype) - 1))
+    return -(1 << (dtype_size_bits(dtype) - 1))
 
 
 def _div_power_of_two(state: Rewriter, node: Node) -> int | None:
@@ -153,11 +153,11 @@ def _holds_all(wide: DType, narrow: DType) -> bool:
     if narrow in FLOATS:
         # bf16 has the exponents of f32, f16 has not.
         return (narrow, wide) in (("f16", "f32"), ("bf16", "f32"), ("f16", "f64"), ("bf16", "f64"), ("f32", "f64"))
-    bits = 8 * dtype_size_bytes(narrow) - (narrow in SIGNED)
+    bits = dtype_size_bits(narrow) - (narrow in SIGNED)
     if wide in FLOATS:
         # f16 ends at 65504; no integer type with 11 bits or fewer reaches that.
         return bits <= _EXACT_BITS[wide]
-    wide_bits = 8 * dtype_size_bytes(wide) - (wide in SIGNED)
+    wide_bits = dtype_size_bits(wide) - (wide in SIGNED)
     return wide != "bool" and bits <= wide_bits and not (narrow in SIGNED and wide in UNSIGNED)
 
 

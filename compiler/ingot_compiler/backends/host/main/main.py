@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from ingot_compiler.backends.host.main.buffers import write_buffers
 from ingot_compiler.backends.host.main.checks import SIZES_DONE, write_checks
+from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.backends.host.main.frame import Frame
 from ingot_compiler.backends.host.main.launch import write_launches
 from ingot_compiler.backends.host.main.steps import Steps, initial_registers, write_steps
 from ingot_compiler.backends.host.main.text import call_load
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature, interface_digest
-from ingot_runtime.format.program import OPCODES, Program, encode_program
+from ingot_runtime.format.program import OPCODES, Program
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.host.llvm import Level  # with it comes all of LLVM

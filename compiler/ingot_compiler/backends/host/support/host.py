@@ -9,11 +9,8 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.backends.host.llvm import host_target, load_in_process
-from ingot_compiler.backends.host.support.blake3 import write_blake3
-from ingot_compiler.backends.host.support.checksum import write_checksum
-from ingot_compiler.backends.host.support.parts import join_pieces
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.llvm import host_target, load_object_in_process
+from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_runtime.format.abi import VERIFY_SCRATCH_BYTES
 
 _MIB = 1 << 20
@@ -22,16 +19,12 @@ _DIGEST_BYTES = 32
 
 
 class HostDigests:
-    """BLAKE3 and lane checksum of a MiB, compiled into this process for `target`, this machine by default.
+    """BLAKE3 and lane checksum of a MiB, loaded into this process."""
 
-    Without LLVM's scheduling, which takes 15 ms longer: what that gains is less, up to 200 MiB (0.20 and 0.13 ms each).
-    """
-
-    def __init__(self, target: Target | None = None) -> None:
-        chosen = target or host_target()
-        text = join_pieces((write_blake3(chosen), write_checksum(chosen)))
-        # The in-process linker looks for visible names only.
-        self._engine = load_in_process(text.replace("define hidden ", "define "), chosen, level=0)
+    def __init__(self, content: bytes = b"") -> None:
+        """``content``: support functions as an object that this machine can run; without one they are compiled."""
+        machine = host_target()
+        self._engine = load_object_in_process(content or compile_support(machine, "digests.c"), machine)
         pointer = ctypes.c_void_p
         address = self._engine.get_function_address
         self._blake3 = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(address("ingot_blake3_mib"))

@@ -1,0 +1,78 @@
+"""The bytes of the plan section: FORMAT.md, "Words and texts" and "Plan".
+
+In: a ``Plan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done here: checking the plan (its reader does).
+"""
+
+import struct
+
+from ingot_runtime.format.plan import DEVICE_KINDS, PLAN_VERSION, Plan, VariantPlan
+
+
+class Writer:
+    """Collects words and texts in the order that ``Reader`` reads them."""
+
+    __slots__ = ("_texts", "_words")
+
+    def __init__(self) -> None:
+        self._words: list[int] = []
+        self._texts: list[bytes] = []
+
+    def word(self, *values: int) -> None:
+        """Append words."""
+        self._words += values
+
+    def text(self, text: str) -> None:
+        """Append a text and the word with its length in bytes."""
+        data = text.encode()
+        self._words.append(len(data))
+        self._texts.append(data)
+
+    def data(self) -> bytes:
+        """Return the whole stream."""
+        return struct.pack(f"<q{len(self._words)}q", len(self._words), *self._words) + b"".join(self._texts)
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """Return the bytes of the plan section."""
+    out = Writer()
+    out.word(PLAN_VERSION)
+    out.text(plan.model)
+    out.word(len(plan.devices))
+    for device in plan.devices:
+        out.text(device.name)
+        out.word(DEVICE_KINDS.index(device.kind), device.id)
+        out.text(device.scope)
+        out.word(device.library)
+    out.word(len(plan.libraries))
+    for library in plan.libraries:
+        out.word(DEVICE_KINDS.index(library.kind))
+        out.text(library.target)
+        _encode_features(out, library.features)
+        out.word(library.kernel_count)
+    out.word(len(plan.symbols))
+    for symbol in plan.symbols:
+        out.text(symbol)
+    for tensors in (plan.inputs, plan.outputs):
+        out.word(len(tensors))
+        for tensor in tensors:
+            out.text(tensor.name)
+            out.word(tensor.dtype, len(tensor.dims), *tensor.dims)
+    out.word(len(plan.variants))
+    for variant in plan.variants:
+        _encode_variant(out, variant)
+    return out.data()
+
+
+def _encode_variant(out: Writer, variant: VariantPlan) -> None:
+    out.text(variant.target)
+    out.word(variant.rank)
+    _encode_features(out, variant.features)
+    out.word(variant.kernel_count, *variant.workspace_bytes, len(variant.ranges))
+    for offset, size_bytes in variant.ranges:
+        out.word(offset, size_bytes)
+
+
+def _encode_features(out: Writer, features: tuple[str, ...]) -> None:
+    out.word(len(features))
+    for feature in features:
+        out.text(feature)

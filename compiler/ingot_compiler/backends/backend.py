@@ -1,0 +1,67 @@
+"""What a back end says of itself: the kind of device that it makes code for, and where its hooks are.
+
+In: nothing. Out: ``Backend``, the types of its hooks. Not done here: the list (``registry``), any hook (one folder per back end).
+
+A hook is named, "module:attribute", and not imported: an action that needs one hook of one back end has the code of that module in its key,
+and no code of other back ends or of hooks that it does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import Group
+    from ingot_compiler.lowering.fusion.device_rules import DeviceRules
+    from ingot_compiler.lowering.group_steps import LoweredGroup
+    from ingot_compiler.lowering.loops import LoopProgram
+
+
+class Target(Protocol):
+    """What code is made for, as everybody may know it; the rest is known to its back end. Elsewhere a target is its text."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """What the loader must find on the device before it runs the code, sorted."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """Order of preference between targets of one back end that a device can run: higher is better."""
+        ...
+
+    def __str__(self) -> str:
+        """Return the canonical text, which ``parse_target`` reads back as an equal target."""
+        ...
+
+
+ParseTarget = Callable[[str, Sequence[str]], Target]
+"""(text of the user, "" where none was given; the targets of the host that the bundle is made for) -> target.
+
+Raises UserError where the text is no target of this back end, or where one must be given."""
+MakeDeviceRules = Callable[[str], "DeviceRules"]
+"""Target -> what fusion is told of a device that runs it."""
+LowerGroup = Callable[["Group", str], "LoweredGroup"]
+"""(group of a device that runs the target, target) -> its launches and their loops."""
+CompileKernel = Callable[["LoopProgram", str], tuple[str, bytes]]
+"""(what the kernel does, target) -> (its symbol, a function of the program and of the back end's version; its object)."""
+CompileSupport = Callable[[str], bytes]
+"""Target -> the object of what every image of it needs beside kernels; empty where that is nothing."""
+LinkImage = Callable[[Sequence[tuple[str, bytes]], "bytes | None", bytes, str], bytes]
+"""(symbol and object of each kernel in the order of the image's table; `main`, which the host's variants alone have; support; target)
+-> the bytes of the bundle's section. The same inputs give the same bytes on every machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of the types above."""
+
+    kind: str
+    parse_target: str
+    device_rules: str
+    lower_group: str
+    compile_kernel: str
+    compile_support: str
+    link_image: str

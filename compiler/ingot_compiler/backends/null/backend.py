@@ -1,0 +1,16 @@
+"""The back end of ``null``: kernels and support are the host's, its library has no `main`.
+
+In: nothing. Out: ``BACKEND``. Not done here: the hooks.
+"""
+
+from ingot_compiler.backends.backend import Backend
+
+BACKEND = Backend(
+    kind="null",
+    parse_target="ingot_compiler.backends.null.read_target:read_target",
+    device_rules="ingot_compiler.backends.host.device_rules:device_rules",
+    lower_group="ingot_compiler.backends.host.lower_group:lower_group",
+    compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
+    compile_support="ingot_compiler.backends.host.compile_support:compile_support",
+    link_image="ingot_compiler.backends.null.link_library:link_library",
+)

@@ -1,0 +1,63 @@
+"""Which kind of kernel an op becomes where there is a choice: pure functions of types, attributes and layouts.
+
+In: facts of a node. Out: a kind. Not done here: the layouts and packed weights that the kind then asks for (``anchors``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import FLOATS, DType, TensorType
+from ingot_compiler.lowering.fused import View
+from ingot_compiler.lowering.kinds.contraction import CONV, MATMUL
+from ingot_compiler.lowering.kinds.depthwise import DEPTHWISE
+from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.matmul_integer import MATMUL_INTEGER
+
+PLANE_STRIDE_MAX = 2  # pixels further apart share no vectors
+_PLANE_RANKS = (3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class ConvFacts:
+    """Types of a convolution; ``x_view``: how its image lies if it is stored and in no channels-last form; ``becomes_output``: nothing
+    but elementwise ops stands between the result and the graph's outputs."""
+
+    x: TensorType
+    weights: TensorType
+    result: TensorType
+    constant_weights: bool
+    x_view: View | None
+    becomes_output: bool
+
+
+def matmul_kind(dtype: DType) -> Kind:
+    """Floats have register tiles."""
+    return MATMUL if dtype in FLOATS else MATMUL_INTEGER
+
+
+def conv_kind(node: Node, facts: ConvFacts) -> Kind:
+    """A depthwise convolution has one input and one output channel per group, and weights known to the build."""
+    groups = node.integer("groups")
+    out_channels, own_channels = facts.weights.shape[:2]
+    if groups == 1 or out_channels != groups or own_channels != 1 or not facts.constant_weights:
+        return CONV
+    return DEPTHWISE_PLANE if _stays_row_major(node, facts) else DEPTHWISE
+
+
+def _stays_row_major(node: Node, facts: ConvFacts) -> bool:
+    """Whether a depthwise convolution runs on planes: the image lies row-major, the result becomes an output, all sizes of the plane are
+    known, and every other pixel at most is skipped."""
+    x, view = facts.x, facts.x_view
+    if view is None or x.rank not in _PLANE_RANKS or x.dtype not in ("f32", "f64"):
+        return False
+    sizes = (*x.shape[2:], *facts.weights.shape[2:], *node.dims("pads_before"), *facts.result.shape[2:])
+    dense = view.strides[-1] == 1 and x.shape[1] != 1
+    return _all_known(sizes) and dense and node.ints("strides")[-1] <= PLANE_STRIDE_MAX and facts.becomes_output
+
+
+def _all_known(sizes: tuple[Dim, ...]) -> bool:
+    return all(isinstance(size, int) for size in sizes)

@@ -1,0 +1,44 @@
+"""A value that no kernel has computed yet: the operations that will compute it, and what they read.
+
+In: nothing. Out: ``Deferred``, ``Leaf``. Not done here: which trees may be joined (``grouping``), the kernel (``make_group``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.pointwise import POINTWISE
+
+Leaf = tuple[int, Stored]
+"""A value that a kernel reads, and where it lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """A tree of operations over stored leaves: ``nodes`` by index, at most one of them, ``anchor``, with loops of its own."""
+
+    nodes: tuple[int, ...]
+    leaves: tuple[Leaf, ...]
+    kind: Kind = POINTWISE
+    anchor: int = -1
+
+    @property
+    def anchored(self) -> bool:
+        """Whether the loops are decided by an anchor."""
+        return self.anchor >= 0
+
+
+def join(
+    node: int, parts: Sequence[Deferred], leaves: Sequence[Leaf], anchor: tuple[Kind, int] | None = None
+) -> Deferred:
+    """The tree of a node over the trees of some operands and the leaves of the others; each leaf once.
+
+    ``anchor``: kind and index of the node's own loops; without it the loops are those of the one part that has any.
+    """
+    nodes = {node, *(item for part in parts for item in part.nodes)}
+    all_leaves = dict([leaf for part in parts for leaf in part.leaves] + list(leaves))
+    inner = next(((part.kind, part.anchor) for part in parts if part.anchored), (POINTWISE, -1))
+    return Deferred(tuple(sorted(nodes)), tuple(all_leaves.items()), *(anchor or inner))

@@ -1,0 +1,20 @@
+"""What fusion is told of one device: the record that its back end fills in.
+
+In: nothing. Out: ``DeviceRules``. Not done here: any back end's rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ingot_compiler.lowering.fusion.anchor import Anchor
+from ingot_compiler.lowering.kernel_target import KernelTarget
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRules:
+    """``anchors``: op with loops of its own -> what it asks of its operands, and by that the kind of kernel that it becomes."""
+
+    target: KernelTarget
+    anchors: Mapping[str, Anchor]

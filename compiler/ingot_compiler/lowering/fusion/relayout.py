@@ -1,0 +1,80 @@
+"""A stored value in the layout that somebody needs: as it lies where it fits, else a copy.
+
+In: the fuser, a value. Out: where it lies so. Not done here: which layout an op asks for (``anchors``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ingot_compiler.lowering.fused import Copy, View
+from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.layout import Halo, any_zeros, channels_last
+from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.typical import typical
+from ingot_compiler.lowering.views import is_dense, storage_order
+
+
+def relaid(fuser: Fuser, value: int, order: Sequence[int], halo: Halo | None = None) -> Stored:
+    """A copy of a value in another layout."""
+    kind, device = fuser.values.type_of(value), fuser.values.device_of(value)
+    place = fuser.storage.workspace(kind, order, device, halo)
+    fuser.copy(value, place)
+    if halo is not None:
+        fuser.fill_halo(value, place, halo)
+    return place
+
+
+def dense(fuser: Fuser, value: int) -> Stored:
+    """The value row-major without gaps."""
+    stored, kind = fuser.where(value), fuser.values.type_of(value)
+    fits = is_dense(View(stored.view.strides), kind.shape)
+    return stored if fits else relaid(fuser, value, range(kind.rank))
+
+
+def contiguous(fuser: Fuser, value: int) -> Stored:
+    """The value with stride 1 along its last axis."""
+    stored, kind = fuser.where(value), fuser.values.type_of(value)
+    if stored.view.strides[-1] == 1 or kind.shape[-1] == 1:
+        return replace(stored, view=View((*stored.view.strides[:-1], 1), stored.view.offset))
+    return relaid(fuser, value, range(kind.rank))
+
+
+def image(fuser: Fuser, value: int, halo: Halo) -> Stored:
+    """The value channels-last with at least the zeros of ``halo`` around it; made once, for all users of the value."""
+    if fuser.storage.find_image(value) is None:
+        stored = fuser.where(value)  # may make the image
+        if fuser.storage.find_image(value) is None:
+            if not any_zeros(halo) and _lies_as_image(stored.view):
+                return stored
+            _make_image(fuser, value, halo)
+    made = fuser.storage.find_image(value)
+    assert made is not None
+    return made
+
+
+def _make_image(fuser: Fuser, value: int, halo: Halo) -> None:
+    wanted = fuser.values.halo_of(value) or halo
+    order = channels_last(fuser.values.type_of(value).rank)
+    fuser.storage.put_image(value, relaid(fuser, value, order, wanted if any_zeros(wanted) else None))
+
+
+def _lies_as_image(view: View) -> bool:
+    """Whether channels lie together, and no pixel is repeated."""
+    return view.strides[1] == 1 and all(stride != 0 for stride in view.strides[2:])
+
+
+def transfer(fuser: Fuser, value: int, result: int, source: tuple[int, ...]) -> None:
+    """Copy a stored value to the device of ``result``: its whole buffer, in the layout that it has.
+
+    A value that is only a part of its buffer is cut out first.
+    """
+    stored, kind = fuser.where(value), fuser.values.type_of(value)
+    if typical(fuser.storage.spec(stored.buffer).element_count) > typical(kind.element_count):
+        stored = relaid(fuser, value, storage_order(stored.view, kind.shape))
+    device = fuser.values.device_of(result)
+    spec = replace(fuser.storage.spec(stored.buffer), kind="workspace", index=-1, device=device)
+    buffer = fuser.storage.add(spec)
+    fuser.append(Copy(stored.buffer, buffer, source))
+    fuser.storage.put(result, Stored(buffer, stored.view))

@@ -1,0 +1,79 @@
+"""What must hold of sizes when ``main`` runs, and that the types leave open: checked once each.
+
+In: nodes, one by one. Out: ``Requirement`` steps, none where the types show it. Not done here: what an op takes for granted (the
+claims of its type rule), values of indices (kernels clamp them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ingot_compiler.ir.claims import requirements
+from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.message import message
+from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.ranges import is_nonnegative
+from ingot_compiler.lowering.fused import Requirement
+from ingot_compiler.lowering.fusion.values import Values
+from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Sizes that are known to be at least 0 at one moment, and numbers of elements that are known to be possible."""
+
+    sizes: set[Dim]
+    counts: set[Dim]
+
+
+class Requirements:
+    """The requirements of nodes in the order in which they run; remembers what was asked for."""
+
+    def __init__(self, values: Values, inputs: Iterable[int]) -> None:
+        """The loader checks the sizes of ``inputs``."""
+        self._values = values
+        self._checked = Checked(set(), {values.type_of(value).element_count for value in inputs})
+
+    def checked(self) -> Checked:
+        """What is checked now."""
+        return Checked(set(self._checked.sizes), set(self._checked.counts))
+
+    def forget_since(self, checked: Checked) -> None:
+        """Go back to what was checked at an earlier moment."""
+        self._checked = checked
+
+    def of_sizes(self, node: Node) -> list[Requirement]:
+        """Every size of the results is at least 0."""
+        shapes = [self._values.type_of(result).shape for result in node.results]
+        dims = list(dict.fromkeys(dim for shape in shapes for dim in shape if dim not in self._checked.sizes))
+        self._checked.sizes.update(dims)
+        return [
+            Requirement(dim_min(dim, 0), message("a size is negative: ", dim), node.source)
+            for dim in dims
+            if not is_nonnegative(dim)
+        ]
+
+    def of_counts(self, node: Node) -> list[Requirement]:
+        """A value that may never be stored, so that no memory bounds it, has no more elements than a tensor may have."""
+        found: list[Requirement] = []
+        counts = [self._values.type_of(operand).element_count for operand in node.operands]
+        for result in node.results:
+            count = self._values.type_of(result).element_count
+            if not isinstance(count, int) and count not in (*counts, *self._checked.counts):
+                what = message(f"expected at most {ELEMENT_COUNT_MAX} elements, got ", count)
+                found.append(Requirement(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node.source))
+                self._checked.counts.add(count)
+        return found
+
+    def of_claims(self, node: Node) -> list[Requirement]:
+        """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
+        operands = [self._values.type_of(operand) for operand in node.operands]
+        try:
+            claims = OPS_BY_NAME[node.op].infer(operands, node.table).claims
+        except OpTypeError as error:
+            # The sizes that a graph was specialised for contradict its claims: a call with these sizes is refused.
+            return [Requirement(1, error.text, node.source)]
+        return [Requirement(excess, what, node.source) for claim in claims for excess, what in requirements(claim)]

@@ -1,0 +1,119 @@
+"""Buffers, and which value lies where in them: the part of fusion that owns them.
+
+In: types, orders of axes, views. Out: ``Stored``, the buffers and constants of the fused graph. Not done here: which layout
+(``layout``), kernels and copies (``fuser``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fused import BufferSpec, View
+from ingot_compiler.lowering.fusion.layout import Halo
+from ingot_compiler.lowering.views import dense_view, haloed_view
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A value in a buffer."""
+
+    buffer: int
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """What is stored where at one moment; ``images``: values of which a channels-last form is there."""
+
+    values: dict[int, Stored]
+    images: dict[int, Stored]
+
+
+class Storage:
+    """Buffers, in order, and the places of values."""
+
+    def __init__(self, inputs: Sequence[tuple[int, TensorType]]) -> None:
+        """Inputs are buffers already: (value, type) of each."""
+        self._buffers: list[BufferSpec] = []
+        self._constants: list[Graph] = []
+        self._constant_buffers: dict[tuple[Graph, int], int] = {}
+        self._grown: set[int] = set()
+        self._places = Places({}, {})
+        for position, (value, kind) in enumerate(inputs):
+            buffer = self.add(BufferSpec("input", kind.dtype, kind.element_count, position))
+            self.put(value, Stored(buffer, dense_view(kind.shape)))
+
+    @property
+    def buffers(self) -> tuple[BufferSpec, ...]:
+        """All buffers so far."""
+        return tuple(self._buffers)
+
+    @property
+    def constants(self) -> tuple[Graph, ...]:
+        """The expressions that fill the constant buffers."""
+        return tuple(self._constants)
+
+    def spec(self, buffer: int) -> BufferSpec:
+        """One buffer."""
+        return self._buffers[buffer]
+
+    def add(self, spec: BufferSpec, *, grows: bool = False) -> int:
+        """Append a buffer; the room of one that ``grows`` is made by a step."""
+        self._buffers.append(spec)
+        if grows:
+            self._grown.add(len(self._buffers) - 1)
+        return len(self._buffers) - 1
+
+    def grows(self, buffer: int) -> bool:
+        """Whether a step makes the buffer's room."""
+        return buffer in self._grown
+
+    def become_output(self, buffer: int, position: int) -> None:
+        """Let a workspace buffer be the graph's output at ``position``."""
+        spec = self._buffers[buffer]
+        self._buffers[buffer] = BufferSpec("output", spec.dtype, spec.element_count, position)
+
+    def workspace(self, kind: TensorType, order: Sequence[int], device: int, halo: Halo | None = None) -> Stored:
+        """A new workspace buffer on a device for a tensor stored in ``order``."""
+        none = (0,) * kind.rank
+        view, count = haloed_view(kind.shape, order, *(halo or (none, none)))
+        return Stored(self.add(BufferSpec("workspace", kind.dtype, count, device=device)), view)
+
+    def constant(self, expression: Graph, device: int) -> Stored:
+        """A folded expression, dense; equal expressions on one device share a buffer."""
+        kind = expression.types[expression.outputs[0]]
+        key = expression, device
+        if key not in self._constant_buffers:
+            spec = BufferSpec("constant", kind.dtype, kind.element_count, len(self._constants), device)
+            self._constants.append(expression)
+            self._constant_buffers[key] = self.add(spec)
+        return Stored(self._constant_buffers[key], dense_view(kind.shape))
+
+    # ---- places of values ----------------------------------------------------------------------------------------------
+
+    def find(self, value: int) -> Stored | None:
+        """Where a value lies, if it does."""
+        return self._places.values.get(value)
+
+    def put(self, value: int, stored: Stored) -> None:
+        """Say where a value lies."""
+        self._places.values[value] = stored
+
+    def find_image(self, value: int) -> Stored | None:
+        """Where the value lies channels-last with the zeros that its users need, if it does."""
+        return self._places.images.get(value)
+
+    def put_image(self, value: int, stored: Stored) -> None:
+        """Say where the channels-last form of a value lies."""
+        self._places.images[value] = stored
+
+    def places(self) -> Places:
+        """What is stored where now."""
+        return Places(dict(self._places.values), dict(self._places.images))
+
+    def forget_since(self, places: Places) -> None:
+        """Go back to what was stored where at an earlier moment."""
+        self._places = places

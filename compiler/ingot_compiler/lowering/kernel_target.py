@@ -1,0 +1,36 @@
+"""What lowering asks of the processor that a kernel is made for; a back end's targets answer.
+
+In: nothing. Out: ``KernelTarget``. Not done here: any target.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class KernelTarget(Protocol):
+    """A processor with vector registers, as the choice of tiles and layouts sees it."""
+
+    def __hash__(self) -> int:
+        """Equal targets get equal tiles."""
+        ...
+
+    @property
+    def vector_bits(self) -> int:
+        """Width of the widest vector register."""
+        ...
+
+    @property
+    def f32_lanes(self) -> int:
+        """Number of f32 in the widest vector register."""
+        ...
+
+    @property
+    def vector_register_count(self) -> int:
+        """Number of vector registers."""
+        ...
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether multiply-add is one instruction, so that it needs no register for the product."""
+        ...

@@ -1,0 +1,68 @@
+"""Reads the text form of a memory plan.
+
+In: text, as ``print_memory`` writes it or by hand. Out: a ``MemoryPlan`` that ``verify_memory`` accepts, or ``ModelError`` with line and
+column. Not done here: whether it fits a fused graph, which the text does not have.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.parse_graph import Places
+from ingot_compiler.ir.read_terms import read_dim
+from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.memory.memory_plan import MemoryPlan, Placement, PoolPlan
+from ingot_compiler.memory.verify_memory import POOL, find_memory_problems
+
+
+def parse_memory(text: str) -> MemoryPlan:
+    """The plan that ``text`` writes down; ``parse_memory(print_memory(p)) == p``."""
+    reader, places = Reader("memory", text), Places()
+    reader.expect("planner")
+    planner = reader.name("a planner")
+    pools: list[PoolPlan] = []
+    while reader.at("device"):
+        places[POOL, len(pools)] = reader.token
+        pools.append(_pool(reader))
+    placements: list[Placement] = []
+    while reader.at("buffer"):
+        places[(len(placements),)] = reader.token
+        placements.append(_placement(reader))
+    reader.end()
+    plan = MemoryPlan(tuple(placements), tuple(pools), planner)
+    reader.check(find_memory_problems(plan), places)
+    return plan
+
+
+def _pool(reader: Reader) -> PoolPlan:
+    reader.expect("device")
+    device = reader.integer()
+    reader.expect(":")
+    size_bytes = reader.integer()
+    reader.expect("bytes", ",", "at", "least")
+    lower_bound_bytes = reader.integer()
+    fixed = reader.accept(",")
+    if fixed:
+        reader.expect("fixed")
+    return PoolPlan(device, size_bytes, lower_bound_bytes, fixed)
+
+
+def _placement(reader: Reader) -> Placement:
+    reader.expect("buffer")
+    buffer, device = reader.buffer(), 0
+    if reader.accept("on"):
+        reader.expect("device")
+        device = reader.integer()
+    reader.expect(":")
+    size_bytes = read_dim(reader)
+    reader.expect("bytes", ",", "steps")
+    first = reader.integer()
+    reader.expect("to")
+    last = reader.integer()
+    reader.expect(",")
+    where = reader.choice(("at", "above", "a"))
+    if where == "a":
+        reader.expect("block", "of", "its", "own")
+        return Placement(buffer, size_bytes, first, last, None, (), late=True, device=device)
+    if where == "at":
+        return Placement(buffer, size_bytes, first, last, reader.integer(), (), device=device)
+    after = () if reader.accept("nothing") else reader.listed(reader.buffer)
+    return Placement(buffer, size_bytes, first, last, None, after, device=device)

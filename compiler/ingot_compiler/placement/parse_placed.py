@@ -1,0 +1,72 @@
+"""Reads the text form of a placed graph.
+
+In: text, as ``print_placed`` writes it or by hand. Out: a ``PlacedGraph`` that ``verify_placed`` accepts, or ``ModelError`` with line and
+column. Not done here: which kinds of devices there is code for.
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.parse_graph import Places, read_graph
+from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.placement.verify_placed import DEVICE, VALUE, find_placed_problems
+from ingot_compiler.placement.virtual_device import (
+    ANY_ID,
+    ANY_SCOPE,
+    ANY_TARGET,
+    ANY_TYPE,
+    DeclaredDevice,
+    VirtualDevice,
+)
+
+
+def parse_placed(text: str) -> PlacedGraph:
+    """The placed graph that ``text`` writes down; ``parse_placed(print_placed(p)) == p``."""
+    reader, places = Reader("placed", text), Places()
+    devices: list[DeclaredDevice] = []
+    while reader.at("device"):
+        places[DEVICE, len(devices)] = reader.token
+        devices.append(_device(reader, len(devices)))
+    graph = read_graph(reader, places)
+    names = [device.name for device in devices]
+    values: list[tuple[int, str]] = []
+    while reader.token.kind == "VALUE":
+        places[VALUE, len(values)] = reader.token
+        values.append(_value(reader, len(values), names, graph))
+    reader.end()
+    if len(values) != len(graph.types):
+        raise reader.fail(f"expected a place for each of {len(graph.types)} values, got {len(values)}")
+    placed = PlacedGraph(
+        graph, tuple(devices), tuple(device for device, _ in values), tuple(reason for _, reason in values)
+    )
+    reader.check(find_placed_problems(placed), places)
+    return placed
+
+
+def _device(reader: Reader, number: int) -> DeclaredDevice:
+    start = reader.expect("device", str(number), ":")
+    name = reader.string()
+    identity = reader.integer() if reader.accept("id") else ANY_ID
+    device_type = reader.string() if reader.accept("type") else ANY_TYPE
+    target = reader.string() if reader.accept("target") else ANY_TARGET
+    scope = reader.string() if reader.accept("scope") else ANY_SCOPE
+    try:
+        return DeclaredDevice(name, VirtualDevice(device_type, identity, target, scope))
+    except UserError as error:
+        raise reader.fail(f"{error.what}: {error.why}", start) from None
+
+
+def _value(reader: Reader, number: int, names: list[str], graph: Graph) -> tuple[int, str]:
+    start = reader.token
+    if reader.value() != number or number >= len(graph.types):
+        count = len(graph.types)
+        raise reader.fail(f"expected the place of each of {count} values, in order, got {start}", start)
+    reader.expect("on")
+    token = reader.token
+    name = reader.string()
+    if name not in names:
+        raise reader.fail(f"expected a device out of {', '.join(names)}, got {name}", token)
+    reader.expect(":")
+    return names.index(name), reader.string()

@@ -1,0 +1,38 @@
+"""What a session asks of all its devices, by the plan's index: the type of ``ingot_runtime_devices.attached.Attached``, which says how.
+
+In: nothing. Out: protocols, for types alone. Not done here: anything. Bundles for the host alone need no more of devices than this.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Memory(Protocol):
+        """Memory of a device, the host's too; it goes back with its last reference."""
+
+        @property
+        def address(self) -> int: ...
+        @property
+        def size_bytes(self) -> int: ...
+
+    class DeviceCounts(Protocol):
+        """``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both by virtual device."""
+
+        launches: dict[str, int]
+        copies: dict[tuple[str, str], tuple[int, int]]
+
+    class Attached(Protocol):
+        """All devices of a session; ``failure``: what callbacks raised in the present call."""
+
+        @property
+        def failure(self) -> list[BaseException]: ...
+        def row(self, index: int) -> dict[str, int]: ...
+        def allocate(self, index: int, size_bytes: int) -> Memory: ...
+        def launch(
+            self, index: int, kernel: int, buffers: list[int], scalars: list[int], extent: int, grain: int
+        ) -> int: ...
+        def copy(self, target: int, source: int, to: int, from_: int, size_bytes: int) -> None: ...
+        def read(self, index: int, to: int, from_: int, size_bytes: int) -> None: ...
+        def settle(self, rc: int) -> int: ...
+        def counts(self) -> DeviceCounts: ...
+        def close(self) -> None: ...

@@ -1,0 +1,84 @@
+"""Which physical device each virtual one is: as the user maps them, else as compiled.
+
+In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done here: opening them (``ingot_runtime_devices``).
+"""
+
+from ..errors import IncompatibleError, InputError
+from ..format.plan import DEVICE_KINDS, DevicePlan, Plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ID_DIGITS_MAX = 9
+
+
+def devices_module(part: str, name: str) -> "Any":
+    """Return a module of the distribution that knows the kinds of devices beside the host; bundles without such devices need none.
+
+    Raises:
+        IncompatibleError: it is not installed, or does not fit this loader.
+    """
+    from importlib import import_module
+
+    try:
+        return import_module(f"ingot_runtime_devices.{part}")
+    except ImportError as error:
+        why = f"the bundle {name!r} has devices beside the host, whose kinds are a package of their own: {error}"
+        do = "pip install ingot-runtime-devices, in the version of ingot-runtime"
+        raise IncompatibleError("no devices beside the host here", name, why, do) from error
+
+
+def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> tuple[tuple[str, int], ...]:
+    """Return kind and id of every device, as `devices` (virtual name -> ``kind`` or ``kind:id``) maps it.
+
+    Raises:
+        InputError: `devices` is no such mapping, or names a device or a kind that is not known. IncompatibleError: the
+            bundle has no code for the kind.
+    """
+    if not isinstance(devices, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # who calls may not look at types
+        why = f"expected a dict of texts by device name, got {type(devices).__name__}"
+        raise InputError("devices are not a dict", "devices", why, 'load(..., devices={"acc": "null:0"})')
+    names = [device.name for device in plan.devices]
+    for given in devices:
+        if given not in names:
+            raise InputError(f"no device {given!r}", "devices", f"the bundle has {', '.join(names)}", "leave it out")
+    return tuple(_bound(device, devices, name) for device in plan.devices)
+
+
+def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[str, int]:
+    if device.name in devices:
+        kind, id_ = _parse(device.name, devices[device.name])
+    else:
+        kind, id_ = device.kind, device.id
+    if kind != "host":
+        known = devices_module("registry", name).OPEN
+        if kind not in known:
+            why = f"device {device.name!r} wants {kind}:{id_}; this loader has host, {', '.join(known)}"
+            do = "update ingot-runtime-devices, or compile for another"
+            raise IncompatibleError(f"no device {kind}:{id_} here", name, why, do)
+    own = "host:0" if device.kind == "host" else f"{device.kind}:{device.id}"
+    if kind != device.kind:
+        why = f"it has code for {device.kind} only, and is mapped to {kind}:{id_}"
+        do = f"map it: --device {device.name}={own}, or compile it for {kind}"
+        raise IncompatibleError(f"device {device.name!r} cannot be {kind}:{id_}", name, why, do)
+    if kind == "host" and id_:
+        why = f"device {device.name!r} wants host:{id_}; this machine is host:0"
+        raise IncompatibleError(f"no device host:{id_} here", name, why, f"map it: --device {device.name}=host")
+    return kind, id_
+
+
+def _parse(name: str, text: object) -> tuple[str, int]:
+    """Read ``kind`` or ``kind:id``."""
+    where = f"devices, {name!r}"
+    do = "e.g. null:0"
+    if not isinstance(text, str):
+        raise InputError(f"bad device for {name!r}", where, f"expected a text KIND or KIND:ID, got {text!r}", do)
+    kind, sign, number = text.partition(":")
+    if kind not in DEVICE_KINDS:
+        raise InputError(f"unknown kind of device {text!r}", where, f"expected one of {', '.join(DEVICE_KINDS)}", do)
+    if not sign:
+        return kind, 0
+    if not (number.isascii() and number.isdigit() and len(number) <= _ID_DIGITS_MAX):
+        raise InputError(f"bad device {text!r}", where, f"expected KIND or KIND:ID, got {text!r}", do)
+    return kind, int(number)

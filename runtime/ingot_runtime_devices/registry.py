@@ -1,0 +1,21 @@
+"""The kinds of devices that this loader can open, one line each.
+
+In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one file each; which are bound
+(``ingot_runtime.loader.bind_devices``).
+"""
+
+from ingot_runtime.format.plan import LibraryPlan
+
+from .device import Device
+from .null import open_null
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Open = Callable[[str, int, LibraryPlan, bytes, str, frozenset[str]], Device]
+
+OPEN: "dict[str, Open]" = {
+    "null": open_null,
+}
+"""Kind -> ``open(virtual name, id, library, the library's section, its name, features of this machine)``; it raises ``BundleError``."""

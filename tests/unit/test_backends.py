@@ -1,0 +1,97 @@
+"""Back ends: the list, their hooks, what may be named as one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from ingot_build_rules.compilation.device_options import KINDS_WITH_CODE
+from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.rules.registry import LOADABLE, RULEBOOK
+from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.targets.target import parse_target as parse_processor
+from ingot_compiler.backends.registry import BACKENDS, backend_of, parse_target
+from ingot_compiler.ir.errors import InternalError, UserError
+from ingot_runtime.format.plan import DEVICE_KINDS
+
+HOOKS = [field.name for field in fields(Backend) if field.name != "kind"]
+KERNEL = compile_object("define void @k() {\n  ret void\n}\n", parse_processor("x86-64-v2"))
+
+
+def hook(backend: Backend, name: str) -> Callable[..., Any]:
+    """The function that a hook names."""
+    module, _, attribute = getattr(backend, name).partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+def test_the_list() -> None:
+    """Each is a kind of device that the format has, once; the host is the first, all others can be asked for."""
+    kinds = [backend.kind for backend in BACKENDS]
+    assert len(set(kinds)) == len(kinds)
+    assert set(kinds) <= set(DEVICE_KINDS)
+    assert (kinds[0], *KINDS_WITH_CODE) == tuple(kinds)
+    assert [backend_of(kind) for kind in kinds] == list(BACKENDS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
+@pytest.mark.parametrize("name", HOOKS)
+def test_every_hook_is_a_function(backend: Backend, name: str) -> None:
+    """Where a back end says that a hook is there is a function."""
+    assert callable(hook(backend, name))
+
+
+def test_actions_may_load_hooks_and_nothing_else() -> None:
+    """Every hook but the one for targets, which no action needs, is in the list of what inputs may name."""
+    listed = [where for found in LOADABLE.values() for where in found]
+    assert set(listed) == {getattr(backend, name) for backend in BACKENDS for name in HOOKS if name != "parse_target"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
+def test_hooks_reach_no_other_back_end_by_the_list(backend: Backend) -> None:
+    """The code of a hook is not that of all back ends: it reaches neither the list nor what it does not share."""
+    others = {other.kind for other in BACKENDS} - {backend.kind, "host"}
+    for name in HOOKS:
+        module = getattr(backend, name).partition(":")[0]
+        reached = {path for path, _ in code_digests(None).files_of(module)}
+        assert "ingot_compiler/backends/registry.py" not in reached
+        assert not [
+            path for path in reached for other in others if path.startswith(f"ingot_compiler/backends/{other}/")
+        ]
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
+def test_targets_are_read_back(backend: Backend) -> None:
+    """The text of a target is read as an equal one, which needs the same features; another text is the user's mistake."""
+    target = parse_target(backend.kind, "x86-64-v3+avx512f-fma")
+    again = parse_target(backend.kind, str(target))
+    assert (str(again), again.features, again.rank) == (str(target), target.features, target.rank)
+    assert target.features
+    with pytest.raises(UserError, match="unknown target 'x86-64-v9'"):
+        parse_target(backend.kind, "x86-64-v9")
+
+
+def test_a_device_of_null_runs_what_most_machines_run() -> None:
+    """Without a target it has the lowest of the host's."""
+    assert str(parse_target("null", "", ("x86-64-v4", "x86-64-v2", "x86-64-v3"))) == "x86-64-v2"
+
+
+def test_a_variant_has_a_main_and_a_library_has_none() -> None:
+    """Either back end refuses what is the other's."""
+    support = hook(BACKENDS[0], "compile_support")("x86-64-v2")
+    with pytest.raises(InternalError, match="a variant without main"):
+        hook(backend_of("host"), "link_image")([("k", KERNEL)], None, support, "x86-64-v2")
+    with pytest.raises(InternalError, match="a library with a main"):
+        hook(backend_of("null"), "link_image")([("k", KERNEL)], KERNEL, support, "x86-64-v2")
+    assert hook(backend_of("null"), "link_image")([("k", KERNEL)], None, support, "x86-64-v2")
+
+
+def test_every_rule_that_loads_is_known() -> None:
+    """The modules of a rule are its own and those of its hooks, each once."""
+    modules = RULEBOOK.modules_of(RULEBOOK.by_name["codegen"])
+    assert modules == ("ingot_build_rules.rules.codegen", "ingot_compiler.backends.host.compile_kernel")

@@ -1,0 +1,204 @@
+"""Loop programs as text: what is read back, what is refused, where and by which rule."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingot_compiler.ir.errors import InternalError, ModelError
+from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.verify_loops import verify_loops
+
+ROWS = """\
+kernel(b0: f32, b1: write f32, b2: i64; n) scratch 64 {
+  parallel i in 8 grain 2 {
+    m: f32 = max lanes over j in n {
+      yield b0[i*n + j]
+    }
+    x = sub(b0[i*n], %m:f32):f32
+    index k = b2[i]
+    require 0: (k < n)
+    if logical_and((k < 4), (0 <= k)):bool {
+      vector j in n {
+        b1[i*n + j] = select((j < 3), -0.5:f32, Infinity:f32):f32
+      }
+    }
+    unroll u in 2 {
+      serial v in max(2, n) {
+        b1[i] = add(%x:f32, (2*u + v):f32):f32
+      }
+    }
+  }
+}
+"""
+BLOCKS = """\
+kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
+  parallel p in 1 grain 1 {
+    contraction
+      row=r rows=4 row_start=0 row_block=4
+      column=c columns=16 column_start=0
+      taps=(y in 2, x in 3) depth=d in 5 tile=4x2
+      a=b0[d + r + x + y]
+      b=b1[c + 16*d] padded=True
+      acc: f32 -> {
+      b2[c + 16*r] = %acc:f32
+    }
+    depthwise
+      x=xx x_extent=4 channel=ch channels=8 pixels=4
+      taps=(ty in 3)
+      a=b0[ch + ty + xx]
+      w=b1[ch + 8*ty]
+      sum: f32 -> {
+      b2[ch + 8*xx] = %sum:f32
+    }
+    depthwise plane
+      y=py y_extent=4 x=px x_extent=4 rows_together=2
+      image=(4, 4)
+      strides=(1, 1)
+      dilations=(1, 1)
+      pads=(1, 1)
+      taps=(fy in 3, fx in 3)
+      a=b0[ic + 4*ir] over ir, ic
+      w=b1[fx + 3*fy]
+      plane: f32 -> {
+      b2[px + 4*py] = %plane:f32
+    }
+    attention
+      query=q queries=4 query_start=0 query_block=4
+      key=k keys=3 depth=e depth_extent=2
+      value=v value_extent=2 group=p
+      q=b0[e + 2*q]
+      k=b0[e + 2*k]
+      v=b0[2*k + v]
+      scale=0.5 mask=b1[k + 3*q]
+      causal=True causal_offset=-1 nan_to_zero=False
+      att: f32 -> {
+      b2[2*q + v] = %att:f32
+    }
+    transpose
+      row=tr rows=8 row_start=0 row_block=4
+      column=tc columns=6 column_start=0 column_block=6
+      t0=b0[8*tc + tr]
+      -> {
+      b2[tc + 6*tr] = %t0:f32
+    }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("text", [ROWS, BLOCKS])
+def test_every_statement_is_read_back(text: str) -> None:
+    """The text of a program that has every statement and value gives the program whose text it is."""
+    program = parse_loops(text)
+    assert print_loops(program) == text
+    assert parse_loops(print_loops(program)) == program
+    verify_loops(program)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "place", "why"),
+    [
+        (ROWS, "kernel(b0", "kernel(b1", "line 1, column 8", 'expected "b0", got \'b1\''),
+        (ROWS, "b0: f32", "b0: f33", "line 1, column 12", "an element type out of"),
+        (ROWS, "grain 2", "grain 0", "line 1, column 1", "units worth a thread: expected at least 1, got 0"),
+        (ROWS, "grain 2", "grain two", "line 2, column 25", "expected an integer, got 'two'"),
+        (ROWS, "max lanes", "mean lanes", "line 3, column 14", "expected one of sum product max min max_number"),
+        (ROWS, "yield b0", "yield b7", "line 3, column 5", "buffers of the kernel: expected b0 to b2, got b7"),
+        (ROWS, "over j in n", "over i in n", "line 3, column 5", "names are bound once"),
+        (ROWS, "over j in n", "over j in q", "line 3, column 5", "symbols are bound before"),
+        (ROWS, "sub(b0[i*n]", "sub(b0[i*j]", "line 6, column 5", "or an index, got j"),
+        (ROWS, "x = sub(", "x = subtract(", "line 6, column 5", "expected an elementwise core op, got subtract"),
+        (ROWS, "x = sub(", "x = neg(", "line 6, column 5", "arguments of neg: expected 1, got 2"),
+        (ROWS, "%m:f32):f32", "%m:f32):f64", "line 6, column 5", "result of sub: expected f32, got f64"),
+        (ROWS, "%m:f32", "%m:f64", "line 6, column 5", "a name has the type of its value: expected %m:f32, got f64"),
+        (ROWS, "%m:f32", "%w:f32", "line 6, column 5", "expected a value that is named before, got %w, seen are m"),
+        (ROWS, "index k = b2", "index k = b0", "line 7, column 5", "what index reads: expected a value of i8"),
+        (ROWS, "require 0: (k < n)", "require 0: b2[k]", "line 8, column 5", "what require reads: expected a value of bool"),
+        (ROWS, "require 0", "require -1", "line 8, column 5", "numbers of requirements: expected at least 0, got -1"),
+        (ROWS, "if logical_and(", "if logical_or(b0[0], ", "line 9, column 5", "arguments of logical_or"),
+        (ROWS, "vector j in n {", "vector j in n { vector w in n {}", "line 10, column 23", "loops in lanes: expected at most one"),
+        (ROWS, "        b1[i*n", "        b0[i*n", "line 11, column 9", "what a kernel stores to: expected a buffer that is written"),
+        (ROWS, "(j < 3)", "(j > 3)", "line 11, column 33", 'expected ")" or one of < <= =='),
+        (ROWS, "(j < 3)", "1.0:f32", "line 11, column 9", "arguments of select"),
+        (ROWS, "-0.5:f32", "true:f32", "line 11, column 9", "types of literals: expected a literal of f32, got True"),
+        (ROWS, "unroll u in 2", "unroll u in n", "line 14, column 5", "loops that are copied: expected an extent that is a number"),
+        (ROWS, "serial v", "parallel v", "line 15, column 7", "expected one of serial vector unroll"),
+        (ROWS, "max(2, n)", "maximum(2, n)", "line 15, column 19", "a function out of floordiv max min mod"),
+        (ROWS, "b1[i] =", "b1[i - 1] =", "line 16, column 9", "accesses lie in their buffers: expected an element of b1, at least 0"),
+        (ROWS, "  }\n}\n", "  }\n", "line 19, column 4", 'expected "}", got the end of the text'),
+        (ROWS, "  }\n}\n", "  }\n}\n}\n", "line 21, column 1", "expected the end of the text, got '}'"),
+        (BLOCKS, "row_block=4\n      column=c", "row_block=0\n      column=c", "line 3, column 5", "row_block of a block: expected at least 1"),
+        (BLOCKS, "tile=4x2", "tile=4 2", "line 6, column 49", "expected a number of vectors (x2)"),
+        (BLOCKS, "depth=d in 5", "depth=r in 5", "line 3, column 5", "names are bound once"),
+        (BLOCKS, "a=b0[d + r", "a=b0[d - r", "line 3, column 5", "got -3 at p = 0, r = 3"),
+        (BLOCKS, "padded=True", "padded=1", "line 8, column 29", "expected one of True False"),
+        (BLOCKS, "columns=16", "columns=z", "line 3, column 5", "symbols are bound before"),
+        (BLOCKS, "(ty in 3)", "(ty in p)", "line 15, column 7", "expected taps of fixed extents"),
+        (BLOCKS, "taps=(fy in 3, fx in 3)", "taps=(fy in 3)", "line 26, column 7", "expected 2 taps, got 1"),
+        (BLOCKS, "image=(4, 4)", "image=(4)", "line 22, column 15", 'expected ","'),
+        (BLOCKS, "scale=0.5", "scale=1", "line 39, column 13", "expected a float"),
+        (BLOCKS, "mask=b1[k + 3*q]", "mask=b1[3*q - k]", "line 32, column 5", "got -2 at"),
+        (BLOCKS, "t0=b0[8*tc", "t0=b5[8*tc", "line 44, column 5", "buffers of the kernel"),
+        (BLOCKS, "%t0:f32", "%t1:f32", "line 49, column 7", "a value that is named before"),
+    ],
+)  # fmt: skip
+def test_errors_name_line_column_and_rule(text: str, old: str, new: str, place: str, why: str) -> None:
+    """Each thing that can be wrong with a text is refused where it stands, by the rule that it breaks."""
+    assert text.count(old) >= 1
+    with pytest.raises(ModelError) as caught:
+        parse_loops(text.replace(old, new, 1))
+    assert caught.value.where.startswith(f"{place}: ")
+    assert why in caught.value.why
+    assert caught.value.exit_code == 1
+
+
+def test_accesses_are_tried_against_the_sizes_of_buffers() -> None:
+    """Where the sizes of buffers are known, the last element that a loop reads or writes is inside."""
+    program = parse_loops(BLOCKS)
+    verify_loops(program, (44, 66, 50))
+    for counts, buffer in (((43, 66, 50), 0), ((44, 65, 50), 1), ((44, 66, 49), 2)):
+        with pytest.raises(InternalError) as caught:
+            verify_loops(program, counts)
+        assert f"an element of b{buffer}" in caught.value.why
+        assert caught.value.where.startswith("statement ")
+
+
+def test_accesses_behind_a_condition_are_tried_where_it_holds() -> None:
+    """A guard excuses what would be outside without it; one that does not hold anywhere lets nothing be tried."""
+    text = "kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ if {} {{ b0[i - 1] = 0.0:f32 }} }} }}"
+    for guard in ("(1 <= i)", "(i < 0)", "equal(b0[0], 0.0:f32):bool"):
+        verify_loops(parse_loops(text.format(guard)), (8,))
+    with pytest.raises(ModelError, match="accesses lie in their buffers"):
+        parse_loops(text.format("(i < 5)"))
+
+
+@given(st.sampled_from((ROWS, BLOCKS)), st.data())
+@settings(max_examples=300)
+def test_damaged_texts_are_refused_cleanly(text: str, data: st.DataObject) -> None:
+    """A text with a piece cut, doubled or replaced is a program that verifies, or a ModelError with a line; nothing else."""
+    first = data.draw(st.integers(0, len(text)))
+    last = data.draw(st.integers(first, min(len(text), first + 12)))
+    piece = data.draw(
+        st.text(max_size=3)
+        | st.sampled_from(["{", "}", "(", "-", "99999999999999999999", "%m:f32", text[first:last] * 2])
+    )
+    places: list[str] = []
+    try:
+        verify_loops(parse_loops(text[:first] + piece + text[last:]))
+    except ModelError as error:
+        places.append(error.where)
+    assert all(place.startswith("line ") for place in places)
+
+
+@pytest.mark.parametrize(
+    "inner", ["(" * 5000, "add(" * 5000, "if (i < 1) {" * 5000, "9" * 5000, "min(i, " * 5000, "i*" * 5000 + "i"]
+)
+def test_hostile_texts_are_refused_cleanly(inner: str) -> None:
+    """Deep nesting, endless numbers and products are ModelErrors, not crashes of the reader."""
+    with pytest.raises(ModelError):
+        parse_loops(f"kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ b0[{inner}] = 0.0:f32 }} }}")
+    with pytest.raises(ModelError):
+        parse_loops(f"kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ x = {inner} }} }}")
