@@ -151,7 +151,7 @@ def test_a_size_is_required_once() -> None:
     values, first, second = sliced("n")
     requirements = Requirements(values, (0,))
     before = requirements.checked()
-    assert [item.what for item in requirements.of_sizes(first)] == ["a size is negative: n - 1"]
+    assert [str(item.what) for item in requirements.of_sizes(first)] == ["a size is negative: n - 1"]
     assert requirements.of_sizes(second) == []
     requirements.forget_since(before)
     assert len(requirements.of_sizes(second)) == 1
@@ -162,7 +162,7 @@ def test_a_count_that_an_operand_has_is_possible() -> None:
     values, first, _ = sliced("n")
     requirements = Requirements(values, (0,))
     (found,) = requirements.of_counts(first)
-    assert found.what.endswith("got n - 1")
+    assert str(found.what).endswith("got n - 1")
     assert requirements.of_counts(first) == []
 
 
