@@ -454,7 +454,7 @@ def _require(out: Assembler, step: Requirement) -> None:
 def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
     """The units to run: none where nothing is written, however many the sizes beside the empty one would make."""
     extent = out.dim(program.extent)
-    if group.kind == "fill_halo":
+    if group.fills_halo:
         return extent  # an image without elements has a border
     first, *others = (result.type for result in group.results)
     sizes = list(dict.fromkeys(first.shape))
