@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, interpret, run_program
 
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, evaluate, symbol
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
@@ -28,7 +29,6 @@ from ingot_compiler.lowering.loops import (
     Store,
     Value,
 )  # fmt: skip
-from ingot_compiler.targets.target import Target
 
 _SIZE = 4096
 _EXTENT = 3

@@ -46,7 +46,7 @@ PURE = (
     "ingot_compiler.lowering",
     "ingot_compiler.memory",
     "ingot_compiler.host_program",
-    "ingot_compiler.targets",
+    "ingot_compiler.backends.host.targets",
     "ingot_build_rules.project",
     "ingot_build_rules.engine.actions.rule",
     "ingot_build_rules.engine.actions.content",

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.llvm import Engine, host_target, load_in_process
 from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
 from ingot_compiler.lowering.loops import Apply, Buffer, For, Load, LoopProgram, Store, Value
-from ingot_compiler.targets.target import Target, parse_target
 from ingot_runtime.format.features import LEVELS
 
 Array = npt.NDArray[Any]

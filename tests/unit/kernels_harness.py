@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.llvm import host_target, load_in_process
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.targets.target import Target, parse_target
 
 Array = npt.NDArray[Any]
 _HOST = host_target()

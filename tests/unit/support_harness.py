@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.llvm import host_target
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 _LIBC = ctypes.CDLL(None, use_errno=True)

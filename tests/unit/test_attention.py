@@ -11,9 +11,9 @@ from tests.unit.kernels_harness import LEVELS, Array, Kernel, aligned, empty, no
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.emit.kernels.attention import attention_query_block, attention_scratch_bytes
 from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.lowering.loops import Apply, Attention, Buffer, Constant, Load, Local, LoopProgram, Store, Value
-from ingot_compiler.targets.target import Target, parse_target
 
 P, Q, K, D, E = symbol("p"), symbol("q"), symbol("k"), symbol("d"), symbol("e")
 

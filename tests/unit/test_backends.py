@@ -14,9 +14,9 @@ from ingot_build_rules.compilation.open_build import code_digests
 from ingot_build_rules.rules.registry import LOADABLE, RULEBOOK
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.targets.target import parse_target as parse_processor
 from ingot_compiler.backends.registry import BACKENDS, backend_of, parse_target
 from ingot_compiler.ir.errors import InternalError, UserError
-from ingot_compiler.targets.target import parse_target as parse_processor
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 HOOKS = [field.name for field in fields(Backend) if field.name != "kind"]

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_function, run_program, ulps
 
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, Constant, Load
-from ingot_compiler.targets.target import Target
 
 Function = Callable[[Array], Array]
 _LONG = np.longdouble

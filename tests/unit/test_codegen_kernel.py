@@ -10,6 +10,7 @@ from tests.unit.codegen_harness import FOREIGN, RUNNABLE, apply_program, compile
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, DType
@@ -29,7 +30,6 @@ from ingot_compiler.lowering.loops import (
     Store,
 )  # fmt: skip
 from ingot_compiler.lowering.print_loops import print_loops
-from ingot_compiler.targets.target import Target, parse_target
 
 _J = symbol("j")
 _LEVELS = tuple(parse_target(level) for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64"))

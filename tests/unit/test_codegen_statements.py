@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_for_code, run_program
 
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, symbol
 from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.loops import (
@@ -30,7 +31,6 @@ from ingot_compiler.lowering.loops import (
     Statement,
     Store,
 )  # fmt: skip
-from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 
 _J, _N, _I, _M = symbol("j"), symbol("n"), symbol("i"), symbol("m")

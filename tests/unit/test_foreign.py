@@ -23,7 +23,7 @@ from tests.unit.lowering_harness import assert_close, normal
 
 import ingot
 import ingot_runtime
-from ingot_compiler.targets.target import parse_target
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.dtypes import DTYPE_CODES

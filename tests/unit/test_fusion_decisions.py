@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind, matmul_kind
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.fusion.choose_kind import ConvFacts, conv_kind, matmul_kind
 from ingot_compiler.lowering.fusion.deferred import Deferred, join
 from ingot_compiler.lowering.fusion.grouping import FUSED_NODES_MAX, refusal
 from ingot_compiler.lowering.fusion.layout import ImageDemands, image_demands, natural_order

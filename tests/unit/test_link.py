@@ -12,8 +12,8 @@ from ingot_compiler.backends.host.link import link_image
 from ingot_compiler.backends.host.object import assembly_text, compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.targets.target import parse_target
 from ingot_runtime.format import abi
 
 _TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4+amx-bf16", "aarch64", "riscv64"]
@@ -88,7 +88,7 @@ def test_same_bytes_from_another_folder_and_hash_seed(tmp_path: Path) -> None:
         "from ingot_compiler.backends.host.link import link_image\n"
         "from ingot_compiler.backends.host.support import SUPPORT_EXPORTS\n"
         "from ingot_compiler.backends.host.support.compile_support import compile_support\n"
-        "from ingot_compiler.targets.target import parse_target\n"
+        "from ingot_compiler.backends.host.targets.target import parse_target\n"
         "target = parse_target('x86-64-v3')\n"
         "objects = [('s', compile_support(target))]\n"
         "print(hashlib.sha256(link_image(objects, [], SUPPORT_EXPORTS, target)).hexdigest())\n"

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.kernels_harness import LEVELS, Kernel, aligned, empty, normal
 from tests.unit.lowering_harness import Builder, compile_graph, f32
 
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.targets.target import parse_target
 
 ULP_MAX = 24.0  # nearly all from the sum, whose chains are up to 250 additions long
 

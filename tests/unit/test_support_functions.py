@@ -24,7 +24,7 @@ from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.support import SUPPORT_EXPORTS
 from ingot_compiler.backends.host.support.compile_support import compile_support
 from ingot_compiler.backends.host.support.host import HostDigests
-from ingot_compiler.targets.target import Target, parse_target
+from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_runtime.format import abi
 
 _MIB = 1 << 20

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingot_compiler.backends.host.targets import TARGETS
+from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.targets import TARGETS
-from ingot_compiler.targets.target import Target, native_target, parse_target
 from ingot_runtime.format.features import LEVELS
 
 _LEVELS = [level for family in TARGETS for level, _ in family.levels]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from tests.unit.kernels_harness import BEST, LEVELS, Kernel, aligned, empty, normal
 
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
 from ingot_compiler.lowering.loops import Apply, Buffer, Load, Local, LoopProgram, Store, Transpose, Value
-from ingot_compiler.targets.target import parse_target
 
 P, R, C = symbol("p"), symbol("r"), symbol("c")
 

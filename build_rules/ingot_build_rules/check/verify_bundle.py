@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ingot_artifacts.inspect.describe import opened, verify_source
 from ingot_compiler.backends.host.support.host import HostDigests
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.targets.target import parse_target
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head

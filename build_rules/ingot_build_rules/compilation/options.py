@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from ingot_build_rules.compilation.device_options import read_device
 from ingot_build_rules.compilation.suggest import suggest
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions
+from ingot_compiler.backends.host.targets.target import Target, native_target, parse_target
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners import PLANNERS
-from ingot_compiler.targets.target import Target, native_target, parse_target
 
 ALL_PLANNERS = ("best", *PLANNERS)
 

@@ -15,8 +15,8 @@ from ingot_build_rules.project.problems import Findings, did_you_mean, one_of
 from ingot_build_rules.project.tables import Tables, Values
 from ingot_build_rules.project.values import header
 from ingot_build_rules.rules.compile_options import HOST
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.targets.target import parse_target
 
 
 def check_references(tables: Tables, findings: Findings) -> None:

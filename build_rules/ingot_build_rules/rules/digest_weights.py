@@ -28,7 +28,7 @@ def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
     from ingot_compiler.backends.host.llvm import host_target
     from ingot_compiler.backends.host.support.host import HostDigests
-    from ingot_compiler.targets.target import parse_target
+    from ingot_compiler.backends.host.targets.target import parse_target
 
     is_usable = not parse_target(inputs.machine).missing_on(
         host_target().features

@@ -1,6 +1,6 @@
-"""Rule ``lower``: one group of a FusedGraph to a LoopProgram.
+"""Rule ``lower``: one group of a FusedGraph to what runs for it, and the loops of its kernels.
 
-In: a group, a target. Out: ``LoopProgram``. Not done here: lowering itself (``ingot_compiler.lowering``).
+In: a group, a target and its back end. Out: ``Lowered``. Not done here: the loops (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -12,23 +12,33 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
+    from ingot_compiler.backends.backend import LowerGroup
     from ingot_compiler.lowering.fused import Group
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
 
 
 @dataclass(frozen=True, slots=True)
 class LowerInputs:
-    """Tile sizes depend on the target."""
+    """Tile sizes depend on the target; ``hook``: ``Backend.lower_group``."""
 
     group: Artifact[Group]
+    hook: str
     target: str
 
 
-def _compute(context: Context, inputs: LowerInputs) -> Artifact[LoopProgram]:
-    from ingot_compiler.lowering import lower as lowering
-    from ingot_compiler.targets.target import parse_target
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are compiled once."""
 
-    return context.keep(lowering.lower(inputs.group.value(), parse_target(inputs.target)))
+    steps: GroupSteps
+    programs: tuple[Artifact[LoopProgram], ...]
 
 
-LOWER = Rule("lower", 1, ("group", "target"), _compute)
+def _compute(context: Context, inputs: LowerInputs) -> Lowered:
+    lower_group: LowerGroup = context.load(inputs.hook)
+    lowered = lower_group(inputs.group.value(), inputs.target)
+    return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))
+
+
+LOWER = Rule("lower", 2, ("group", "hook", "target"), _compute, loads=("hook",))

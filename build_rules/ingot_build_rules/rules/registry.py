@@ -60,6 +60,7 @@ ERRORS: tuple[type[Exception], ...] = (
 
 LOADABLE: dict[str, tuple[str, ...]] = {
     FUSE.name: tuple(backend.device_rules for backend in BACKENDS),
+    LOWER.name: tuple(backend.lower_group for backend in BACKENDS),
     CODEGEN.name: tuple(backend.compile_kernel for backend in BACKENDS),
     CODEGEN_SUPPORT.name: tuple(backend.compile_support for backend in BACKENDS),
     LINK.name: tuple(backend.link_image for backend in BACKENDS),

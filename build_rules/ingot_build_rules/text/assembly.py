@@ -10,8 +10,8 @@ from typing import Any
 from ingot_build_rules.text.loop_record import read_program
 from ingot_compiler.backends.host.emit.kernel import kernel_module, kernel_symbol
 from ingot_compiler.backends.host.object import assembly_text
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.targets.target import parse_target
 
 
 def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:

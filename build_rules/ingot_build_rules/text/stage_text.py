@@ -17,6 +17,7 @@ from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
+    Group,
     Grow,
     IfStep,
     LoopStep,
@@ -81,7 +82,7 @@ def _step(head: str, step: Step) -> Iterator[str]:
         condition = f" and {step.condition}" if step.condition else ""
         yield f"{head}while {step.counter} < {format_dim(step.count)}{condition}"
         yield from _part("body ", step.body)
-    else:
+    elif isinstance(step, Group):
         device = f" on device {step.device}" if step.device else ""
         yield f"{head}{step.kind}{device} @{list(step.source)}"
         for node in step.nodes:
@@ -135,8 +136,8 @@ def _placement(offset_bytes: Dim | None, after: tuple[int, ...], *, late: bool) 
 
 def _loops(build: TargetBuild) -> str:
     return "\n".join(
-        f"kernel of nodes {list(group.source)}:\n{print_loops(program)}"
-        for group, program in zip(build.groups, build.programs, strict=True)
+        f"kernel of nodes {list(launch.group.source)}:\n{print_loops(build.programs[launch.program])}"
+        for launch in build.launches
     )
 
 
@@ -144,7 +145,7 @@ def _library(build: TargetBuild) -> str:
     """List the kernels: symbol, how many launches share it, bytes of its object."""
     launches: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    for kernel in build.objects:
+    for kernel in (build.objects[launch.program] for launch in build.launches):
         launches[kernel.symbol] = launches.get(kernel.symbol, 0) + 1
         sizes[kernel.symbol] = kernel.size_bytes
     return "\n".join(f"{symbol}: {count} launches, {sizes[symbol]} bytes" for symbol, count in launches.items())

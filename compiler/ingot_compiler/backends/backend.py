@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from ingot_compiler.lowering.fused import Group
     from ingot_compiler.lowering.fusion.device_rules import DeviceRules
+    from ingot_compiler.lowering.group_steps import LoweredGroup
     from ingot_compiler.lowering.loops import LoopProgram
 
 
@@ -41,6 +43,8 @@ ParseTarget = Callable[[str, Sequence[str]], Target]
 Raises UserError where the text is no target of this back end, or where one must be given."""
 MakeDeviceRules = Callable[[str], "DeviceRules"]
 """Target -> what fusion is told of a device that runs it."""
+LowerGroup = Callable[["Group", str], "LoweredGroup"]
+"""(group of a device that runs the target, target) -> its launches and their loops."""
 CompileKernel = Callable[["LoopProgram", str], tuple[str, bytes]]
 """(what the kernel does, target) -> (its symbol, a function of the program and of the back end's version; its object)."""
 CompileSupport = Callable[[str], bytes]
@@ -57,6 +61,7 @@ class Backend:
     kind: str
     parse_target: str
     device_rules: str
+    lower_group: str
     compile_kernel: str
     compile_support: str
     link_image: str

@@ -6,7 +6,7 @@ In: a fused graph. Out: nothing, or an ``InternalError`` that names the step. No
 from __future__ import annotations
 
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.fused import Copy, FusedGraph, Group, Grow, SymbolRead, all_steps
+from ingot_compiler.lowering.fused import Copy, FusedGraph, Group, Grow, Launch, SymbolRead, all_steps, buffers_of
 
 
 def verify_fused(fused: FusedGraph) -> None:
@@ -21,11 +21,12 @@ def verify_fused(fused: FusedGraph) -> None:
             raise _broken(f"buffer b{buffer}", f"an {spec.kind} lies on the host", f"device {spec.device}")
     for index, step in enumerate(all_steps(fused.steps)):
         where = f"step {index}"
-        if isinstance(step, Group):
-            for operand in (*step.operands, *step.results):
-                if device_of[operand.buffer] != step.device:
-                    got = f"b{operand.buffer} on device {device_of[operand.buffer]}"
-                    raise _broken(where, f"a kernel of device {step.device} touches its buffers", got)
+        if isinstance(step, Group | Launch):
+            group = step.group if isinstance(step, Launch) else step
+            for buffer in step.buffers if isinstance(step, Launch) else buffers_of(step):
+                if device_of[buffer] != group.device:
+                    got = f"b{buffer} on device {device_of[buffer]}"
+                    raise _broken(where, f"a kernel of device {group.device} touches its buffers", got)
         elif isinstance(step, Copy):
             if device_of[step.operand] == device_of[step.result]:
                 raise _broken(where, "a copy crosses between devices", f"device {device_of[step.result]} twice")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
+from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.targets.target import parse_target
 
 
 def compile_kernel(program: LoopProgram, target: str) -> tuple[str, bytes]:

@@ -11,9 +11,9 @@ from typing import Literal, Protocol, cast
 
 import llvmlite.binding as _untyped
 
+from ingot_compiler.backends.host.targets import TARGETS
+from ingot_compiler.backends.host.targets.target import Target, native_target
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.targets import TARGETS
-from ingot_compiler.targets.target import Target, native_target
 
 Level = Literal[0, 2]
 """Of LLVM's code generator. For loops, 0 costs 1.9-3x in run time and 3 gains nothing measurable; for code that runs straight on

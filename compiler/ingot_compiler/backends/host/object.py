@@ -5,7 +5,7 @@ side by side (actions of a build run in processes of their own: llvmlite holds o
 """
 
 from ingot_compiler.backends.host.llvm import Level, emit_assembly, emit_object
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 
 
 def compile_object(ir_text: str, target: Target, *, level: Level = 2, verify: bool = False) -> bytes:

@@ -9,6 +9,7 @@ BACKEND = Backend(
     kind="null",
     parse_target="ingot_compiler.backends.null.read_target:read_target",
     device_rules="ingot_compiler.backends.host.device_rules:device_rules",
+    lower_group="ingot_compiler.backends.host.lower_group:lower_group",
     compile_kernel="ingot_compiler.backends.host.compile_kernel:compile_kernel",
     compile_support="ingot_compiler.backends.host.compile_support:compile_support",
     link_image="ingot_compiler.backends.null.link_library:link_library",

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Lines, Operand, Writer, constant
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Buffer
-from ingot_compiler.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
 from ingot_compiler.backends.host.emit.kernels.depthwise_plane import emit_depthwise_plane
 from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
 from ingot_compiler.backends.host.emit.statement import emit_statements
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import Operand, Writer, constant
 from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, DepthwisePlane, LoopProgram, Transpose
 from ingot_compiler.lowering.print_loops import print_loops
-from ingot_compiler.targets.target import Target
 
 # Part of every symbol: counts up when the same program gets other code.
 CODEGEN_VERSION = "1"

@@ -5,7 +5,7 @@ In: the frame, a target. Out: IR text. Not done here: planning where buffers lie
 
 from ingot_compiler.backends.host.main.frame import Frame
 from ingot_compiler.backends.host.main.text import call_load, fail_call, frame_field
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WEIGHTS, BUFFER_WORKSPACE, BUFFER_DEVICE_WEIGHTS = range(5)

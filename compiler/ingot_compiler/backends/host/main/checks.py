@@ -6,7 +6,7 @@ Each check returns a code of ``abi``: 0 goes on, anything else ends `main`.
 
 from ingot_compiler.backends.host.main.frame import Frame
 from ingot_compiler.backends.host.main.text import TEXTS, call_load, fail_call, frame_field
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 SIZES_DONE = -1

@@ -7,7 +7,7 @@ milliseconds for hundreds of them, and each costs tens of nanoseconds.
 
 from ingot_compiler.backends.host.main.frame import Frame
 from ingot_compiler.backends.host.main.text import call_load, fail_call, frame_field
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 _PROFILE_BEGIN, _PROFILE_END = 0, 1

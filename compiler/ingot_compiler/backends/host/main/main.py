@@ -17,7 +17,7 @@ from ingot_compiler.backends.host.main.frame import Frame
 from ingot_compiler.backends.host.main.launch import write_launches
 from ingot_compiler.backends.host.main.steps import Steps, initial_registers, write_steps
 from ingot_compiler.backends.host.main.text import call_load
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
 from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature, interface_digest

@@ -22,8 +22,8 @@ from ingot_compiler.backends.host.main.checks import SIZES_DONE
 from ingot_compiler.backends.host.main.frame import Frame
 from ingot_compiler.backends.host.main.read import read_element
 from ingot_compiler.backends.host.main.text import frame_field
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.program import OPCODES, Instruction, Program
 

@@ -6,7 +6,7 @@ In: ``abi``, a target. Out: the header's text. Not done here: the structs themse
 
 from collections.abc import Iterator, Mapping
 
-from ingot_compiler.targets.target import Target
+from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 

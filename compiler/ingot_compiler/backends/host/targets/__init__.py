@@ -3,8 +3,8 @@
 In: nothing. Out: ``TARGETS``. Not done here: parsing (``targets.target``).
 """
 
-from ingot_compiler.targets import aarch64, riscv64, x86_64
-from ingot_compiler.targets.family import TargetFamily
+from ingot_compiler.backends.host.targets import aarch64, riscv64, x86_64
+from ingot_compiler.backends.host.targets.family import TargetFamily
 
 TARGETS: tuple[TargetFamily, ...] = (
     x86_64.FAMILY,

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: SVE.
 """
 
-from ingot_compiler.targets.family import Feature, TargetFamily
+from ingot_compiler.backends.host.targets.family import Feature, TargetFamily
 
 FAMILY = TargetFamily(
     arch="aarch64",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.kinds.contraction import CONV, MATMUL
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.kinds.contraction import CONV, MATMUL
-from ingot_compiler.lowering.kinds.depthwise import DEPTHWISE
-from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.lowering.kinds.kind import Kind
 from ingot_compiler.lowering.kinds.matmul_integer import MATMUL_INTEGER
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.targets import TARGETS
+from ingot_compiler.backends.host.targets.family import TargetFamily
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.targets import TARGETS
-from ingot_compiler.targets.family import TargetFamily
 from ingot_runtime.format.features import LEVELS
 
 _WIDEST_BITS = 512

@@ -3,7 +3,7 @@
 In: nothing. Out: ``FAMILY``. Not done here: deciding which features a machine has.
 """
 
-from ingot_compiler.targets.family import Feature, TargetFamily
+from ingot_compiler.backends.host.targets.family import Feature, TargetFamily
 
 _AVX512 = ("avx512f", "avx512bw", "avx512dq", "avx512vl")
 
