@@ -14,6 +14,7 @@ from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.types import DType, TensorType
 
 
@@ -122,7 +123,7 @@ class Requirement:
     """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops that say so."""
 
     difference: Dim
-    what: str
+    what: Text
     source: tuple[int, ...] = ()
 
 
