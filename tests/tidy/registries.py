@@ -55,7 +55,7 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program")),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program", "reduction", "split_reduce")),
     Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/memory/planners",

@@ -18,8 +18,9 @@ from tests.unit.end_to_end_harness import run_all_ways
 from tests.unit.lowering_harness import assert_close
 
 import ingot
-from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "tests" / "models"
@@ -127,8 +128,9 @@ def row(model: str, export: str) -> Sequence[str]:
     ops = collections.Counter(node.op_type for node in onnx.load_model_from_string(path.read_bytes()).graph.node)
     name = f"{model} (own choice)" if model in OWN_CHOICE else model
     head = (name, export, str(ops.total()), str(len(ops)))
-    (build,) = compile_model(path, make_options([TARGET])).target_builds
-    return (*head, str(len(build.launches)), str(len(set(build.programs))), "right")
+    with open_build(BuildSettings(cache_folder(), cache_trust())) as opened:
+        (build,) = start_compilation(opened, path, make_options([TARGET])).target_builds
+        return (*head, str(len(build.launches)), str(len(set(build.programs))), "right")
 
 
 def test_page_is_current(*, bless: bool) -> None:
