@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from keyword import iskeyword
@@ -143,7 +144,8 @@ def files_that_name_device(kind: str) -> set[str]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         )
     }
-    return found | {name for name in ("pyproject.toml",) if f'"{kind}"' in (ROOT / name).read_text(encoding="utf-8")}
+    layer = re.search(rf'"(?:\w+ \| )*{kind}(?: \| \w+)*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return found | ({"pyproject.toml"} if layer else set())
 
 
 def files_that_name(core: str) -> set[str]:
