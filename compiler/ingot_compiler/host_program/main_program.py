@@ -230,7 +230,7 @@ def build_program(
     hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
     for step in hoisted:
         _require(out, step)
-    scratch = {device: len(fused.buffers) + number for number, device in enumerate(_other_devices(fused))}
+    scratch = {device: len(fused.buffers) + number for number, device in enumerate(_other_devices(fused, plan))}
     offsets, room = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
@@ -312,12 +312,14 @@ def _sizes(
     offsets: dict[int, int] = {}
     ends: dict[int, int] = {}
     room: dict[int, tuple[int, int]] = {}
-    for device in (0, *_other_devices(fused)):
+    for device in (0, *_other_devices(fused, plan)):
         early = [placement for placement in plan.of(device) if not placement.late]
         for placement in early:
             _place(out, placement, offsets, ends)
         total = _largest(out, [ends[placement.buffer] for placement in early])
-        scratch = _rounded(out, _largest(out, _scratch(out, fused, programs, device)))
+        # Beside the host there is always some: what is of no size, scratch or a buffer, must not lie at the very end of the pool.
+        least = [out.dim(ALIGNMENT_BYTES)] if device else []
+        scratch = _rounded(out, _largest(out, [*least, *_scratch(out, fused, programs, device)]))
         if device:
             room[device] = total, scratch
             out.emit("workspace_bytes", device, out.binary("add", total, scratch))
@@ -330,9 +332,11 @@ def _sizes(
     return offsets, room
 
 
-def _other_devices(fused: FusedGraph) -> tuple[int, ...]:
-    """The devices beside the host that run something."""
-    return tuple(sorted({launch.group.device for launch in launches_of(fused)} - {0}))
+def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> tuple[int, ...]:
+    """The devices beside the host that run something, or only hold it: a value that is copied there, seen in another shape, and copied back."""
+    return tuple(
+        sorted(({launch.group.device for launch in launches_of(fused)} | {pool.device for pool in plan.pools}) - {0})
+    )
 
 
 def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
@@ -450,7 +454,7 @@ def _require(out: Assembler, step: Requirement) -> None:
 def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
     """The units to run: none where nothing is written, however many the sizes beside the empty one would make."""
     extent = out.dim(program.extent)
-    if group.kind == "fill_halo":
+    if group.fills_halo:
         return extent  # an image without elements has a border
     first, *others = (result.type for result in group.results)
     sizes = list(dict.fromkeys(first.shape))

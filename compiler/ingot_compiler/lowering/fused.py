@@ -70,6 +70,11 @@ class Group:
     device: int = 0
     ends: str = ""
 
+    @property
+    def fills_halo(self) -> bool:
+        """Whether it computes no value of the graph, but writes the zeros around an image."""
+        return self.kind == "fill_halo"
+
 
 @dataclass(frozen=True, slots=True)
 class SymbolRead:
