@@ -114,6 +114,38 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     return _with_lists(*sources, (Path(loop_anchors.__file__).resolve(),), (kind, _list_of(kind)))
 
 
+def path_of_device(kind: str) -> tuple[str, ...]:
+    """List the files of a kind of device: its number, what the loader opens, its back end, each with its list; then the suite of all kinds."""
+    import ingot_runtime_devices.registry as devices
+    from ingot_compiler.backends import registry as backends
+    from ingot_runtime.format import plan
+
+    folder = Path(backends.__file__).resolve().parent / kind
+    opened = _source(devices.OPEN[kind])
+    return (
+        "runtime/FORMAT.md",
+        *_with_lists((Path(plan.__file__).resolve(),), (opened, Path(devices.__file__).resolve())),
+        *_with_lists(tuple(sorted(folder.glob("*.py"))), (Path(backends.__file__).resolve(),)),
+        "pyproject.toml",
+        "tests/conformance/test_devices.py",
+    )
+
+
+def files_that_name_device(kind: str) -> set[str]:
+    """List the files that have a kind of device as a string, or as a room of its own."""
+    packages = [ROOT / top for top in ("artifacts", "build_rules", "compiler", "runtime", "tests/conformance")]
+    found = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in package.rglob("*.py")
+        if any(
+            isinstance(node, ast.Constant) and node.value == kind
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    }
+    return found | {name for name in ("pyproject.toml",) if f'"{kind}"' in (ROOT / name).read_text(encoding="utf-8")}
+
+
 def files_that_name(core: str) -> set[str]:
     """List the files of the compiler that write a core op's name as a string; docstrings do not count."""
     return {

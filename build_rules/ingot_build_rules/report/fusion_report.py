@@ -94,7 +94,7 @@ def _saved_bytes(groups: Sequence[Group], imported: Graph) -> Iterator[int]:
 
 
 def _computes(group: Group) -> bool:
-    return bool(group.nodes) and group.kind != "fill_halo"
+    return bool(group.nodes) and not group.fills_halo
 
 
 def _stored_bytes(imported: Graph) -> dict[int, int]:

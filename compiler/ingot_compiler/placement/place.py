@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.message import Text, nodes_text
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
 from ingot_compiler.placement.placed import PlacedGraph
@@ -71,8 +72,8 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
             _check_marks(region, names)
 
 
-def _nodes(node: Node) -> str:
-    return ", ".join(f"node #{ordinal}" for ordinal in node.source) or f"a {node.op} that no imported node asked for"
+def _nodes(node: Node) -> Text:
+    return nodes_text(node.source) if node.source else f"a {node.op} that no imported node asked for"
 
 
 class _Placement:

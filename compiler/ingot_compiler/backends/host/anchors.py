@@ -6,12 +6,13 @@ In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``ki
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ingot_compiler.backends.host import packing
-from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind, matmul_kind
+from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
 from ingot_compiler.backends.host.kinds.attention import ATTENTION
-from ingot_compiler.backends.host.kinds.contraction import MATMUL, panel_width
+from ingot_compiler.backends.host.kinds.contraction import MATMUL, has_pairs, panel_width, sum_dtype
 from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
 from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
@@ -36,11 +37,6 @@ def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]
     return replace(node, operands=operands, attributes=attributes)
 
 
-def _compute_dtype(dtype: DType) -> DType:
-    """Half precisions are multiplied in f32."""
-    return "f64" if dtype == "f64" else "f32"
-
-
 def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
     """The value in another element type: a new value with a deferred cast."""
     values = fuser.values
@@ -59,7 +55,7 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
 def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for depthwise)."""
     x, w = node.operands[:2]
-    dtype = _compute_dtype(fuser.values.type_of(x).dtype)
+    dtype = sum_dtype(fuser.values.type_of(x).dtype)
     x = _converted(fuser, index, x, dtype)
     kind = conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
@@ -121,12 +117,7 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
     """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
-    result = values.type_of(node.results[0])
-    kind = matmul_kind(result.dtype)
-    if kind is not MATMUL:
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands])
-        return
-    dtype = _compute_dtype(result.dtype)
+    dtype = _factor_dtype([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
@@ -134,17 +125,24 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
-    fuser.defer_anchor(index, _with(node, (a_leaf[0], b_leaf[0]), **extra), kind, [a_leaf, b_leaf])
+    fuser.defer_anchor(index, _with(node, (a_leaf[0], b_leaf[0]), **extra), MATMUL, [a_leaf, b_leaf])
+
+
+def _factor_dtype(dtypes: Sequence[DType]) -> DType:
+    """What the operands of a product are stored as: two of 8 or 16 bits fit i16 but for u16."""
+    if all(dtype in ("i8", "u8", "i16") for dtype in dtypes):
+        return "i16"
+    return sum_dtype(dtypes[0])
 
 
 def _packed_matrix(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
     """A constant matrix in panels of the tile that the product runs with."""
     values, (result,) = fuser.values, node.results
     rows_count, device = dim_product(values.type_of(a).shape[:-1]), values.device_of(result)
-    width = panel_width(rows_count, values.type_of(result).shape[-1], fuser.targets[device], dtype)
-    return fuser.constant(
-        packing.pack_matrix(packing.cast_to(values.expression(node.operands[1]), dtype), width), device
-    )
+    width = panel_width(rows_count, values.type_of(result).shape[-1], fuser.targets[device], sum_dtype(dtype))
+    matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
+    pairs = has_pairs(dtype, values.type_of(a).shape[-1])
+    return fuser.constant(packing.pack_matrix(matrix, width, 2 if pairs else 1), device)
 
 
 def attention(fuser: Fuser, index: int, node: Node) -> None:
@@ -192,5 +190,6 @@ ANCHORS: dict[str, Anchor] = {
     "attention": Anchor(attention),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
     "matmul": Anchor(matmul),
+    "matmul_integer": Anchor(matmul),
     "recurrent": Anchor(recurrent),
 }

@@ -9,7 +9,6 @@ from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
 from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.kinds.matmul_integer import MATMUL_INTEGER
 from ingot_compiler.lowering.kinds.pointwise import POINTWISE
 from ingot_compiler.lowering.kinds.pool import POOL
 from ingot_compiler.lowering.kinds.reduce import REDUCE
@@ -24,7 +23,6 @@ _ALL = (
     CUMSUM,
     FILL_HALO,
     GROUP_NORM,
-    MATMUL_INTEGER,
     POINTWISE,
     POOL,
     REDUCE,

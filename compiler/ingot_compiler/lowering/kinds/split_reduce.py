@@ -1,7 +1,7 @@
 """A reduction of very many elements to few results as two launches: partial results of fixed chunks, then the final pass.
 
-In: a group anchored by ``reduce``. Out: its two loop programs, the workspace between them, the sizes for which they are worth while. Not done
-here: the reduction in one launch (``reduce``).
+In: a group anchored by ``reduce``. Out: its two loop programs, the workspace between them, the sizes for which they are worth while.
+Not done here: the reduction in one launch (``reduce``).
 
 The reduced elements are counted in the order in which they lie; chunk ``c`` holds the elements from ``c * CHUNK_ELEMENTS`` on. So the
 partial results depend on sizes alone, not on the number of threads.
