@@ -11,11 +11,11 @@ from tests.unit.lowering_harness import Builder, check_graph, compile_graph
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store, Tile
-from ingot_compiler.lowering.tiles import lanes_of
 
 P, M, N, K = symbol("p"), symbol("M"), symbol("N"), symbol("K")
 TILE = Tile(3, 2)

@@ -140,7 +140,7 @@ def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
 
     def refused(**changed: int) -> list[str]:
         found = [pair for claim in claims for pair in requirements(claim)]
-        return [what for excess, what in found if evaluate(excess, {**fit, **changed})]
+        return [str(what) for excess, what in found if evaluate(excess, {**fit, **changed})]
 
     assert refused() == []
     if op == "gather_nd":

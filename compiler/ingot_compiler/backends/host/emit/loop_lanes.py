@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.loops import Apply, Constant, Let, Load, Local, Statement, Store, Value
-from ingot_compiler.lowering.tiles import lanes_of
 
 
 def wide_lanes(context: Context, variable: str, body: Sequence[Statement]) -> int:

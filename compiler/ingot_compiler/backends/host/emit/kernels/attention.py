@@ -10,6 +10,12 @@ tile are skipped, unless a value is not finite: 0 * inf must stay NaN, as in the
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.attention_layout import (
+    AttentionLayout,
+    attention_layout,
+    attention_query_block,
+    attention_scratch_bytes,
+)
 from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index
@@ -23,12 +29,6 @@ from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.attention_layout import (
-    AttentionLayout,
-    attention_layout,
-    attention_query_block,
-    attention_scratch_bytes,
-)
 from ingot_compiler.lowering.loops import Attention
 
 __all__ = ["attention_query_block", "attention_scratch_bytes", "emit_attention"]

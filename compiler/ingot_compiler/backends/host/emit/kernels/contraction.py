@@ -16,11 +16,11 @@ from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.backends.host.emit.kernels.multiply import Axis, Factors, SumTile, emit_sum, merged_dims
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.backends.host.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
-from ingot_compiler.lowering.tiles import lanes_of
 
 
 @dataclass(frozen=True, slots=True)

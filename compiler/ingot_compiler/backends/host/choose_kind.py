@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.kinds.contraction import CONV
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.kinds.contraction import CONV
-from ingot_compiler.lowering.kinds.depthwise import DEPTHWISE
-from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.lowering.kinds.kind import Kind
 
 PLANE_STRIDE_MAX = 2  # pixels further apart share no vectors

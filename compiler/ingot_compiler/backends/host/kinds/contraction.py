@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, substitute, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits, dtype_size_bytes
-from ingot_compiler.lowering.convolution import ConvShape
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -22,7 +23,6 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
 

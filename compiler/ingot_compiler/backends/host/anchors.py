@@ -1,6 +1,7 @@
-"""What each op with loops of its own asks of its operands: layouts, packed weights, what may be fused before it.
+"""What ops with register tiles ask of their operands: layouts, packed weights; with them all ops with loops that processors run.
 
-In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``). One function and one line per op.
+In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops whose loops any device runs
+(``lowering.fusion.loop_anchors``). One function and one line per op.
 """
 
 from __future__ import annotations
@@ -8,37 +9,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ingot_compiler.backends.host import packing
+from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
+from ingot_compiler.backends.host.kinds.attention import ATTENTION
+from ingot_compiler.backends.host.kinds.contraction import MATMUL, has_pairs, panel_width, sum_dtype
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fusion import packing
-from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
-from ingot_compiler.lowering.fusion.choose_kind import ConvFacts, conv_kind
+from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import node_halo
-from ingot_compiler.lowering.fusion.relayout import contiguous, image, relaid
+from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS, packed_at_run_time
+from ingot_compiler.lowering.fusion.relayout import contiguous, image
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.fusion.values import Values
-from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
-from ingot_compiler.lowering.kinds.attention import ATTENTION
-from ingot_compiler.lowering.kinds.contraction import MATMUL, has_pairs, panel_width, sum_dtype
-from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
-from ingot_compiler.lowering.kinds.cumsum import CUMSUM
-from ingot_compiler.lowering.kinds.depthwise import DEPTHWISE
-from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
-from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.kinds.pool import POOL
-from ingot_compiler.lowering.kinds.recurrent import RECURRENT
-from ingot_compiler.lowering.kinds.reduce import REDUCE
-from ingot_compiler.lowering.kinds.resize import RESIZE
-from ingot_compiler.lowering.kinds.rows import ROWS
-from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 
 
 def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
@@ -120,14 +111,7 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
     packed = TensorType(kind.dtype, (groups, *kind.shape[2:], kind.shape[1], own))
-    return _packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
-
-
-def _packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
-    """A dense copy of weights seen through another view."""
-    value = fuser.values.add(packed, fuser.values.device_of(w))
-    fuser.storage.put(value, stored)
-    return value, relaid(fuser, value, range(packed.rank))
+    return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
@@ -173,68 +157,6 @@ def attention(fuser: Fuser, index: int, node: Node) -> None:
     fuser.defer_anchor(index, _with(node, (*values, *masks)), ATTENTION, leaves)
 
 
-def _with_prologue(fuser: Fuser, index: int, node: Node, kind: Kind) -> None:
-    """An anchor whose first operand may be an elementwise tree; the others are stored."""
-    first = node.operands[0]
-    part = fuser.absorb(first, fuser.values.type_of(first).shape, anchor_allowed=False)
-    leaves = [fuser.leaf(operand) for operand in node.operands[1:]]
-    if part is None:
-        leaves.insert(0, fuser.leaf(first))
-    fuser.defer_anchor(index, node, kind, leaves, [part] if part else [])
-
-
-def rows(fuser: Fuser, index: int, node: Node) -> None:
-    """Softmax and normalisations."""
-    _with_prologue(fuser, index, node, ROWS)
-
-
-def reduce(fuser: Fuser, index: int, node: Node) -> None:
-    """Reductions."""
-    _with_prologue(fuser, index, node, REDUCE)
-
-
-def pool(fuser: Fuser, index: int, node: Node) -> None:
-    """Windows over an image."""
-    x = node.operands[0]
-    none = (0,) * fuser.values.type_of(x).rank
-    leaf = fuser.leaf_at(x, image(fuser, x, (none, none)))
-    fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), POOL, [leaf])
-
-
-def stored_only(kind: Kind) -> AnchorRule:
-    """An op whose operands are all stored, whatever their layout."""
-
-    def rule(fuser: Fuser, index: int, node: Node) -> None:
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands])
-
-    return rule
-
-
-def scatter(kind: Kind) -> AnchorRule:
-    """Updates of a copy of the first operand: the kernel runs at once, on the copy."""
-
-    def rule(fuser: Fuser, index: int, node: Node) -> None:
-        x = node.operands[0]
-        place = relaid(fuser, x, range(fuser.values.type_of(x).rank))
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands[1:]])
-        fuser.compute(node.results[0], place)
-
-    return rule
-
-
-def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
-    """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
-    w, groups = node.operands[1], node.integer("groups")
-    stored, kind = fuser.where(w), fuser.values.type_of(w)
-    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
-    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
-    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], own, kind.shape[1]))
-    weights = _packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
-    x, *others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
-    anchor = replace(node, operands=(node.operands[0], weights[0], *node.operands[2:]))
-    fuser.defer_anchor(index, anchor, CONV_TRANSPOSE, [x, weights, *others])
-
-
 def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     """Weights in panels where they are constant; the kernel runs at once and has all results, and gates of its own."""
     del index
@@ -263,32 +185,11 @@ def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     return fuser.constant(packing.pack_panels(values.expression(weights), width), device)
 
 
-def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
-    """The kernel reads what it writes: it has no followers."""
-    del index
-    fuser.compute_results(SUPPRESS_OVERLAPS, node, [fuser.leaf(operand) for operand in node.operands])
-
-
 ANCHORS: dict[str, Anchor] = {
-    "argmax": Anchor(stored_only(ARGUMENT_REDUCE)),
-    "argmin": Anchor(stored_only(ARGUMENT_REDUCE)),
+    **LOOP_ANCHORS,
     "attention": Anchor(attention),
-    "average_pool": Anchor(pool, reads_image=True),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
-    "conv_transpose": Anchor(conv_transpose),
-    "cumsum": Anchor(stored_only(CUMSUM)),
-    "group_norm": Anchor(stored_only(GROUP_NORM)),
-    "layer_norm": Anchor(rows),
-    "log_softmax": Anchor(rows),
     "matmul": Anchor(matmul),
     "matmul_integer": Anchor(matmul),
-    "max_pool": Anchor(pool, reads_image=True),
     "recurrent": Anchor(recurrent),
-    "reduce": Anchor(reduce),
-    "resize": Anchor(stored_only(RESIZE)),
-    "rms_norm": Anchor(rows),
-    "scatter_elements": Anchor(scatter(SCATTER_ELEMENTS)),
-    "scatter_nd": Anchor(scatter(SCATTER_ND)),
-    "softmax": Anchor(rows),
-    "suppress_overlaps": Anchor(suppress_overlaps),
 }
