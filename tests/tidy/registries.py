@@ -55,7 +55,8 @@ REGISTRIES = (
     Registry("compiler/ingot_compiler/ir/ops", "compiler/ingot_compiler/ir/op_names.py"),
     Registry("compiler/ingot_compiler/frontend/ops", "compiler/ingot_compiler/frontend/ops/__init__.py"),
     Registry("compiler/ingot_compiler/lowering/ops", "compiler/ingot_compiler/lowering/ops/__init__.py", ("element",)),
-    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program")),
+    Registry("compiler/ingot_compiler/lowering/kinds", "compiler/ingot_compiler/lowering/kinds/__init__.py", ("kind", "program", "reduction", "split_reduce")),
+    Registry("compiler/ingot_compiler/backends/host/kinds", "compiler/ingot_compiler/backends/host/kinds/__init__.py"),
     Registry(
         "compiler/ingot_compiler/memory/planners",
         "compiler/ingot_compiler/memory/planners/__init__.py",
@@ -99,7 +100,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.ir.types import TensorType
     from ingot_compiler.lowering.fuse import fuse
     from ingot_compiler.lowering.fused import groups_of
-    from ingot_compiler.lowering.fusion import anchors
+    from ingot_compiler.lowering.fusion import loop_anchors
     from ingot_compiler.lowering.kinds import KINDS
     from ingot_compiler.placement.place import place
     from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
@@ -110,7 +111,39 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
     kind = _source(inspect.unwrap(KINDS[group.kind].lower))
-    return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, _list_of(kind)))
+    return _with_lists(*sources, (Path(loop_anchors.__file__).resolve(),), (kind, _list_of(kind)))
+
+
+def path_of_device(kind: str) -> tuple[str, ...]:
+    """List the files of a kind of device: its number, what the loader opens, its back end, each with its list; then the suite of all kinds."""
+    import ingot_runtime_devices.registry as devices
+    from ingot_compiler.backends import registry as backends
+    from ingot_runtime.format import plan
+
+    folder = Path(backends.__file__).resolve().parent / kind
+    opened = _source(devices.OPEN[kind])
+    return (
+        "runtime/FORMAT.md",
+        *_with_lists((Path(plan.__file__).resolve(),), (opened, Path(devices.__file__).resolve())),
+        *_with_lists(tuple(sorted(folder.glob("*.py"))), (Path(backends.__file__).resolve(),)),
+        "pyproject.toml",
+        "tests/conformance/test_devices.py",
+    )
+
+
+def files_that_name_device(kind: str) -> set[str]:
+    """List the files that have a kind of device as a string, or as a room of its own."""
+    packages = [ROOT / top for top in ("artifacts", "build_rules", "compiler", "runtime", "tests/conformance")]
+    found = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in package.rglob("*.py")
+        if any(
+            isinstance(node, ast.Constant) and node.value == kind
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    }
+    return found | {name for name in ("pyproject.toml",) if f'"{kind}"' in (ROOT / name).read_text(encoding="utf-8")}
 
 
 def files_that_name(core: str) -> set[str]:

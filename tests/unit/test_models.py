@@ -41,13 +41,13 @@ TARGET = "x86-64-v3"  # of the page's number of kernels; it depends on the targe
 _HEAD = """\
 # Models
 
-What today's exporters write, in small: networks of transformers, diffusers and PyTorch with random weights, exported by
-`torch.onnx.export` (`tests/models/make_models.py`), unchanged. `tests/unit/test_models.py` compiles each to a saved bundle
-and runs it by the loader alone: outputs within {error} of PyTorch's (relative to the largest), integers equal; the same
-bits for 1 and 2 threads, native and stepped. A dynamic export is one bundle, run at five sizes.
+These models are small versions of what today's exporters write: networks of transformers, diffusers and PyTorch with random weights,
+exported by `torch.onnx.export` (`tests/models/make_models.py`) and not changed afterwards. `tests/unit/test_models.py` compiles each to a
+saved bundle and runs it with only the loader. Outputs must be within {error} of PyTorch's (relative to the largest), and integers equal.
+The bits must be the same for 1 and 2 threads, and for the native `main` and the vm. A dynamic export is one bundle, run at five sizes.
 
-Kernels are the distinct ones among the launches of `{target}`. The page is written by
-`pytest tests/unit/test_models.py --bless`. The last six families were chosen by us after the others.
+The column *kernels* counts the distinct kernels among the launches for `{target}`. `pytest tests/unit/test_models.py --bless` writes
+this page. We chose the last six families after the others.
 
 | architecture | export | nodes | distinct ops | launches | kernels | result |
 | --- | --- | --- | --- | --- | --- | --- |
