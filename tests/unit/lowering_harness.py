@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from tests.stage_checks import check_bounds, check_fused, check_loops, check_memory, check_placed
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
@@ -29,7 +30,6 @@ from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType, dtype_size_bytes
-from ingot_compiler.ir.verify import verify
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.fused import (
@@ -44,15 +44,10 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     all_steps,
-    buffers_of,
     groups_of,
     parts_of,
 )
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.parse_loops import parse_loops
-from ingot_compiler.lowering.print_loops import print_loops
-from ingot_compiler.lowering.verify_fused import verify_fused
-from ingot_compiler.lowering.verify_loops import verify_loops
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
@@ -118,21 +113,16 @@ def compile_graph(
     """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code for ``target``."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
-    verify(placed.graph)
+    check_placed(placed)
     fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
-    verify_fused(fused)
-    programs = tuple(_lowered(fused, step, target) for step in groups_of(fused))
-    return Compiled(fused, programs, plan_memory(fused), target)
-
-
-def _lowered(fused: FusedGraph, group: Group, target: Target) -> LoopProgram:
-    """Loops of a group, verified, and as their text gives them back."""
-    program = lower_group(group, str(target))
-    verify_loops(program, [fused.buffers[buffer].element_count for buffer in buffers_of(group)])
-    read = parse_loops(print_loops(program))
-    assert print_loops(read) == print_loops(program)
-    assert read == program or "NaN" in print_loops(program)
-    return program
+    check_fused(fused)
+    programs = tuple(lower_group(step, str(target)) for step in groups_of(fused))
+    check_bounds(fused, programs)
+    for program in programs:
+        check_loops(program)
+    plan = plan_memory(fused)
+    check_memory(plan, fused)
+    return Compiled(fused, programs, plan, target)
 
 
 @functools.lru_cache(maxsize=512)

@@ -3,4 +3,4 @@
 In: nothing. Out: ``STAGES``. Not done here: making them (``compile_model``), their text (``stage_text``).
 """
 
-STAGES = ("imported", "graph", "optimized", "placed", "fused", "loops", "memory", "library", "host", "bundle")
+STAGES = ("imported", "graph", "optimized", "placed", "fused", "loops", "memory", "program", "library", "bundle")
