@@ -56,7 +56,9 @@ class Source:
             raise
         except VersionError as error:  # what is missing, by its number
             if later:
-                raise VersionError(error.what, error.where, f"{error.why}; bundle format: {later.why}", error.do) from None
+                raise VersionError(
+                    error.what, error.where, f"{error.why}; bundle format: {later.why}", error.do
+                ) from None
             raise
         if later:
             raise later
