@@ -20,7 +20,8 @@ from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.host_program.verify_program import verify_program
 from ingot_compiler.lowering import fuse
-from ingot_compiler.lowering.fused import FusedGraph, buffers_of, groups_of
+from ingot_compiler.lowering.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.parse_fused import parse_fused
 from ingot_compiler.lowering.parse_loops import parse_loops
@@ -79,10 +80,12 @@ def check_program(program: Program) -> None:
     assert encode_program(read) == encode_program(program)
 
 
-def check_bounds(fused: FusedGraph, programs: Sequence[LoopProgram]) -> None:
-    """Stage 7 within the buffers of stage 6."""
-    for group, program in zip(groups_of(fused), programs, strict=True):
-        verify_loops(program, [fused.buffers[buffer].element_count for buffer in buffers_of(group)])
+def check_launches(expanded: FusedGraph, programs: Sequence[LoopProgram]) -> None:
+    """Stage 6 with its groups expanded, and stage 7 within the buffers of it."""
+    verify_fused(expanded)
+    for launch in launches_of(expanded):
+        counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
+        verify_loops(programs[launch.program], counts)
 
 
 @contextmanager
@@ -118,8 +121,9 @@ def _fused(fused: FusedGraph, *_: object) -> None:
     check_fused(fused)
 
 
-def _lowered(program: LoopProgram, *_: object) -> None:
-    check_loops(program)
+def _lowered(lowered: LoweredGroup, *_: object) -> None:
+    for program in lowered.programs:
+        check_loops(program)
 
 
 def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
@@ -127,5 +131,5 @@ def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
 
 
 def _built(program: Program, fused: FusedGraph, programs: Sequence[LoopProgram], *_: object) -> None:
-    check_bounds(fused, programs)
+    check_launches(fused, programs)
     check_program(program)

@@ -14,19 +14,16 @@ from onnx import ModelProto, TensorProto, helper
 from tests.hostile.model_builder import INT64, graph_of, model, value
 from tests.unit.codegen_harness import Array
 from tests.unit.end_to_end_harness import run_all_ways
-from tests.unit.lowering_harness import BEST, HOST_ALONE
+from tests.unit.lowering_harness import BEST, HOST_ALONE, compile_fused
 
 import ingot
 import ingot_runtime
 from ingot_compiler.backends.host.device_rules import device_rules
-from ingot_compiler.backends.host.lower_group import lower_group
 from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.kinds.program import used_symbols
 from ingot_compiler.lowering.loops import Reduce
-from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
 from ingot_compiler.placement.place import place
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
@@ -42,9 +39,10 @@ ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 def _program(source: ModelProto) -> Program:
     fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(str(BEST)),))
-    programs = [lower_group(group, str(BEST)) for group in groups_of(fused)]
+    compiled = compile_fused(fused, BEST)
     offsets = [0] * len(fused.constants)
-    return build_program(fused, programs, range(len(programs)), plan_memory(fused), offsets)
+    programs = compiled.programs
+    return build_program(compiled.fused, programs, range(len(programs)), compiled.plan, offsets)
 
 
 def _extents(program: Program, shapes: Sequence[Sequence[int]]) -> list[int]:
@@ -104,7 +102,7 @@ def test_a_reduction_over_nothing_does_not_count_rows() -> None:
         [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], [value("x", ["a", "b"])], [value("y", [])]
     )
     fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(str(BEST)),))
-    (program,) = (lower_group(group, str(BEST)) for group in groups_of(fused))
+    (program,) = compile_fused(fused, BEST).programs
     (outer,) = (statement for statement in program.body if isinstance(statement, Reduce))
     assert set(used_symbols((outer.extent,))) == {"s0", "s1"}
 

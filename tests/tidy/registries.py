@@ -109,7 +109,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     placed = place(OptimizedGraph(graph), (DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0)),))
     (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
-    kind = _source(KINDS[group.kind].lower)
+    kind = _source(inspect.unwrap(KINDS[group.kind].lower))
     return _with_lists(*sources, (Path(anchors.__file__).resolve(),), (kind, _list_of(kind)))
 
 

@@ -9,6 +9,7 @@ import functools
 import io
 import itertools
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.workspace.cache_folder import cache_trust
 from ingot_build_rules.workspace.open_workspace import load_project
 from ingot_build_rules.workspace.run_build import BuildRequest, Report, run_build
+from ingot_build_rules.workspace.user_key import key_path, user_key
 
 TARGET = "x86-64-v3"
 TEST = '[test.a]\nbundle = "a"\ninputs = "x.npz"\noutputs = "y.npz"\n'
@@ -117,6 +119,17 @@ def make_cache(folder: Path) -> Path:
         made.mkdir(0o700)
     for name, content in _memory_of_tools(cache_trust().key).items():
         (inner / name).write_bytes(content)
+    return folder
+
+
+def make_home(folder: Path) -> Path:
+    """Make a user's folder: the key of this test run, and a cache without a result."""
+    key = folder / ".local/state/ingot/key"
+    key.parent.mkdir(parents=True)
+    user_key()
+    shutil.copy(key_path(), key)
+    (folder / ".cache").mkdir()
+    make_cache(folder / ".cache/ingot")
     return folder
 
 

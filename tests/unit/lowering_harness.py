@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tests.stage_checks import check_bounds, check_fused, check_loops, check_memory, check_placed
+from tests.stage_checks import check_fused, check_launches, check_loops, check_memory, check_placed
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
@@ -31,23 +31,23 @@ from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType, dtype_size_bytes
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
+from ingot_compiler.lowering.expand_groups import expand_groups
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
-    Group,
     Grow,
     IfStep,
+    Launch,
     LoopStep,
     Requirement,
     Step,
     SymbolRead,
     SymbolSet,
-    all_steps,
     groups_of,
-    parts_of,
 )
 from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.memory.late_buffers import late_buffers, step_count
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
@@ -99,7 +99,7 @@ class Builder(GraphBuilder):
 
 @dataclass(frozen=True)
 class Compiled:
-    """A graph down to loop programs and places."""
+    """A graph down to loop programs and places; its groups are expanded."""
 
     fused: FusedGraph
     programs: tuple[LoopProgram, ...]
@@ -116,13 +116,20 @@ def compile_graph(
     check_placed(placed)
     fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
     check_fused(fused)
-    programs = tuple(lower_group(step, str(target)) for step in groups_of(fused))
-    check_bounds(fused, programs)
+    return compile_fused(fused, target)
+
+
+def compile_fused(fused: FusedGraph, target: Target) -> Compiled:
+    """Stages 7 and 8; all devices run code for ``target``."""
+    lowered = [lower_group(step, str(target)) for step in groups_of(fused)]
+    expanded = expand_groups(fused, [item.steps for item in lowered])
+    programs = tuple(program for item in lowered for program in item.programs)
+    check_launches(expanded, programs)
     for program in programs:
         check_loops(program)
-    plan = plan_memory(fused)
-    check_memory(plan, fused)
-    return Compiled(fused, programs, plan, target)
+    plan = plan_memory(expanded)
+    check_memory(plan, expanded)
+    return Compiled(expanded, programs, plan, target)
 
 
 @functools.lru_cache(maxsize=512)
@@ -150,12 +157,6 @@ class _Call:
     fences: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
     places: dict[int, Array] = field(default_factory=dict[int, Array])
     unchanged: list[tuple[Array, bytes]] = field(default_factory=list[tuple[Array, bytes]])
-
-    @property
-    def explicit(self) -> set[int]:
-        """Buffers whose room a step makes."""
-        grown = [step for step in all_steps(self.compiled.fused.steps) if isinstance(step, Grow)]
-        return {buffer for step in grown for buffer in (step.buffer, step.spare)}
 
     def memory(self, size_bytes: int) -> Array:
         """Fenced bytes."""
@@ -205,19 +206,18 @@ class _Call:
 
     def late(self, step: int, written: Sequence[int]) -> None:
         """Memory for the buffers whose size was only just read: those of the plan, and outputs."""
-        for item in self.compiled.plan.placements:
-            if item.late and item.first == step and item.buffer not in self.explicit:
-                self._allocate_one(item.buffer)
+        for item in late_buffers(self.compiled.fused, self.compiled.plan).get(step, ()):
+            self._allocate_one(item.buffer)
         for buffer in written:
             if buffer not in self.places:
                 self._allocate_one(buffer)
 
-    def run(self, steps: Sequence[Step], index: int, ordinal: int) -> tuple[int, int]:
-        """Run steps, the first of which are number ``index`` and, of the groups, ``ordinal``; the numbers behind them."""
+    def run(self, steps: Sequence[Step], index: int) -> None:
+        """Run steps, the first of which is number ``index``."""
         for step in steps:
-            if isinstance(step, Group):
+            if isinstance(step, Launch):
                 self.late(index, [operand.buffer for operand in step.results])
-                self.launch(step, self.compiled.programs[ordinal])
+                self.launch(step, self.compiled.programs[step.program])
             elif isinstance(step, Copy):
                 self.late(index, [step.result])
                 self.array(step.result)[:] = self.array(step.operand)
@@ -232,26 +232,23 @@ class _Call:
                 if evaluate(step.difference, self.bindings) != 0:
                     raise RequirementError(step.what)
             else:
-                self._control(step, index, ordinal)
-            inside = list(all_steps((step,)))
-            index += sum(2 if parts_of(item) else 1 for item in inside)
-            ordinal += sum(isinstance(item, Group) for item in inside)
-        return index, ordinal
+                assert isinstance(step, IfStep | LoopStep)
+                self._control(step, index)
+            index += step_count((step,))
 
-    def _control(self, step: IfStep | LoopStep, index: int, ordinal: int) -> None:
+    def _control(self, step: IfStep | LoopStep, index: int) -> None:
         if isinstance(step, LoopStep):
             self.bindings[step.counter] = 0
             count = evaluate(step.count, self.bindings)
             while self.bindings[step.counter] < count and (not step.condition or self.bindings[step.condition]):
-                self.run(step.body, index + 1, ordinal)
+                self.run(step.body, index + 1)
                 self.bindings[step.counter] += 1
             return
+        self.late(index, ())
         if self.bindings[step.condition]:
-            self.run(step.then, index + 1, ordinal)
-            return
-        inside = list(all_steps(step.then))
-        skipped = sum(2 if parts_of(item) else 1 for item in inside)
-        self.run(step.otherwise, index + 1 + skipped, ordinal + sum(isinstance(item, Group) for item in inside))
+            self.run(step.then, index + 1)
+        else:
+            self.run(step.otherwise, index + 1 + step_count(step.then))
 
     def _grow(self, step: Grow) -> None:
         size_bytes = dtype_size_bytes(self.compiled.fused.buffers[step.buffer].dtype)
@@ -264,12 +261,12 @@ class _Call:
         if kept is not None:
             self.places[step.buffer][: kept.size] = kept
 
-    def launch(self, group: Group, program: LoopProgram) -> None:
+    def launch(self, launch: Launch, program: LoopProgram) -> None:
         """Run one kernel in parts."""
-        numbers = dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results))
-        scalars = [self.bindings[name] for name in program.scalars]
+        names = dict(launch.names)
+        scalars = [self.bindings[names.get(name, name)] for name in program.scalars]
         kernel = _kernel(program, self.compiled.target)
-        kernel.run([self.places[number] for number in numbers], scalars, PARTS)
+        kernel.run([self.places[number] for number in launch.buffers], scalars, PARTS)
 
     def array(self, buffer: int) -> Array:
         """A buffer as flat elements."""
@@ -295,7 +292,7 @@ def run_compiled(compiled: Compiled, graph: Graph, inputs: Sequence[Array], read
     """
     call = _Call(compiled, inputs, read, bind_symbols(graph, inputs))
     call.allocate()
-    call.run(compiled.fused.steps, 0, 0)
+    call.run(compiled.fused.steps, 0)
     call.check()
     outputs = {spec.index: number for number, spec in enumerate(compiled.fused.buffers) if spec.kind == "output"}
     shapes = [tuple(evaluate(dim, call.bindings) for dim in kind.shape) for kind in compiled.fused.outputs]

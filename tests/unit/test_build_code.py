@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from onnx import helper
 from tests.tidy.source import ROOT
-from tests.unit.build_harness import TARGET, Workbench, chain, model_of
+from tests.unit.build_harness import TARGET, Workbench, chain, make_cache, model_of
 
 PACKAGES = ("build_rules/ingot", "build_rules/ingot_build_rules", "compiler/ingot_compiler", "artifacts/ingot_artifacts",
             "runtime/ingot_runtime")  # fmt: skip
@@ -30,7 +30,7 @@ class Copy:
 
     def run(self, *texts: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the command."""
-        full = {**os.environ, "PYTHONPATH": str(self.code), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        full = {**os.environ, "PYTHONPATH": str(self.code), **environment}
         line = [sys.executable, "-m", "ingot", *texts]
         return subprocess.run(line, cwd=self.bench.folder, env=full, capture_output=True, text=True, check=True)
 
@@ -50,9 +50,7 @@ class Copy:
 def copied(folder: Path) -> Copy:
     """An empty project, and a copy of the code."""
     for package in PACKAGES:
-        shutil.copytree(
-            ROOT / package, folder / "code" / Path(package).name, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / package, folder / "code" / Path(package).name)
     return Copy(Workbench(folder / "project", Path(os.environ["INGOT_CACHE"])), folder / "code")
 
 
@@ -140,7 +138,7 @@ def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:
         "PYTHONHASHSEED": "7",
     }
     (bench.folder / "dist/a.ingot").unlink()
-    cold = ["build", "-j2", "-q", "--cache", str(tmp_path / "cold"), "--json"]
+    cold = ["build", "-j2", "-q", "--cache", str(make_cache(tmp_path / "cold")), "--json"]
     assert json.loads(here.run(*cold, **other).stdout)["rules"]["bundle"]["ran"] == 1
     assert bench.bundle("a") == bundle
     line = ["compile", "a.onnx", "-o", "b.ingot", "--target", TARGET, "--target", "x86-64-v4", "--json"]

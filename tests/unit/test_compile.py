@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tests.unit.build_harness import make_home
 
 import ingot
 import ingot_runtime
@@ -158,7 +159,7 @@ def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
     contents: set[bytes] = set()
     for name, spelling, seed, zone, locale, mask, workers in settings:
         folder = tmp_path / name
-        folder.mkdir(parents=True)
+        make_home(folder)
         (folder / "m.onnx").write_bytes(two_layers().SerializeToString())
         environment = {
             "HOME": str(folder), "PYTHONHASHSEED": seed, "TZ": zone, "LC_ALL": locale, "PATH": "/nowhere",

@@ -128,7 +128,7 @@ def row(model: str, export: str) -> Sequence[str]:
     name = f"{model} (own choice)" if model in OWN_CHOICE else model
     head = (name, export, str(ops.total()), str(len(ops)))
     (build,) = compile_model(path, make_options([TARGET])).target_builds
-    return (*head, str(len(build.groups)), str(len(set(build.programs))), "right")
+    return (*head, str(len(build.launches)), str(len(set(build.programs))), "right")
 
 
 def test_page_is_current(*, bless: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import ModelProto, numpy_helper
-from tests.unit.build_harness import all_in_workers
+from tests.unit.build_harness import all_in_workers, make_home
 from tests.unit.end_to_end_harness import make_model, node, tensor
 from tests.unit.lowering_harness import normal
 
@@ -59,7 +59,7 @@ def compile_in(root: Path, place: Surroundings) -> bytes:
     """Compile by the command, in a process of its own."""
     folder, home = root / place.folder, root / f"home{place.workers}{place.umask}"
     folder.mkdir(parents=True)
-    home.mkdir()
+    make_home(home)
     (folder / "model.onnx").write_bytes(sample_model().SerializeToString())
     (folder / "link.onnx").symlink_to("model.onnx")
     spelling = place.spelling.format(absolute=folder)

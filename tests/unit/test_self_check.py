@@ -26,6 +26,7 @@ from ingot_compiler.backends.host import lower_group as lowering
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError, VerificationError
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import Apply, Constant, LoopProgram, Store
 from ingot_compiler.passes import pipeline
 
@@ -103,11 +104,11 @@ def inject(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
         monkeypatch.setenv("INGOT_CACHE", str(tmp_path_factory.mktemp("cache")))
         monkeypatch.setattr(compile_verb, "usable_cpu_count", lambda: 1)
 
-        def damaged(group: Group, target: str) -> LoopProgram:
-            program = lower_group(group, target)
+        def damaged(group: Group, target: str) -> LoweredGroup:
+            lowered = lower_group(group, target)
             if not found and any(node.op == op for node in group.nodes):
-                return cast("LoopProgram", with_fault(program, found))
-            return program
+                return replace(lowered, programs=cast("tuple[LoopProgram, ...]", with_fault(lowered.programs, found)))
+            return lowered
 
         monkeypatch.setattr(lowering, "lower_group", damaged)
         return found
@@ -123,7 +124,7 @@ def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path)
     compiled.save(path)
     report = check_bundle(compiled, path, None)
     report.require_equal()
-    assert report.launches == len(compiled.target_builds[0].groups)
+    assert report.launches == len(compiled.target_builds[0].launches)
     assert [list(sizes.values()) for sizes in report.sizes] == [[2]]
     assert report.largest is not None
     assert report.largest.deviation.relative < 1e-5
@@ -138,7 +139,7 @@ def test_both_ways_to_run_are_checked(tmp_path: Path) -> None:
     report = check_bundle(compiled, path, None)
     report.require_equal()
     assert report.sizes == [{"batch": 2}, {}]
-    assert report.launches == len(compiled.target_builds[0].groups)
+    assert report.launches == len(compiled.target_builds[0].launches)
     for batch in (3, 4):
         given = check_bundle(compiled, path, {"x": weights(batch, 3, 8, 8)})
         given.require_equal()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.verify_program import Surroundings, verify_program
 from ingot_compiler.ir.verify import verify
-from ingot_compiler.lowering.fused import buffers_of
 from ingot_compiler.lowering.verify_fused import verify_fused
 from ingot_compiler.lowering.verify_loops import verify_loops
 from ingot_compiler.memory.verify_memory import verify_memory
@@ -37,11 +36,13 @@ def check_stages(compiled: CompiledModel) -> None:
 
 
 def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
-    fused = build.fused
+    fused, expanded = build.fused, build.expanded
     verify_fused(fused)
-    for group, program in zip(build.groups, build.programs, strict=True):
-        verify_loops(program, [fused.buffers[buffer].element_count for buffer in buffers_of(group)])
-    verify_memory(build.plan, fused)
+    verify_fused(expanded)
+    for launch in build.launches:
+        counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
+        verify_loops(build.programs[launch.program], counts)
+    verify_memory(build.plan, expanded)
     variant = build.variant
     ranks = [tuple(len(kind.shape) for kind in kinds) for kinds in (fused.inputs, fused.outputs)]
     kernels = (len(variant.kernels), *compiled.kernel_counts)

@@ -1,6 +1,6 @@
 """What each launch of a run stored, as tensors: the machine's side of a self-check.
 
-In: the steps of a fused graph, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
+In: the steps of a fused graph with its groups expanded, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
 Not done here: what they should be (``self_check``).
 
 Copies and haloes compute nothing that the graph names; they are judged here, at once.
@@ -24,6 +24,7 @@ from ingot_compiler.lowering.fused import (
     Copy,
     Group,
     IfStep,
+    Launch,
     LoopStep,
     Operand,
     Step,
@@ -59,7 +60,7 @@ class LaunchRecorder:
         self.recorded: list[Recorded] = []
         self.launches = 0
         self._symbols = dict(symbols)
-        self._groups = self._walk(steps)
+        self._launches = self._walk(steps)
         self._watched: dict[int, Array] = {
             buffer: np.ascontiguousarray(inputs[spec.index]).reshape(-1)
             for buffer, spec in enumerate(buffers)
@@ -73,28 +74,28 @@ class LaunchRecorder:
     def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
         """Note what a launch has stored."""
         del seconds
-        group = self._next_group()
-        operands = (*group.operands, *group.results)
-        numbers = dict.fromkeys(operand.buffer for operand in operands)
-        views = dict(zip(numbers, buffers[: len(numbers)], strict=True))  # behind them a device has its scratch
+        step = self._next_launch()
+        group = step.group
+        # Behind the kernel's buffers a device has its scratch.
+        views = dict(zip(step.buffers, buffers[: len(step.buffers)], strict=True))
         self.launches += 1
-        for result in group.results:
+        for result in step.results:
             if result.buffer in self._read_later:
                 dtype = STORAGE_DTYPES[result.type.dtype]
                 self._watched[result.buffer] = np.frombuffer(bytes(views[result.buffer]), dtype)
             content, expected = self._stored(group, result, views)
             self.recorded.append(Recorded(launch, kernel, result.value, content, expected))
 
-    def _next_group(self) -> Group:
-        group = next(self._groups, None)
-        if group is None:
-            raise InternalError("more launches than groups", do="report the model")
-        return group
+    def _next_launch(self) -> Launch:
+        launch = next(self._launches, None)
+        if launch is None:
+            raise InternalError("more launches than steps", do="report the model")
+        return launch
 
-    def _walk(self, steps: Sequence[Step]) -> Iterator[Group]:
-        """The groups in the order in which `main` launches them: branches and loops as the values decide."""
+    def _walk(self, steps: Sequence[Step]) -> Iterator[Launch]:
+        """The launches in the order in which `main` has them: branches and loops as the values decide."""
         for step in steps:
-            if isinstance(step, Group):
+            if isinstance(step, Launch):
                 yield step
             elif isinstance(step, SymbolRead):
                 self._symbols[step.symbol] = int(self._watched[step.buffer][evaluate(step.index, self._symbols)])
@@ -109,7 +110,7 @@ class LaunchRecorder:
             elif isinstance(step, LoopStep):
                 yield from self._iterations(step)
 
-    def _iterations(self, step: LoopStep) -> Iterator[Group]:
+    def _iterations(self, step: LoopStep) -> Iterator[Launch]:
         self._symbols[step.counter] = 0
         while self._symbols[step.counter] < evaluate(step.count, self._symbols):
             if step.condition and not self._symbols[step.condition]:

@@ -145,7 +145,7 @@ def _is_special(compiled: CompiledModel, build: TargetBuild, given: list[Array])
 
 
 def _run(compiled: CompiledModel, build: TargetBuild, session: Session, given: list[Array]) -> _Run:
-    fused, graph, steps = build.fused, compiled.placed.graph, build.fused.steps
+    fused, graph, steps = build.expanded, compiled.placed.graph, build.expanded.steps
     if fused.special is not None:
         steps = fused.steps[: fused.special.first_step]
         if _is_special(compiled, build, given):
@@ -187,7 +187,7 @@ def _compare_launches(compiled: CompiledModel, build: TargetBuild, run: _Run, re
 
 
 def _finding(compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array) -> Finding:
-    group = build.groups[item.launch]
+    group = build.launches[item.launch].group
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)

@@ -63,17 +63,7 @@ def add_arguments(parser: usage.Parser) -> None:
     parser.add_argument(
         "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
     )
-    parser.add_argument(
-        "--from",
-        dest="from_",
-        choices=FROM_STAGES,
-        metavar="STAGE",
-        help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
-    )
-    parser.add_argument(
-        "--weights", metavar="F.npz", help="with --from: the constants by number; with --to graph, placed: write them"
-    )
-    parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
+    _add_stages(parser)
     parser.add_optional_file(
         "--check",
         ".npz",
@@ -100,6 +90,21 @@ def add_arguments(parser: usage.Parser) -> None:
     add_caches(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     usage.add_json(parser)
+
+
+def _add_stages(parser: usage.Parser) -> None:
+    """The options that speak of stages."""
+    parser.add_argument(
+        "--from",
+        dest="from_",
+        choices=FROM_STAGES,
+        metavar="STAGE",
+        help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
+    )
+    parser.add_argument(
+        "--weights", metavar="F.npz", help="with --from: the constants by number; with --to graph, placed: write them"
+    )
+    parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
 
 
 def usable_cpu_count() -> int:

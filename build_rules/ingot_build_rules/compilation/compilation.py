@@ -30,7 +30,7 @@ from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
 from ingot_build_rules.rules.interface import Interface, signatures_of
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.link import LINK, LinkInputs
-from ingot_build_rules.rules.lower import LOWER, LowerInputs
+from ingot_build_rules.rules.lower import LOWER, Lowered, LowerInputs
 from ingot_build_rules.rules.main_object import MainObject
 from ingot_build_rules.rules.names import NAMES, NamesInputs
 from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
@@ -50,6 +50,7 @@ from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_compiler.placement.placed import PlacedGraph
@@ -57,8 +58,8 @@ if TYPE_CHECKING:
 HOST_CODE = (0, -1)
 """A host in the device table as `main` knows it: kind, no library."""
 Value = TypeVar("Value")
-Compiled = tuple[Artifact["LoopProgram"], KernelObject]
-"""A group's loops and its kernel."""
+Compiled = tuple[Lowered, tuple[KernelObject, ...]]
+"""A group's steps and loops, and its kernels."""
 Toolchain = tuple[tuple[str, str], ...]
 """(name, version or digest) of what a bundle's lock names."""
 
@@ -117,28 +118,35 @@ class Compilation:
         """Stage 6 of the target at ``position`` of the options."""
         return await self._once(f"fused {position}", lambda: self._fuse(position))
 
-    async def programs(self, position: int) -> tuple[Artifact[LoopProgram], ...]:
+    async def lowered(self, position: int) -> tuple[Lowered, ...]:
         """Stage 7, one per group."""
         fused = await self.fused(position)
         inputs = [self._lowering(fused, group, position) for group in range(len(fused.groups))]
         return await self.need_all(LOWER, inputs, await self._labels(position))
 
+    async def steps(self, position: int) -> tuple[GroupSteps, ...]:
+        """What runs for each group."""
+        return tuple(lowered.steps for lowered in await self.lowered(position))
+
     async def plan(self, position: int) -> Artifact[MemoryPlan]:
         """Stage 8."""
         fused = await self.fused(position)
         label = self._target_label(position)
-        plan = await self.need(PLAN_MEMORY, PlanInputs(fused.fused, self.options.planner), label)
+        steps = await self.steps(position)
+        plan = await self.need(PLAN_MEMORY, PlanInputs(fused.fused, steps, self.options.planner), label)
         if self._limit.max_bytes is not None:
-            planned, groups = await self.build.value(plan), await self.build.value(fused.fused)
+            from ingot_compiler.lowering.expand_groups import expand_groups
+
+            expanded = expand_groups(await self.build.value(fused.fused), steps)
             try:
-                self._limit.check_plan(planned, groups, label)
+                self._limit.check_plan(await self.build.value(plan), expanded, label)
             except LimitError as error:
                 raise name_nodes(error, await self.names()) from error
         return plan
 
     async def kernels(self, position: int) -> tuple[KernelObject, ...]:
-        """Stage 9 before linking: one per group; equal kernels are the same object."""
-        return tuple(kernel for _, kernel in await self._compiled(position))
+        """Stage 9 before linking: one per program of each group; equal kernels are the same object."""
+        return _kernels(await self._compiled(position))
 
     async def variant(self, position: int) -> Variant:
         """Stage 10: the image and all that it was made from."""
@@ -250,17 +258,21 @@ class Compilation:
         compiled, plan, support = cast(
             "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
         )
-        programs, objects = tuple(program for program, _ in compiled), [kernel for _, kernel in compiled]
+        objects, devices = _kernels(compiled), _devices_of_kernels(compiled, fused.devices)
         libraries = await self.libraries()
-        kernels = _distinct(kernel for kernel, device in zip(objects, fused.devices, strict=True) if device == 0)
+        kernels = _distinct(kernel for kernel, device in zip(objects, devices, strict=True) if device == 0)
         lists = [kernels, *(libraries[self._library_of(device)].kernels for device in self.options.devices)]
         numbers = [{kernel.symbol: index for index, kernel in enumerate(each)} for each in lists]
-        indices = tuple(numbers[device][kernel.symbol] for kernel, device in zip(objects, fused.devices, strict=True))
-        main = await self._main(position, fused, programs, plan, indices, tuple(numbers[0]))
+        indices = tuple(numbers[device][kernel.symbol] for kernel, device in zip(objects, devices, strict=True))
+        lowered = tuple(each for each, _ in compiled)
+        main = await self._main(position, fused, lowered, plan, indices, tuple(numbers[0]))
         hook, label = backend_of(HOST).link_image, self._target_label(position)
         image = await self.need(LINK, LinkInputs(_contents(kernels), main.content, support, hook, target), label)
-        launched, known = tuple(kernel.symbol for kernel in objects), parse_target(HOST, target)
-        return Variant(target, known.features, known.rank, fused.fused, programs, kernels, launched, plan, main, image)
+        symbols, known = tuple(kernel.symbol for kernel in objects), parse_target(HOST, target)
+        steps, programs = tuple(each.steps for each in lowered), _programs(lowered)
+        return Variant(
+            target, known.features, known.rank, fused.fused, steps, programs, symbols, kernels, plan, main, image
+        )
 
     async def _make_libraries(self) -> tuple[Library, ...]:
         """One for each kind of device and target, with what any variant launches there."""
@@ -269,8 +281,8 @@ class Compilation:
         found: list[Library] = []
         for number, (kind, target) in enumerate(self._codes()):
             mine = [index for index, each in enumerate(self.options.devices, 1) if self._library_of(each) == number]
-            launches = [pair for each in zip(compiled, devices, strict=True) for pair in zip(*each, strict=True)]
-            kernels = _distinct(kernel for (_, kernel), device in launches if device in mine)
+            groups = [pair for each in zip(compiled, devices, strict=True) for pair in zip(*each, strict=True)]
+            kernels = _distinct(kernel for (_, own), device in groups if device in mine for kernel in own)
             label = f"{kind} {target}"
             hook, features = backend_of(kind).link_image, parse_target(kind, target).features
             inputs = LinkInputs(_contents(kernels), None, await self._support(kind, target), hook, target)
@@ -308,15 +320,16 @@ class Compilation:
         return await self._once(f"compiled {position}", lambda: self._compile(position))
 
     async def _compile(self, position: int) -> tuple[Compiled, ...]:
-        """For each group its loops and its kernel, asked for as soon as its loops are there, not when all are."""
+        """For each group its loops and its kernels, asked for as soon as its loops are there, not when all are."""
         fused, labels, targets = await self.fused(position), await self._labels(position), self._targets(position)
         backends = self._backends()
 
         async def compiled(group: int) -> Compiled:
             device = fused.devices[group]
-            program = await self.need(LOWER, self._lowering(fused, group, position), labels[group])
-            inputs = CodegenInputs(program, backends[device].compile_kernel, targets[device])
-            return program, await self.need(CODEGEN, inputs, labels[group])
+            lowered = await self.need(LOWER, self._lowering(fused, group, position), labels[group])
+            hook = backends[device].compile_kernel
+            inputs = [CodegenInputs(program, hook, targets[device]) for program in lowered.programs]
+            return lowered, await self.need_all(CODEGEN, inputs, [labels[group]] * len(inputs))
 
         code = [(backend.kind, target) for backend, target in zip(backends, targets, strict=True)]
         keys = [(group.digest, code[at]) for group, at in zip(fused.groups, fused.devices, strict=True)]
@@ -334,7 +347,7 @@ class Compilation:
         self,
         position: int,
         fused: Fused,
-        programs: tuple[Artifact[LoopProgram], ...],
+        lowered: tuple[Lowered, ...],
         plan: Artifact[MemoryPlan],
         indices: tuple[int, ...],
         symbols: tuple[str, ...],
@@ -345,7 +358,8 @@ class Compilation:
             CODEGEN_MAIN,
             MainInputs(
                 fused=fused.fused,
-                programs=programs,
+                steps=tuple(each.steps for each in lowered),
+                programs=_programs(lowered),
                 kernel_indices=indices,
                 symbols=symbols,
                 plan=plan,
@@ -427,6 +441,18 @@ class Compilation:
     async def _constant_label(self, constant: FusedConstant) -> str:
         called = (await self.names()).weights
         return ", ".join(called[int(leaf)] for leaf in constant.leaves) or "computed"
+
+
+def _programs(lowered: Iterable[Lowered]) -> tuple[Artifact[LoopProgram], ...]:
+    return tuple(program for each in lowered for program in each.programs)
+
+
+def _kernels(compiled: Iterable[Compiled]) -> tuple[KernelObject, ...]:
+    return tuple(kernel for _, kernels in compiled for kernel in kernels)
+
+
+def _devices_of_kernels(compiled: Iterable[Compiled], devices: Sequence[int]) -> tuple[int, ...]:
+    return tuple(device for (_, kernels), device in zip(compiled, devices, strict=True) for _ in kernels)
 
 
 def _distinct(kernels: Iterable[KernelObject]) -> tuple[KernelObject, ...]:

@@ -22,11 +22,14 @@ from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
 from ingot_build_rules.rules.kernel_object import KernelObject
+from ingot_build_rules.rules.lower import Lowered
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_build_rules.rules.variant import Variant
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
-from ingot_compiler.lowering.fused import FusedGraph, Group, groups_of
+from ingot_compiler.lowering.expand_groups import expand_groups
+from ingot_compiler.lowering.fused import FusedGraph, Launch, launches_of
+from ingot_compiler.lowering.group_steps import launch_count
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.placement.placed import PlacedGraph
@@ -130,7 +133,7 @@ class CompiledModel:
             "model": self.names.model,
             "targets": [variant.target for variant in self.variants],
             "kernels": {variant.target: len(variant.kernels) for variant in self.variants},
-            "launches": {variant.target: len(variant.programs) for variant in self.variants},
+            "launches": {variant.target: launch_count(variant.steps) for variant in self.variants},
             "weights_bytes": self.layout.size_bytes,
             "workspace_bytes": {
                 variant.target: sum(pool.size_bytes for pool in variant.plan.value().pools) for variant in self.variants
@@ -163,18 +166,27 @@ class TargetBuild:
         return self._run(self._compilation.fused(self._position)).fused.value()
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
-        """The steps that are kernels, in order."""
-        return groups_of(self.fused)
+    def expanded(self) -> FusedGraph:
+        """Stage 6 with the launches of each group in its place."""
+        return expand_groups(self.fused, [item.steps for item in self._lowered])
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The launches of kernels, in order."""
+        return launches_of(self.expanded)
 
     @cached_property
     def programs(self) -> tuple[LoopProgram, ...]:
-        """Stage 7, one per group."""
-        return tuple(item.value() for item in self._run(self._compilation.programs(self._position)))
+        """Stage 7: the programs of all groups, in order, as launches count them."""
+        return tuple(program.value() for item in self._lowered for program in item.programs)
+
+    @cached_property
+    def _lowered(self) -> tuple[Lowered, ...]:
+        return self._run(self._compilation.lowered(self._position))
 
     @cached_property
     def objects(self) -> tuple[KernelObject, ...]:
-        """Stage 9 before linking: one per group; equal kernels are the same object."""
+        """Stage 9 before linking: one per program; equal kernels are the same object."""
         return self._run(self._compilation.kernels(self._position))
 
     @cached_property

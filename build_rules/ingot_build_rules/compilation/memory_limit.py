@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ingot_compiler.ir.errors import LimitError
 
 if TYPE_CHECKING:
-    from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.fused import FusedGraph, Launch
     from ingot_compiler.memory.memory_plan import MemoryPlan
 
 _DO = "allow more (max_bytes, --max-bytes), or make the model smaller"
@@ -45,7 +45,12 @@ class MemoryLimit:
 
 def _writers(fused: FusedGraph, buffer: int) -> str:
     """The nodes that write a buffer, by their ordinals."""
-    from ingot_compiler.lowering.fused import groups_of
+    from ingot_compiler.lowering.fused import launches_of
 
-    groups = [group for group in groups_of(fused) if buffer in {result.buffer for result in group.results}]
+    groups = [launch.group for launch in launches_of(fused) if buffer in _written(launch)]
     return ", ".join(f"node #{ordinal}" for group in groups[:1] for ordinal in group.source)
+
+
+def _written(launch: Launch) -> set[int]:
+    """The buffers of a launch but for what its group reads."""
+    return set(launch.buffers) - {operand.buffer for operand in launch.group.operands}

@@ -13,13 +13,14 @@ from typing import cast
 from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.lowering.constant_expression import constant_values
-from ingot_compiler.lowering.fused import FusedGraph, Group, all_steps
+from ingot_compiler.lowering.fused import FusedGraph, Group, Launch, all_steps
 from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.memory.memory_plan import MemoryPlan
 
 _USERS_MAX = 3
+_UNFINISHED = "another launch of the same operations goes on"
 _FREE = frozenset((*MOVEMENT, "constant", "literal", "iota", "dim_values"))  # make no tensor of their own in memory
 
 
@@ -40,10 +41,15 @@ def describe_fusion(fused: FusedGraph, ways: Sequence[Way], names: Names) -> lis
     split = fused.special.first_step if fused.special else len(fused.steps)
     result: list[dict[str, object]] = []
     for way, steps in zip(ways, (fused.steps[:split], fused.steps[split:]), strict=False):
-        groups = [step for step in all_steps(steps) if isinstance(step, Group)]
+        launches = [step for step in all_steps(steps) if isinstance(step, Launch)]
+        groups = list({id(launch.group): launch.group for launch in launches}.values())
         ends = _ends(groups, way.placed, names)
-        for size, (reason, users) in zip(_saved_bytes(groups, way.imported), ends, strict=True):
-            result.append({"saved_bytes": size, "ends": reason, "users": users})
+        described: dict[int, dict[str, object]] = {
+            id(group): {"saved_bytes": size, "ends": reason, "users": users}
+            for group, size, (reason, users) in zip(groups, _saved_bytes(groups, way.imported), ends, strict=True)
+        }
+        unfinished: dict[str, object] = {"saved_bytes": 0, "ends": _UNFINISHED, "users": []}
+        result += [described[id(launch.group)] if launch.results else unfinished for launch in launches]
     return result
 
 

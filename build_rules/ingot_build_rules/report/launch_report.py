@@ -10,20 +10,24 @@ from collections.abc import Iterable, Sequence
 
 from ingot_compiler.frontend.name_nodes import name_text
 from ingot_compiler.ir.graph import Names
-from ingot_compiler.lowering.fused import FusedGraph, groups_of
+from ingot_compiler.lowering.fused import FusedGraph, launches_of
 
 
 def describe_launches(fused: FusedGraph, symbols: Sequence[str], names: Names) -> list[object]:
-    """Say for each launch which kernel runs which of the user's nodes on which shapes; ``symbols``: the kernel of each."""
+    """Say for each launch which kernel runs which of the user's nodes on which shapes; ``symbols``: of all programs' kernels.
+
+    ``fused`` has its groups expanded. Launches of one group have equal rows but for what each reads and writes of the group's tensors;
+    what goes from one launch to another is no tensor of the model.
+    """
     return [
         {
-            "kernel": symbol,
-            "kind": group.kind,
-            "nodes": [list(names.nodes[ordinal]) for ordinal in group.source],
-            "reads": [str(operand.type) for operand in group.operands],
-            "writes": [str(operand.type) for operand in group.results],
+            "kernel": symbols[launch.program],
+            "kind": launch.group.kind,
+            "nodes": [list(names.nodes[ordinal]) for ordinal in launch.group.source],
+            "reads": [str(operand.type) for operand in launch.group.operands if operand.buffer in launch.buffers],
+            "writes": [str(operand.type) for operand in launch.results],
         }
-        for group, symbol in zip(groups_of(fused), symbols, strict=True)
+        for launch in launches_of(fused)
     ]
 
 

@@ -17,7 +17,7 @@ _MODULES = {
     "ingot_build_rules.rules.interface": "Interface NamedTensor",
     "ingot_build_rules.rules.kernel_object": "KernelObject",
     "ingot_build_rules.rules.link": "LinkInputs",
-    "ingot_build_rules.rules.lower": "LowerInputs",
+    "ingot_build_rules.rules.lower": "LowerInputs Lowered",
     "ingot_build_rules.rules.main_object": "MainObject",
     "ingot_build_rules.rules.model_file": "FileState",
     "ingot_build_rules.rules.names": "NamesInputs",
@@ -33,8 +33,9 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec Copy FusedGraph Group Grow IfStep LoopStep Operand Requirement Special SymbolRead SymbolSet View"
+        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement Special SymbolRead SymbolSet View"
     ),
+    "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupRead GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Require Store Tile Transpose"

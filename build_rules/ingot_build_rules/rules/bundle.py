@@ -174,16 +174,17 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
 
 def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
     """What each kernel was made from, by target and symbol, as ``loop_record`` reads it."""
-    from ingot_compiler.lowering.fused import groups_of
+    from ingot_compiler.lowering.expand_groups import expand_groups
+    from ingot_compiler.lowering.fused import launches_of
 
     found: dict[str, dict[str, bytes]] = {}
     for variant in inputs.variants:
         targets = (variant.target, *(device.target for device in inputs.options.devices))
-        groups = groups_of(variant.fused.value())
-        for group, symbol, program in zip(groups, variant.launched, variant.programs, strict=True):
-            programs = found.setdefault(targets[group.device], {})
+        for launch in launches_of(expand_groups(variant.fused.value(), variant.steps)):
+            programs = found.setdefault(targets[launch.group.device], {})
+            symbol = variant.symbols[launch.program]
             if symbol not in programs:
-                programs[symbol] = program.encoded()
+                programs[symbol] = variant.programs[launch.program].encoded()
     return found
 
 
@@ -191,12 +192,13 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
     from ingot_build_rules.report.fusion_report import Way, describe_fusion, with_fusion
     from ingot_build_rules.report.launch_report import describe_launches
     from ingot_compiler.ir.specialise import specialise
+    from ingot_compiler.lowering.expand_groups import expand_groups
 
-    graph, fused = inputs.graph.value(), variant.fused.value()
+    graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
     ways = [Way(graph, inputs.placed.value().graph)]
     if inputs.special is not None:
         ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.special.value().graph))
-    return with_fusion(describe_launches(fused, variant.launched, names), describe_fusion(fused, ways, names))
+    return with_fusion(describe_launches(fused, variant.symbols, names), describe_fusion(fused, ways, names))
 
 
 BUNDLE = Rule(

@@ -15,6 +15,7 @@ from ingot_build_rules.rules.main_object import MainObject
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
     from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MainInputs:
-    """``programs`` and ``kernel_indices``: one per group; ``symbols``: the image's kernels; ``inputs``, ``outputs``, ``devices``,
+    """``steps``: of each group; ``programs`` and ``kernel_indices``: those of all groups, in order; ``symbols``: the image's kernels; ``inputs``, ``outputs``, ``devices``,
     ``libraries``: as the bundle's plan states them, for the digest that the loader compares."""
 
     fused: Artifact[FusedGraph]
+    steps: tuple[GroupSteps, ...]
     programs: tuple[Artifact[LoopProgram], ...]
     kernel_indices: tuple[int, ...]
     symbols: tuple[str, ...]
@@ -47,12 +49,12 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
     from ingot_compiler.host_program.main_program import build_program
     from ingot_compiler.host_program.print_program import print_program
     from ingot_compiler.host_program.workspace_bytes import workspace_bytes
+    from ingot_compiler.lowering.expand_groups import expand_groups
 
     target = parse_target(inputs.target)
     programs = tuple(program.value() for program in inputs.programs)
-    program = build_program(
-        inputs.fused.value(), programs, inputs.kernel_indices, inputs.plan.value(), inputs.constant_offsets
-    )
+    fused, plan = expand_groups(inputs.fused.value(), inputs.steps), inputs.plan.value()
+    program = build_program(fused, programs, inputs.kernel_indices, plan, inputs.constant_offsets)
     text = main_module(
         program,
         inputs.symbols,
@@ -68,7 +70,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         context.keep_bytes(encode_program(program)),
         context.keep(print_program(program)),
         program.messages,
-        workspace_bytes(inputs.fused.value(), programs, inputs.plan.value(), len(inputs.devices)),
+        workspace_bytes(fused, programs, plan, len(inputs.devices)),
     )
 
 
@@ -76,7 +78,7 @@ CODEGEN_MAIN = Rule(
     "codegen_main",
     1,
     (
-        "fused", "programs", "kernel_indices", "symbols", "plan", "constant_offsets", "weights_bytes", "inputs", "outputs",
+        "fused", "steps", "programs", "kernel_indices", "symbols", "plan", "constant_offsets", "weights_bytes", "inputs", "outputs",
         "devices", "libraries", "target",
     ),
     _compute,

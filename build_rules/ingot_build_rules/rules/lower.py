@@ -1,6 +1,6 @@
-"""Rule ``lower``: one group of a FusedGraph to a LoopProgram.
+"""Rule ``lower``: one group of a FusedGraph to what runs for it, and the loops of its kernels.
 
-In: a group, a target and its back end. Out: ``LoopProgram``. Not done here: the loops (``ingot_compiler.backends``).
+In: a group, a target and its back end. Out: ``Lowered``. Not done here: the loops (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ingot_build_rules.engine.actions.rule import Context, Rule
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import LowerGroup
     from ingot_compiler.lowering.fused import Group
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
 
 
@@ -26,9 +27,18 @@ class LowerInputs:
     target: str
 
 
-def _compute(context: Context, inputs: LowerInputs) -> Artifact[LoopProgram]:
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are compiled once."""
+
+    steps: GroupSteps
+    programs: tuple[Artifact[LoopProgram], ...]
+
+
+def _compute(context: Context, inputs: LowerInputs) -> Lowered:
     lower_group: LowerGroup = context.load(inputs.hook)
-    return context.keep(lower_group(inputs.group.value(), inputs.target))
+    lowered = lower_group(inputs.group.value(), inputs.target)
+    return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))
 
 
-LOWER = Rule("lower", 1, ("group", "hook", "target"), _compute, loads=("hook",))
+LOWER = Rule("lower", 2, ("group", "hook", "target"), _compute, loads=("hook",))

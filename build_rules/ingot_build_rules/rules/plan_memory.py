@@ -1,6 +1,6 @@
 """Rule ``plan_memory``: where every workspace buffer of a FusedGraph lies.
 
-In: a fused graph, the planner's name. Out: ``MemoryPlan``. Not done here: planners (``ingot_compiler.memory.planners``).
+In: a fused graph, the steps of its groups, the planner's name. Out: ``MemoryPlan``. Not done here: planners (``ingot_compiler.memory.planners``).
 """
 
 from __future__ import annotations
@@ -13,21 +13,24 @@ from ingot_build_rules.engine.actions.rule import Context, Rule
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.memory.memory_plan import MemoryPlan
 
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """``planner``: a name of the planners' table, or ``best``."""
+    """``steps``: of each group, whose own workspace is planned with the rest; ``planner``: a name of the planners' table, or ``best``."""
 
     fused: Artifact[FusedGraph]
+    steps: tuple[GroupSteps, ...]
     planner: str
 
 
 def _compute(context: Context, inputs: PlanInputs) -> Artifact[MemoryPlan]:
+    from ingot_compiler.lowering.expand_groups import expand_groups
     from ingot_compiler.memory import plan_memory as planning
 
-    return context.keep(planning.plan_memory(inputs.fused.value(), inputs.planner))
+    return context.keep(planning.plan_memory(expand_groups(inputs.fused.value(), inputs.steps), inputs.planner))
 
 
-PLAN_MEMORY = Rule("plan_memory", 1, ("fused", "planner"), _compute)
+PLAN_MEMORY = Rule("plan_memory", 1, ("fused", "steps", "planner"), _compute)

@@ -15,22 +15,24 @@ from ingot_build_rules.rules.main_object import MainObject
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
+    from ingot_compiler.lowering.group_steps import GroupSteps
     from ingot_compiler.lowering.loops import LoopProgram
     from ingot_compiler.memory.memory_plan import MemoryPlan
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """``programs`` and ``launched`` (the symbol of its kernel): one per group, in step order; ``kernels`` in the order of the image; ``features``,
-    ``rank``: of the target."""
+    """``steps``: of each group; ``programs`` and ``symbols`` (of their kernels): those of all groups, in order; ``kernels`` in the order
+    of the image; ``features``, ``rank``: of the target."""
 
     target: str
     features: tuple[str, ...]
     rank: int
     fused: Artifact[FusedGraph]
+    steps: tuple[GroupSteps, ...]
     programs: tuple[Artifact[LoopProgram], ...]
+    symbols: tuple[str, ...]
     kernels: tuple[KernelObject, ...]
-    launched: tuple[str, ...]
     plan: Artifact[MemoryPlan]
     main: MainObject
     image: Artifact[memoryview]

@@ -1,7 +1,7 @@
 """Texts of loop programs, as ``--to loops`` prints them, to machine code: ``--from loops``.
 
-In: a text with a program or several, each behind the target that it is for. Out: programs, symbols and bytes, assembly, an object. Not done
-here: the models that such programs come from.
+In: a text with a program or several, each behind the target that it is for. Out: programs, symbols and bytes, assembly, an object.
+Not done here: the models that such programs come from.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def _kernels(view: Callable[[Kernel], str]) -> Callable[[CompiledModel], str]:
         current = ""
         others = tuple(device.target for device in compiled.options.devices)
         for build in compiled.target_builds:
-            for group, program in zip(build.groups, build.programs, strict=True):
+            for launch in build.launches:
+                group, program = launch.group, build.programs[launch.program]
                 target = (str(build.target), *others)[group.device]
                 parts += [f'target "{target}"\n'] if target != current else []
                 parts.append(f"# nodes {list(group.source)}\n{view(Kernel(program, target))}")
@@ -54,7 +55,7 @@ def _library(build: TargetBuild) -> str:
     """List the kernels: symbol, how many launches share it, bytes of its object."""
     launches: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    for kernel in build.objects:
+    for kernel in (build.objects[launch.program] for launch in build.launches):
         launches[kernel.symbol] = launches.get(kernel.symbol, 0) + 1
         sizes[kernel.symbol] = kernel.size_bytes
     return "".join(f"{symbol}: {count} launches, {sizes[symbol]} bytes\n" for symbol, count in launches.items())

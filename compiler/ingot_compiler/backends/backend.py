@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import Group
     from ingot_compiler.lowering.fusion.device_rules import DeviceRules
+    from ingot_compiler.lowering.group_steps import LoweredGroup
     from ingot_compiler.lowering.loops import LoopProgram
 
 
@@ -42,8 +43,8 @@ ParseTarget = Callable[[str, Sequence[str]], Target]
 Raises UserError where the text is no target of this back end, or where one must be given."""
 MakeDeviceRules = Callable[[str], "DeviceRules"]
 """Target -> what fusion is told of a device that runs it."""
-LowerGroup = Callable[["Group", str], "LoopProgram"]
-"""(group of a device that runs the target, target) -> its loops."""
+LowerGroup = Callable[["Group", str], "LoweredGroup"]
+"""(group of a device that runs the target, target) -> its launches and their loops."""
 CompileKernel = Callable[["LoopProgram", str], tuple[str, bytes]]
 """(what the kernel does, target) -> (its symbol, a function of the program and of the back end's version; its object)."""
 CompileSupport = Callable[[str], bytes]

@@ -1,6 +1,6 @@
-"""Builds the instruction list of ``main``: sizes first, then one launch per group.
+"""Builds the instruction list of ``main``: sizes first, then one launch after another.
 
-In: the fused graph, the loop programs of its groups, the memory plan, where constants lie in the weights section.
+In: the fused graph with its groups expanded, the loop programs, the memory plan, where constants lie in the weights section.
 Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine code (``backends.host.main``), stepping (the vm).
 """
 
@@ -20,7 +20,7 @@ from ingot_compiler.ir.dims import (
     symbols_of,
     terms_of,
 )
-from ingot_compiler.ir.errors import LimitError, UnsupportedError
+from ingot_compiler.ir.errors import InternalError, LimitError, UnsupportedError
 from ingot_compiler.ir.types import dtype_code, dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     Copy,
@@ -28,6 +28,7 @@ from ingot_compiler.lowering.fused import (
     Group,
     Grow,
     IfStep,
+    Launch,
     LoopStep,
     Requirement,
     Special,
@@ -35,12 +36,13 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     all_steps,
-    groups_of,
+    launches_of,
     requirements_of,
     symbols_set,
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.typical import typical
+from ingot_compiler.memory.late_buffers import late_buffers
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
@@ -71,17 +73,10 @@ class _StepEmitter:
         self.out = out
         self.fused = fused
         self.scratch = scratch  # device -> its buffer of scratch
-        self.launches = list(zip(programs, kernel_indices, strict=True))
+        self.kernels = list(zip(programs, kernel_indices, strict=True))
         self.hoisted = frozenset(hoisted)  # requirements that were checked before
         self.late_outputs = _late_outputs(out, fused)
-        explicit = {
-            item for step in all_steps(fused.steps) if isinstance(step, Grow) for item in (step.buffer, step.spare)
-        }
-        # Step -> buffers that it is the first to write, of a size that was only just read.
-        self.first_written: dict[int, list[Placement]] = {}
-        for placement in plan.placements:
-            if placement.late and placement.buffer not in explicit:
-                self.first_written.setdefault(placement.first, []).append(placement)
+        self.late_buffers = late_buffers(fused, plan)
         self.index = 0  # of the next step, as ``plan_memory`` counts them
         self.ordinal = 0
         self.depth = 0  # of loops
@@ -92,7 +87,7 @@ class _StepEmitter:
         for step in steps:
             index = self.index
             self.index += 1
-            for placement in self.first_written.get(index, ()):
+            for placement in self.late_buffers.get(index, ()):
                 self.grow(placement.buffer, placement.size_bytes)
             if isinstance(step, SymbolRead):
                 _read_symbol(self.out, step)
@@ -110,14 +105,16 @@ class _StepEmitter:
                 self.loop(step)
             elif isinstance(step, Copy):
                 self.copy(step)
-            else:
+            elif isinstance(step, Launch):
                 self.launch(step)
+            else:
+                raise InternalError("a group is not expanded", where=f"kind {step.kind}")
 
-    def launch(self, group: Group) -> None:
+    def launch(self, step: Launch) -> None:
         """One kernel; on another device than the host, what it may use as scratch is its last buffer."""
-        self.make_outputs({result.buffer for result in group.results})
-        beside = (self.scratch[group.device],) if group.device else ()
-        _launch(self.out, group, *self.launches[self.ordinal], self.ordinal, beside)
+        self.make_outputs({result.buffer for result in step.results})
+        beside = (self.scratch[step.group.device],) if step.group.device else ()
+        _launch(self.out, step, *self.kernels[step.program], self.ordinal, beside)
         self.ordinal += 1
 
     def copy(self, step: Copy) -> None:
@@ -175,6 +172,8 @@ class _StepEmitter:
     def branch(self, step: IfStep) -> None:
         """Both branches, one after the other; what one has computed is not there in the other, nor behind."""
         out = self.out
+        inside = list(all_steps((*step.then, *step.otherwise)))
+        self.make_outputs({result.buffer for item in inside if isinstance(item, Launch) for result in item.results})
         then, otherwise, end = out.label(), out.label(), out.label()
         out.emit("branch", out.symbols[step.condition], then, otherwise)
         before = dict(out.known)
@@ -223,8 +222,8 @@ def build_program(
 ) -> Program:
     """Assemble ``main``.
 
-    ``programs[i]`` and ``kernel_indices[i]`` (position in the variant's kernel list) belong to the i-th ``Group`` of
-    ``fused.steps``; ``constant_offsets[i]`` is the byte offset of ``fused.constants[i]`` in the weights section.
+    ``fused`` has its groups expanded; ``programs[i]`` and ``kernel_indices[i]`` (position in the variant's kernel list) are the i-th
+    of all programs, as ``Launch.program`` counts them; ``constant_offsets[i]`` is the byte offset of ``fused.constants[i]`` in the weights section.
     """
     out = Assembler()
     _bind_inputs(out, fused)
@@ -332,7 +331,7 @@ def _sizes(
 
 def _other_devices(fused: FusedGraph) -> tuple[int, ...]:
     """The devices beside the host that run something."""
-    return tuple(sorted({group.device for group in groups_of(fused)} - {0}))
+    return tuple(sorted({launch.group.device for launch in launches_of(fused)} - {0}))
 
 
 def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
@@ -409,7 +408,7 @@ def _late_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
 
 def _written(steps: Sequence[Step]) -> set[int]:
     """Buffers that kernels and copies write."""
-    results = {result.buffer for step in all_steps(steps) if isinstance(step, Group) for result in step.results}
+    results = {result.buffer for step in all_steps(steps) if isinstance(step, Launch) for result in step.results}
     return results | {step.result for step in all_steps(steps) if isinstance(step, Copy)}
 
 
@@ -481,10 +480,11 @@ def _vanishes(extent: Dim, size: Dim) -> bool:
 
 
 def _launch(
-    out: Assembler, group: Group, program: LoopProgram, kernel: int, ordinal: int, beside: tuple[int, ...]
+    out: Assembler, launch: Launch, program: LoopProgram, kernel: int, ordinal: int, beside: tuple[int, ...]
 ) -> None:
-    buffers = (*dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)), *beside)
-    scalars = tuple(out.symbols[name] for name in program.scalars)
+    group, names = launch.group, dict(launch.names)
+    buffers = (*launch.buffers, *beside)
+    scalars = tuple(out.symbols[names.get(name, name)] for name in program.scalars)
     extent = _extent(out, group, program)
     operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
     messages = tuple(out.message(_of_nodes(node.text("what"), node.source)) for node in requirements_of(group))

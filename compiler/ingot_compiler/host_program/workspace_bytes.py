@@ -1,6 +1,6 @@
 """The memory that ``main`` asks for on each device, where no size is open.
 
-In: a fused graph, its loop programs, the memory plan. Out: bytes per device. Not done here: open sizes (``main_program`` writes what computes
+In: a fused graph with its groups expanded, its loop programs, the memory plan. Out: bytes per device. Not done here: open sizes (``main_program`` writes what computes
 them).
 """
 
@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 
 from ingot_compiler.ir.dims import Dim, dim_max
-from ingot_compiler.lowering.fused import FusedGraph, groups_of
+from ingot_compiler.lowering.fused import FusedGraph, launches_of
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan
 
@@ -30,5 +30,5 @@ def workspace_bytes(
 
 def scratch_sizes(fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> dict[Dim, tuple[int, ...]]:
     """The scratch of each kernel of a device, and the nodes that need it."""
-    pairs = zip(groups_of(fused), programs, strict=True)
-    return {program.scratch_bytes: group.source for group, program in pairs if group.device == device}
+    launches = [launch for launch in launches_of(fused) if launch.group.device == device]
+    return {programs[launch.program].scratch_bytes: launch.group.source for launch in launches}

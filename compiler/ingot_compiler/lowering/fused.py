@@ -144,7 +144,26 @@ class LoopStep:
     held: tuple[int, ...]
 
 
-Step = Group | Copy | SymbolRead | SymbolSet | Grow | Requirement | IfStep | LoopStep
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One launch of a kernel of a group that is lowered (``expand_groups``): a group is one or several of them.
+
+    ``program`` counts the programs of all groups, ``buffers`` are the kernel's; ``names``: what the symbols that the group reads are
+    called in ``main``.
+    """
+
+    group: Group
+    program: int
+    buffers: tuple[int, ...]
+    names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def results(self) -> tuple[Operand, ...]:
+        """The results of the group that are complete behind this launch."""
+        return tuple(result for result in self.group.results if result.buffer in self.buffers)
+
+
+Step = Group | Launch | Copy | SymbolRead | SymbolSet | Grow | Requirement | IfStep | LoopStep
 
 
 def parts_of(step: Step) -> tuple[tuple[Step, ...], ...]:
@@ -163,12 +182,17 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def groups_of(fused: FusedGraph) -> tuple[Group, ...]:
-    """The steps that are kernels, in the order of their numbers."""
+    """The groups of a graph, in the order of their numbers."""
     return tuple(step for step in all_steps(fused.steps) if isinstance(step, Group))
 
 
+def launches_of(fused: FusedGraph) -> tuple[Launch, ...]:
+    """The launches of a graph whose groups are expanded, in the order of their numbers."""
+    return tuple(step for step in all_steps(fused.steps) if isinstance(step, Launch))
+
+
 def buffers_of(group: Group) -> tuple[int, ...]:
-    """The buffers that a group's kernel is given, in the order of its arguments."""
+    """The distinct buffers of a group's operands and results, in their order: what a kernel of the whole group is given."""
     return tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
 
 

@@ -2,7 +2,7 @@
 
 In: a ``FusedGraph``. Out: text that ends with a newline. Not done here: fusion (``fuse``).
 
-The number behind ``#`` is a comment: that of the step, as the memory plan counts them.
+The number behind ``#`` is a comment: that of the step. The memory plan counts alike where each group is one launch.
 """
 
 from __future__ import annotations

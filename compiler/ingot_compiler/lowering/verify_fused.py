@@ -24,6 +24,7 @@ from ingot_compiler.lowering.fused import (
     Group,
     Grow,
     IfStep,
+    Launch,
     LoopStep,
     Operand,
     Requirement,
@@ -48,8 +49,8 @@ def find_fused_problems(fused: FusedGraph) -> Iterator[Problem]:
     first = len(fused.steps)
     if fused.special is not None:
         first = fused.special.first_step
-        if not 0 < first < len(fused.steps):
-            expected = f"1 to {len(fused.steps) - 1}"
+        if not 0 <= first <= len(fused.steps):  # a way that has nothing to write has no steps
+            expected = f"0 to {len(fused.steps)}"
             yield Problem((), "special", expected, str(first), "the first step for the special sizes")
             return
         for name, _ in fused.special.sizes:
@@ -152,6 +153,8 @@ class _Check:
         match step:
             case Group():
                 yield from self.group(step)
+            case Launch():
+                yield from self.launch(step)
             case Copy():
                 yield from self.copy(step)
             case SymbolRead():
@@ -175,12 +178,14 @@ class _Check:
                 yield from self.steps(step.body, (*path, 0))
 
     def outputs(self) -> Iterator[Problem]:
-        """Every output that has elements is written."""
+        """Every output that has elements is written; both ways to run may have a buffer for it."""
+        done = {
+            spec.index
+            for number, spec in enumerate(self.fused.buffers)
+            if spec.kind == "output" and (number in self.written or spec.element_count == 0)
+        }
         for number, spec in enumerate(self.fused.buffers):
-            if spec.kind == "output" and number not in self.written and spec.element_count != 0:
-                if any(other.kind == "output" and other.index == spec.index and at in self.written
-                       for at, other in enumerate(self.fused.buffers)):  # fmt: skip
-                    continue
+            if spec.kind == "output" and spec.index not in done:
                 yield Problem((BUFFER, number), f"b{number}", "a step that writes it", "none", "outputs are written")
 
     # ---- steps --------------------------------------------------------------------------------------------------------
@@ -246,6 +251,24 @@ class _Check:
         if (isinstance(low, int) and low < 0) or less(high, spec.element_count) is False:
             expected = f"elements 0 to {dim_add(spec.element_count, -1)} of b{operand.buffer}"
             yield self.problem(expected, f"{low} to {high}", f"view of %{operand.value}")
+
+    def launch(self, step: Launch) -> Iterator[Problem]:
+        """One launch of a group that is expanded: buffers of its device, with something in those that the group reads."""
+        yield from self.sizes(symbol(name) for _, name in step.names)
+        reads = {operand.buffer for operand in step.group.operands if operand.type.element_count != 0}
+        for buffer in step.buffers:
+            spec = self.spec(buffer)
+            if spec is None:
+                yield self.no_buffer(buffer)
+            elif spec.device != step.group.device:
+                got = f"b{buffer} on device {spec.device}"
+                rule = "a kernel touches buffers of its own device alone"
+                yield self.problem(f"buffers of device {step.group.device}", got, rule)
+            elif buffer in reads and buffer not in self.written:
+                yield self.problem("a buffer that is written before", f"b{buffer}", "what a kernel reads")
+        for result in step.results:
+            yield from self.has(result.buffer, ("workspace", "output"), "what a kernel writes")
+        self.written.update(step.buffers)
 
     def copy(self, step: Copy) -> Iterator[Problem]:
         """Bytes from one device to another."""

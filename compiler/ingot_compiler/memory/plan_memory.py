@@ -1,6 +1,6 @@
 """Memory planning: where every workspace buffer lies, decided at compile time.
 
-In: the fused graph, the name of a planner. Out: a ``MemoryPlan`` (stage 8). Not done here: the algorithms (``planners``).
+In: the fused graph with its groups expanded, the name of a planner. Out: a ``MemoryPlan`` (stage 8). Not done here: the algorithms (``planners``).
 
 With fixed sizes every offset is an integer. With symbolic sizes a buffer lies above a list of others ("after"), which
 ``main`` evaluates with the sizes of the call: every pair of buffers that are live together is ordered, so the plan is
@@ -15,8 +15,8 @@ from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
-    Group,
     Grow,
+    Launch,
     LoopStep,
     Step,
     SymbolRead,
@@ -114,7 +114,7 @@ def _named(step: Step) -> Sequence[int]:
         return step.held
     if isinstance(step, Copy):
         return step.operand, step.result
-    return [operand.buffer for operand in (*step.operands, *step.results)] if isinstance(step, Group) else []
+    return step.buffers if isinstance(step, Launch) else ()
 
 
 def _order(buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]) -> dict[int, tuple[int, ...]]:

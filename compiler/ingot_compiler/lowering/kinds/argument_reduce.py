@@ -7,7 +7,7 @@ from ingot_compiler.ir.dims import dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Local, LoopProgram, Reduce, Store, Value
 from ingot_compiler.lowering.space import Run, Space
@@ -46,4 +46,6 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, (extreme, position, store), units, grain_for(shape[axis] * 2))
 
 
-ARGUMENT_REDUCE = Kind("argument_reduce", lower_argument_reduce, ResultLayout.ROW_MAJOR, takes_followers=False)
+ARGUMENT_REDUCE = Kind(
+    "argument_reduce", one_kernel(lower_argument_reduce), ResultLayout.ROW_MAJOR, takes_followers=False
+)

@@ -8,7 +8,7 @@ from ingot_compiler.lowering.attention_layout import attention_query_block, atte
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import Apply, Attention, Constant, Local, LoopProgram, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space, ceil_div
@@ -81,4 +81,4 @@ def _store(group: Group, buffers: GroupBuffers, space: Space) -> tuple[Statement
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
 
 
-ATTENTION = Kind("attention", lower_attention, ResultLayout.HEADS_INSIDE)
+ATTENTION = Kind("attention", one_kernel(lower_attention), ResultLayout.HEADS_INSIDE)

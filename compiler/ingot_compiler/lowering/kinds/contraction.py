@@ -17,7 +17,7 @@ from ingot_compiler.lowering.convolution import ConvShape
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
@@ -236,5 +236,5 @@ def _weight_shape(anchor: Node) -> tuple[Dim, ...]:
     return anchor.dims("weight_shape")
 
 
-CONV = Kind("conv", lower_conv, ResultLayout.CHANNELS_LAST)
-MATMUL = Kind("matmul", lower_matmul, ResultLayout.ROW_MAJOR)
+CONV = Kind("conv", one_kernel(lower_conv), ResultLayout.CHANNELS_LAST)
+MATMUL = Kind("matmul", one_kernel(lower_matmul), ResultLayout.ROW_MAJOR)

@@ -10,7 +10,7 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod,
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, Load, Local, LoopProgram, Store, Value
@@ -73,4 +73,4 @@ def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, body, units, grain_for(dim_mul(dim_product(kernel), dim_mul(channels, own))))
 
 
-CONV_TRANSPOSE = Kind("conv_transpose", lower_conv_transpose, ResultLayout.CHANNELS_LAST)
+CONV_TRANSPOSE = Kind("conv_transpose", one_kernel(lower_conv_transpose), ResultLayout.CHANNELS_LAST)

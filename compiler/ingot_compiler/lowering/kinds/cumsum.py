@@ -7,7 +7,7 @@ from ingot_compiler.ir.dims import Dim, dim_max, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, Load, LoopProgram, Store, Value
 from ingot_compiler.lowering.space import Run, Space
@@ -44,4 +44,4 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, (loop,), units, grain_for(shape[axis] * 4))
 
 
-CUMSUM = Kind("cumsum", lower_cumsum, ResultLayout.ROW_MAJOR, takes_followers=False)
+CUMSUM = Kind("cumsum", one_kernel(lower_cumsum), ResultLayout.ROW_MAJOR, takes_followers=False)

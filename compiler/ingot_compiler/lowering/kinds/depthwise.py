@@ -10,7 +10,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import anchored_epilogue
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Depthwise, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
@@ -57,4 +57,4 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, (statement,), dim_product(outer_shape), grain_for(work // 8))
 
 
-DEPTHWISE = Kind("depthwise", lower_depthwise, ResultLayout.CHANNELS_LAST)
+DEPTHWISE = Kind("depthwise", one_kernel(lower_depthwise), ResultLayout.CHANNELS_LAST)

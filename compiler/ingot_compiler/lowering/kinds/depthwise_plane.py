@@ -10,7 +10,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import anchored_epilogue
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import DepthwisePlane, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
@@ -60,4 +60,4 @@ def _pair(values: tuple[Dim, ...], missing: int = 1) -> tuple[int, int]:
     return (known[0], known[1]) if len(known) == 2 else (missing, known[0])
 
 
-DEPTHWISE_PLANE = Kind("depthwise_plane", lower_depthwise_plane, ResultLayout.ROW_MAJOR)
+DEPTHWISE_PLANE = Kind("depthwise_plane", one_kernel(lower_depthwise_plane), ResultLayout.ROW_MAJOR)

@@ -8,7 +8,7 @@ from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, If, LoopProgram, Store, Value
 from ingot_compiler.lowering.views import flat_index
@@ -52,4 +52,4 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8))
 
 
-FILL_HALO = Kind("fill_halo", lower_fill_halo)
+FILL_HALO = Kind("fill_halo", one_kernel(lower_fill_halo))

@@ -12,7 +12,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import (
@@ -127,4 +127,4 @@ def _normalise(norm: _GroupNorm) -> For:
     return For(outer[1:], outer_extent, "serial", (lanes,))
 
 
-GROUP_NORM = Kind("group_norm", lower_group_norm)
+GROUP_NORM = Kind("group_norm", one_kernel(lower_group_norm))

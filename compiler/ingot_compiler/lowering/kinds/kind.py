@@ -5,11 +5,13 @@ In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.fused import Group, buffers_of
+from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import LoopProgram
 
@@ -28,15 +30,33 @@ class ResultLayout(Enum):
     """[B, rows, heads, C] of a result [B, heads, rows, C]: the heads of a row lie together."""
 
 
+LowerGroup = Callable[[Group, KernelTarget], LoweredGroup]
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of kernel.
 
-    ``lower`` makes the loops of a group of this kind. ``takes_followers``: elementwise users of the result may be computed
+    ``lower`` says what runs for a group of this kind. ``takes_followers``: elementwise users of the result may be computed
     by the same kernel, before it stores.
     """
 
     name: str
-    lower: Callable[[Group, KernelTarget], LoopProgram]
+    lower: LowerGroup
     result_layout: ResultLayout = ResultLayout.LIKE_OPERAND
     takes_followers: bool = True
+
+
+def one_kernel(lower: Callable[[Group, KernelTarget], LoopProgram]) -> LowerGroup:
+    """What runs is one launch, of the loops that ``lower`` makes, over all buffers of the group."""
+
+    @functools.wraps(lower)
+    def steps(group: Group, target: KernelTarget) -> LoweredGroup:
+        return launch_once(group, lower(group, target))
+
+    return steps
+
+
+def launch_once(group: Group, program: LoopProgram) -> LoweredGroup:
+    """One launch of a program over all buffers of a group."""
+    return LoweredGroup(GroupSteps((GroupLaunch(0, tuple(range(len(buffers_of(group))))),)), (program,))

@@ -7,7 +7,7 @@ from ingot_compiler.ir.dims import dim_product, symbol
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, Load, Local, LoopProgram, Reduce, Store
 from ingot_compiler.lowering.space import Run, Space
@@ -47,4 +47,4 @@ def lower_matmul_integer(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, body, units, grain_for(kind.shape[-1] * a.type.shape[-1]))
 
 
-MATMUL_INTEGER = Kind("matmul_integer", lower_matmul_integer, ResultLayout.ROW_MAJOR)
+MATMUL_INTEGER = Kind("matmul_integer", one_kernel(lower_matmul_integer), ResultLayout.ROW_MAJOR)

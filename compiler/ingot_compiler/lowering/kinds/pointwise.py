@@ -11,7 +11,7 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul,
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand, View
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import For, Local, LoopProgram, Store, Transpose, Value
 from ingot_compiler.lowering.ops import INDEXED_OPERANDS
@@ -194,4 +194,4 @@ def _merges(views: list[View], shape: tuple[Dim, ...], outer: int, inner: int) -
     return all(view.strides[outer] == dim_mul(view.strides[inner], shape[inner]) for view in views)
 
 
-POINTWISE = Kind("pointwise", lower_pointwise)
+POINTWISE = Kind("pointwise", one_kernel(lower_pointwise))

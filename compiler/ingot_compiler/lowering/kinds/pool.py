@@ -13,7 +13,7 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Statement, Store, Value
@@ -90,4 +90,4 @@ def _divisor(node: Node, windows: list[_Window], source: tuple[Dim, ...]) -> Dim
     return count
 
 
-POOL = Kind("pool", lower_pool, ResultLayout.CHANNELS_LAST)
+POOL = Kind("pool", one_kernel(lower_pool), ResultLayout.CHANNELS_LAST)

@@ -14,7 +14,7 @@ from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.contraction import contraction_tile
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -291,4 +291,4 @@ class _Recurrent:
         return finish_program(self.buffers, body, self.units, 1)
 
 
-RECURRENT = Kind("recurrent", lower_recurrent)
+RECURRENT = Kind("recurrent", one_kernel(lower_recurrent))

@@ -15,7 +15,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, FromIndex, Local, LoopProgram, Reduce, Statement, Store, Value
 from ingot_compiler.lowering.space import Run, Space
@@ -151,4 +151,4 @@ def _store(
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
 
 
-REDUCE = Kind("reduce", lower_reduce, ResultLayout.ROW_MAJOR)
+REDUCE = Kind("reduce", one_kernel(lower_reduce), ResultLayout.ROW_MAJOR)

@@ -17,7 +17,7 @@ from ingot_compiler.ir.types import FLOATS, DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -322,4 +322,4 @@ def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(build.buffers, (*levels[0], *body), units, grain_for(dim_mul(work, 8)))
 
 
-RESIZE = Kind("resize", lower_resize, ResultLayout.LIKE_FIRST_OPERAND)
+RESIZE = Kind("resize", one_kernel(lower_resize), ResultLayout.LIKE_FIRST_OPERAND)

@@ -16,7 +16,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -207,4 +207,4 @@ def lower_rows(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, (*before, loop), units, grain_for(dim_mul(extent, 4)))
 
 
-ROWS = Kind("rows", lower_rows)
+ROWS = Kind("rows", one_kernel(lower_rows))

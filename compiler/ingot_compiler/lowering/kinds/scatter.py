@@ -12,7 +12,7 @@ from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, For, Load, LoopProgram, Store, Value
 from ingot_compiler.lowering.ops.gather import wrapped_index
@@ -84,5 +84,5 @@ def lower_scatter_nd(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, body, 1, 1)
 
 
-SCATTER_ELEMENTS = Kind("scatter_elements", lower_scatter_elements, takes_followers=False)
-SCATTER_ND = Kind("scatter_nd", lower_scatter_nd, takes_followers=False)
+SCATTER_ELEMENTS = Kind("scatter_elements", one_kernel(lower_scatter_elements), takes_followers=False)
+SCATTER_ND = Kind("scatter_nd", one_kernel(lower_scatter_nd), takes_followers=False)

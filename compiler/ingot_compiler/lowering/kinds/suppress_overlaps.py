@@ -10,7 +10,7 @@ from ingot_compiler.ir.dims import Dim, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Constant, For, If, Let, Load, Local, LoopProgram, Reduce, Store, Value
 from ingot_compiler.lowering.space import point
@@ -61,4 +61,4 @@ def lower_suppress_overlaps(group: Group, target: KernelTarget) -> LoopProgram:
     return finish_program(buffers, (For("i", count, "serial", body),), rows, grain_for(dim_product((count, count))))
 
 
-SUPPRESS_OVERLAPS = Kind("suppress_overlaps", lower_suppress_overlaps)
+SUPPRESS_OVERLAPS = Kind("suppress_overlaps", one_kernel(lower_suppress_overlaps))

@@ -1,0 +1,103 @@
+"""Puts the steps of each group in its place: from then on a fused graph speaks of launches.
+
+In: a fused graph, the steps of each group. Out: the same graph with launches, their workspace among its buffers. Not done here:
+kernels (``lower``), places of buffers (``plan_memory``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ingot_compiler.ir.dims import Dim, substitute, symbol
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    FusedGraph,
+    Group,
+    IfStep,
+    Launch,
+    LoopStep,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    buffers_of,
+)
+from ingot_compiler.lowering.group_steps import GroupLaunch, GroupRead, GroupStep, GroupSteps
+
+
+def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> FusedGraph:
+    """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all groups, in order."""
+    expansion = _Expansion(list(fused.buffers), iter(group_steps))
+    if fused.special is None:
+        return replace(fused, steps=expansion.steps(fused.steps), buffers=tuple(expansion.buffers))
+    general = expansion.steps(fused.steps[: fused.special.first_step])
+    steps = (*general, *expansion.steps(fused.steps[fused.special.first_step :]))
+    special = replace(fused.special, first_step=len(general))
+    return replace(fused, steps=steps, buffers=tuple(expansion.buffers), special=special)
+
+
+@dataclass(slots=True)
+class _Expansion:
+    buffers: list[BufferSpec]
+    group_steps: Iterator[GroupSteps]
+    group_count: int = 0
+    program_count: int = 0
+
+    def steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The same steps, with launches in the place of groups."""
+        return tuple(found for step in steps for found in self._expanded(step))
+
+    def _expanded(self, step: Step) -> Iterator[Step]:
+        if isinstance(step, Group):
+            yield from self._group(step, next(self.group_steps))
+        elif isinstance(step, IfStep):
+            then = self.steps(step.then)
+            yield replace(step, then=then, otherwise=self.steps(step.otherwise))
+        elif isinstance(step, LoopStep):
+            yield replace(step, body=self.steps(step.body))
+        else:
+            yield step
+
+    def _group(self, group: Group, own: GroupSteps) -> Iterator[Step]:
+        workspace = [BufferSpec("workspace", dtype, count, device=group.device) for dtype, count in own.workspace]
+        first = len(self.buffers)
+        self.buffers += workspace
+        buffers = (*buffers_of(group), *range(first, len(self.buffers)))
+        yield from _GroupPlace(group, self.group_count, buffers, self.program_count).steps(own.steps)
+        self.group_count += 1
+        self.program_count += own.program_count
+
+
+@dataclass(slots=True)
+class _GroupPlace:
+    """One group's place in a graph: its number, what its buffers are, its first program, what its symbols are called here."""
+
+    group: Group
+    number: int
+    buffers: tuple[int, ...]
+    program: int
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    choices: int = 0
+
+    def steps(self, steps: Sequence[GroupStep]) -> Iterator[Step]:
+        for step in steps:
+            if isinstance(step, GroupLaunch):
+                buffers = tuple(self.buffers[buffer] for buffer in step.buffers)
+                yield Launch(self.group, self.program + step.program, buffers, tuple(self.names.items()))
+            elif isinstance(step, GroupRead):
+                index = self._here(step.index)
+                self.names[step.symbol] = self._name(step.symbol)
+                name, buffer = self.names[step.symbol], self.buffers[step.buffer]
+                yield SymbolRead(name, buffer, index, step.dtype, is_size=False, source=self.group.source)
+            else:
+                name = self._name(f"choice{self.choices}")
+                self.choices += 1
+                yield SymbolSet((name,), (self._here(step.condition),))
+                then = tuple(self.steps(step.then))
+                yield IfStep(name, then, tuple(self.steps(step.otherwise)))
+
+    def _name(self, own: str) -> str:
+        return f"group{self.number}_{own}"
+
+    def _here(self, dim: Dim) -> Dim:
+        return substitute(dim, {own: symbol(name) for own, name in self.names.items()})

@@ -1,0 +1,84 @@
+"""What runs for one group: launches of kernels over its buffers and over workspace of its own, and choices between them.
+
+In: nothing. Out: ``GroupSteps``, ``LoweredGroup``. Not done here: making them (``kinds``), putting them in the group's place (``expand_groups``).
+
+Buffers are counted from 0: the distinct buffers of the group's operands and results, in their order, then its workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.loops import LoopProgram
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLaunch:
+    """One launch of the group's program number ``program``; ``buffers``: what the program's buffers are.
+
+    A launch that names a buffer of the group's results completes what the group stores there.
+    """
+
+    program: int
+    buffers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRead:
+    """``symbol = buffer[index]``, of a buffer of ``dtype``: a number that a launch before it has computed, for choices and scalars behind it."""
+
+    symbol: str
+    buffer: int
+    index: Dim
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """``then`` where ``condition``, over sizes and symbols that were read, is not 0; else ``otherwise``."""
+
+    condition: Dim
+    then: tuple[GroupStep, ...]
+    otherwise: tuple[GroupStep, ...]
+
+
+GroupStep = GroupLaunch | GroupRead | Choice
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSteps:
+    """``workspace``: element type and count of each buffer that lives from one launch of the group to another."""
+
+    steps: tuple[GroupStep, ...]
+    workspace: tuple[tuple[DType, Dim], ...] = ()
+
+    @property
+    def program_count(self) -> int:
+        """How many programs the launches name."""
+        return 1 + max(launch.program for launch in launches_in(self.steps))
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredGroup:
+    """Stage 7 of one group: what runs, and the loops of its kernels."""
+
+    steps: GroupSteps
+    programs: tuple[LoopProgram, ...]
+
+
+def launches_in(steps: Sequence[GroupStep]) -> Iterator[GroupLaunch]:
+    """Every launch, in the order in which launches are numbered."""
+    for step in steps:
+        if isinstance(step, GroupLaunch):
+            yield step
+        elif isinstance(step, Choice):
+            yield from launches_in(step.then)
+            yield from launches_in(step.otherwise)
+
+
+def launch_count(groups: Sequence[GroupSteps]) -> int:
+    """How many launches some groups are."""
+    return sum(1 for group in groups for _ in launches_in(group.steps))
