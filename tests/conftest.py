@@ -1,10 +1,12 @@
-"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache, a key."""
+"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache, a key,
+checks of every stage."""
 
 import gc
 import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -53,3 +55,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def bless(request: pytest.FixtureRequest) -> bool:
     """Whether golden files are to be rewritten."""
     return bool(request.config.getoption("--bless"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stages_are_checked() -> Iterator[None]:
+    """What stands between the stages of any compilation in this process is verified, and reads back from its text."""
+    from tests.stage_checks import checked_stages  # everything that it imports takes a second
+
+    with checked_stages():
+        yield

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from tests.stage_checks import check_fused, check_launches, check_loops, check_memory, check_placed
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
@@ -29,14 +30,12 @@ from ingot_compiler.ir.dims import evaluate, symbols_of
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
 from ingot_compiler.ir.interpret import bind_symbols, interpret
 from ingot_compiler.ir.types import BYTE_DTYPES, DType, TensorType, dtype_size_bytes
-from ingot_compiler.ir.verify import verify
 from ingot_compiler.lowering.constant_expression import evaluate as evaluate_constant
 from ingot_compiler.lowering.expand_groups import expand_groups
 from ingot_compiler.lowering.fuse import fuse
 from ingot_compiler.lowering.fused import (
     Copy,
     FusedGraph,
-    Group,
     Grow,
     IfStep,
     Launch,
@@ -45,15 +44,9 @@ from ingot_compiler.lowering.fused import (
     Step,
     SymbolRead,
     SymbolSet,
-    buffers_of,
     groups_of,
 )
-from ingot_compiler.lowering.group_steps import LoweredGroup, launches_in
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.parse_loops import parse_loops
-from ingot_compiler.lowering.print_loops import print_loops
-from ingot_compiler.lowering.verify_fused import verify_fused
-from ingot_compiler.lowering.verify_loops import verify_loops
 from ingot_compiler.memory.late_buffers import late_buffers, step_count
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
@@ -120,33 +113,23 @@ def compile_graph(
     """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code for ``target``."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
-    verify(placed.graph)
+    check_placed(placed)
     fused = fuse(placed, [device_rules(str(target))] * len(placed.devices))
-    verify_fused(fused)
+    check_fused(fused)
     return compile_fused(fused, target)
 
 
 def compile_fused(fused: FusedGraph, target: Target) -> Compiled:
     """Stages 7 and 8; all devices run code for ``target``."""
-    lowered = [_lowered(fused, step, target) for step in groups_of(fused)]
+    lowered = [lower_group(step, str(target)) for step in groups_of(fused)]
     expanded = expand_groups(fused, [item.steps for item in lowered])
-    verify_fused(expanded)
     programs = tuple(program for item in lowered for program in item.programs)
-    return Compiled(expanded, programs, plan_memory(expanded), target)
-
-
-def _lowered(fused: FusedGraph, group: Group, target: Target) -> LoweredGroup:
-    """What runs for a group: loops verified, and as their text gives them back."""
-    lowered = lower_group(group, str(target))
-    own = [fused.buffers[buffer].element_count for buffer in buffers_of(group)]
-    counts = [*own, *(count for _, count in lowered.steps.workspace)]
-    for launch in launches_in(lowered.steps.steps):
-        verify_loops(lowered.programs[launch.program], [counts[buffer] for buffer in launch.buffers])
-    for program in lowered.programs:
-        read = parse_loops(print_loops(program))
-        assert print_loops(read) == print_loops(program)
-        assert read == program or "NaN" in print_loops(program)
-    return lowered
+    check_launches(expanded, programs)
+    for program in programs:
+        check_loops(program)
+    plan = plan_memory(expanded)
+    check_memory(plan, expanded)
+    return Compiled(expanded, programs, plan, target)
 
 
 @functools.lru_cache(maxsize=512)

@@ -109,7 +109,7 @@ def test_bench_and_identify(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    "stage", ["imported", "graph", "optimized", "placed", "fused", "loops", "memory", "library", "host"]
+    "stage", ["imported", "graph", "optimized", "placed", "fused", "loops", "memory", "program", "library"]
 )
 def test_each_stage_prints(stage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--to`` prints text, the same each time."""

@@ -20,6 +20,7 @@ import numpy as np
 import ingot_runtime
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.check.check_report import CheckReport, Finding
+from ingot_build_rules.check.check_stages import check_stages
 from ingot_build_rules.check.deviation import deviation, may_jump
 from ingot_build_rules.check.generated_inputs import generated_inputs
 from ingot_build_rules.check.launch_recorder import LaunchRecorder, Recorded
@@ -60,7 +61,7 @@ def save_checked(compiled: CompiledModel, path: str, inputs: Inputs | None) -> t
 
 
 def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
-    """Run every variant of a bundle that can run here against the interpreter.
+    """Verify every stage, and run every variant of the bundle that can run here against the interpreter.
 
     Args:
         compiled: what the bundle was made from.
@@ -79,6 +80,7 @@ def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> C
 
 
 def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
+    check_stages(compiled)
     report = CheckReport()
     for build in compiled.target_builds:
         target = build.target

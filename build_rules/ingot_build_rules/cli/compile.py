@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.cache_options import add_caches
+from ingot_build_rules.cli.compile_options import check_options
 from ingot_build_rules.cli.jobserver_flags import makeflags
-from ingot_build_rules.text.stages import STAGES
+from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
 
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Event, Observer
+    from ingot_build_rules.engine.scheduler import Scheduler
+    from ingot_build_rules.rules.compile_options import CompileOptions
 
 Value = TypeVar("Value")
 
 
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("model", metavar="MODEL", help="an .onnx file; external data lies beside it")
+    parser.add_argument(
+        "model", metavar="MODEL", help="an .onnx file; external data lies beside it (with --from: a text)"
+    )
     parser.add_argument("-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)")
     parser.add_argument(
         "--target",
@@ -58,7 +63,7 @@ def add_arguments(parser: usage.Parser) -> None:
     parser.add_argument(
         "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
     )
-    parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
+    _add_stages(parser)
     parser.add_optional_file(
         "--check",
         ".npz",
@@ -87,6 +92,21 @@ def add_arguments(parser: usage.Parser) -> None:
     usage.add_json(parser)
 
 
+def _add_stages(parser: usage.Parser) -> None:
+    """The options that speak of stages."""
+    parser.add_argument(
+        "--from",
+        dest="from_",
+        choices=FROM_STAGES,
+        metavar="STAGE",
+        help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
+    )
+    parser.add_argument(
+        "--weights", metavar="F.npz", help="with --from: the constants by number; with --to graph, placed: write them"
+    )
+    parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
+
+
 def usable_cpu_count() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0))
@@ -95,30 +115,19 @@ def usable_cpu_count() -> int:
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
     from ingot_build_rules.cli.build_progress import build_observer
-    from ingot_build_rules.compilation.open_build import open_build, start_compilation
+    from ingot_build_rules.compilation.open_build import open_build
     from ingot_build_rules.compilation.options import make_options
     from ingot_build_rules.compilation.output_file import check_output, write_text
     from ingot_build_rules.engine.events.depfile import depfile_text
     from ingot_build_rules.engine.events.events import ActionFinished
 
-    if arguments.to is None and arguments.output is None:
-        raise UserError(
-            "no output named", where="command ingot compile", why="expected -o OUT.ingot", do="add -o OUT.ingot"
-        )
-    if arguments.depfile is not None and arguments.output is None:
-        why = "a depfile says what the output is made from"
-        raise UserError("a depfile without an output", "command ingot compile", why, "add -o OUT.ingot")
-    if arguments.to is not None and arguments.check is not None:
-        raise UserError(
-            "nothing to check",
-            where="command ingot compile",
-            why="--to writes no bundle",
-            do="leave --to or --check out",
-        )
+    check_options(arguments)
     shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
     if arguments.output is not None:
         check_output(arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])])
+    if arguments.from_ == "loops":
+        return _compile_loops(arguments, options.targets)
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
@@ -130,7 +139,7 @@ def run(arguments: argparse.Namespace) -> int:
                 show(event)
 
         build = stack.enter_context(open_build(_settings(arguments, observe)))
-        compiled = start_compilation(build, arguments.model, options, arguments.max_bytes)
+        compiled = _started(build, arguments, options)
         result, checked = _result(compiled, arguments)
         summary = {} if arguments.to else compiled.summary()
         if arguments.depfile is not None:
@@ -145,6 +154,31 @@ def run(arguments: argparse.Namespace) -> int:
         _give_text(result, arguments.output)
     else:
         _report(compiled, summary, arguments, result, checked, time.perf_counter() - started)
+    return 0
+
+
+def _started(build: Scheduler, arguments: argparse.Namespace, options: CompileOptions) -> CompiledModel:
+    """The compilation of a model, or of the text of a stage."""
+    from ingot_build_rules.compilation.open_build import start_compilation, start_from_text
+
+    if arguments.from_ is None:
+        return start_compilation(build, arguments.model, options, arguments.max_bytes)
+    return start_from_text(build, arguments.from_, arguments.model, options, arguments.weights, arguments.max_bytes)
+
+
+def _compile_loops(arguments: argparse.Namespace, targets: Sequence[str]) -> int:
+    """Kernels alone: their text, or the object of the one that there is."""
+    from ingot_artifacts.store.atomic import atomic_file
+    from ingot_build_rules.compilation.from_text import read_text
+    from ingot_build_rules.text.loops_file import kernel_object, kernels_text, read_kernels
+
+    kernels = read_kernels(read_text(arguments.model), targets)
+    if arguments.to is not None:
+        _give_text(kernels_text(kernels, arguments.to), arguments.output)
+        return 0
+    content = kernel_object(kernels)
+    with atomic_file(arguments.output) as file:
+        file.write(content)
     return 0
 
 
@@ -168,8 +202,11 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
 def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str, CheckReport | None]:
     """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it found."""
     if arguments.to:
+        from ingot_build_rules.compilation.stage_weights import write_weights
         from ingot_build_rules.text.stage_text import stage_text
 
+        if arguments.weights is not None and arguments.from_ is None:
+            write_weights(compiled, arguments.weights)
         return stage_text(compiled, arguments.to), None
     if arguments.check is None:
         return compiled.save(arguments.output), None
@@ -222,11 +259,11 @@ def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
 
 def _give_text(text: str, output: str | None) -> None:
     if output is None:
-        console.print_listing(text)
+        console.print_listing(text.removesuffix("\n"))
         return
     from ingot_build_rules.compilation.output_file import write_text
 
-    write_text(output, text + "\n")
+    write_text(output, text if text.endswith("\n") else text + "\n")
 
 
 def _sentences(report: dict[str, Any]) -> list[str]:

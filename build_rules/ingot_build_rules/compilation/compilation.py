@@ -158,6 +158,11 @@ class Compilation:
         """The code of the devices beside the host."""
         return await self._once("libraries", self._make_libraries)
 
+    async def kernel_counts(self) -> tuple[int, ...]:
+        """For each device beside the host, how many kernels its library has."""
+        libraries = await self.libraries()
+        return tuple(len(libraries[self._library_of(device)].kernels) for device in self.options.devices)
+
     async def layout(self) -> WeightLayout:
         """Where every constant of every variant lies."""
         return await self._once("layout", self._lay_out)

@@ -95,6 +95,11 @@ class CompiledModel:
         """Stage 10 of every target."""
         return self._run(self.compilation.variants())
 
+    @cached_property
+    def kernel_counts(self) -> tuple[int, ...]:
+        """For each device beside the host, how many kernels its library has."""
+        return self._run(self.compilation.kernel_counts())
+
     def save(self, path: str) -> str:
         """Write the bundle, and wait until it is on the disk; return its root digest, 64 hex digits.
 

@@ -203,3 +203,23 @@ def start_compilation(
     files = build.files
     source = open_model(model, files.digest)
     return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("zig"))), max_bytes))
+
+
+def start_from_text(
+    build: Scheduler, stage: str, path: str, options: CompileOptions, weights: str | None, max_bytes: int | None = None
+) -> CompiledModel:
+    """Start a compilation of the text of a ``stage``, "graph" or "placed", with the ``weights`` of a file, if there is one.
+
+    Raises:
+        UserError: a file is not there, or not of this text. ModelError: the text does not parse, or is not valid.
+    """
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.from_text import TextCompilation, placed_options, read_stage
+    from ingot_build_rules.compilation.stage_weights import StageWeights, read_weights
+    from ingot_compiler.ir.graph import Graph
+
+    found = read_stage(stage, path)
+    given = read_weights(weights) if weights is not None else StageWeights()
+    chosen = options if isinstance(found, Graph) else placed_options(found, options)
+    tools = toolchain(build.files.digest(tool_path("zig")))
+    return CompiledModel(TextCompilation(build, found, chosen, tools, given, path, max_bytes))

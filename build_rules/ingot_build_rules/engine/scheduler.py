@@ -140,6 +140,12 @@ class Scheduler:
         self._given[artifact.digest] = content
         return artifact
 
+    def keep(self, value: Value) -> Artifact[Value]:
+        """The same for a value."""
+        artifact = self.values.keep(value)
+        self._given[artifact.digest], _ = self.values.codec.encode(value)
+        return artifact
+
     def run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
         """Run one goal to its end."""
         (task,) = self.run_all((coroutine,))

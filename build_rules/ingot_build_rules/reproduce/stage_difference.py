@@ -1,7 +1,7 @@
 """Where two results of one stage part: the first line of their texts that differs, with the user's names.
 
 In: a rule's name, its old result and the new one. Out: a sentence. Not done here: finding the rule (``blame``), the texts
-themselves (``stage_text``).
+themselves (``print_*`` of each stage).
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from itertools import zip_longest
 from typing import Any
 
 from ingot_build_rules.text.loop_record import read_program
-from ingot_build_rules.text.stage_text import fused_text, memory_text, placed_text
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.lowering.print_fused import print_fused
 from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.memory.print_memory import print_memory
+from ingot_compiler.placement.print_placed import print_placed
 
 TEXTS: Mapping[str, Callable[[Any], str]] = {
     "infer_types": print_graph,
     "optimize": lambda optimized: print_graph(optimized.graph),
-    "place": placed_text,
-    "fuse": fused_text,
-    "plan_memory": memory_text,
+    "place": print_placed,
+    "fuse": print_fused,
+    "plan_memory": print_memory,
 }
 """Rule -> the text of its result."""
 _SOURCE = re.compile(r"@\[([\d, ]+)\]")

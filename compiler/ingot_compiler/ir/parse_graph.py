@@ -15,7 +15,7 @@ Everything behind the parentheses of a node is left out where there is none of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from ingot_compiler.ir.attributes import Attribute
@@ -100,6 +100,25 @@ def _operand(reader: Reader, types: Sequence[TensorType]) -> int:
 
 
 def _node(reader: Reader, types: list[TensorType], places: Places, path: Path) -> Node:
+    def region(number: int) -> Graph:
+        with reader.nested():
+            return _graph(reader, types, places, (*path, number))
+
+    def define(token: Token, number: int, type_: TensorType) -> int:
+        return _define(reader, token, number, type_, types)
+
+    return read_node(reader, places, path, lambda: _operand(reader, types), define, region)
+
+
+def read_node(
+    reader: Reader,
+    places: Places,
+    path: Path,
+    operand: Callable[[], int],
+    define: Callable[[Token, int, TensorType], int],
+    region: Callable[[int], Graph],
+) -> Node:
+    """One node; ``operand`` reads a value, ``define`` is told of a result, ``region`` reads the one of a number, behind its brace."""
     results: tuple[tuple[Token, int], ...] = ()
     if reader.token.kind == "VALUE":
         results = reader.listed(lambda: (reader.token, reader.value()))
@@ -107,18 +126,17 @@ def _node(reader: Reader, types: list[TensorType], places: Places, path: Path) -
     op = places[path] = reader.token
     name = reader.name("an op")
     reader.expect("(")
-    operands = reader.items(lambda: _operand(reader, types), ")")
+    operands = reader.items(operand, ")")
     attributes = read_attributes(reader)
     regions: list[Graph] = []
     while reader.accept("{"):
-        with reader.nested():
-            regions.append(_graph(reader, types, places, (*path, len(regions))))
+        regions.append(region(len(regions)))
     written = reader.listed(lambda: read_type(reader)) if reader.accept(":") else ()
     source = read_source(reader)
     mark = reader.string() if reader.accept("on") else ""
     if len(results) != len(written):
         raise reader.fail(f"expected {len(results)} result types, got {len(written)}", op)
-    defined = tuple(_define(reader, *result, type_, types) for result, type_ in zip(results, written, strict=True))
+    defined = tuple(define(*result, type_) for result, type_ in zip(results, written, strict=True))
     return Node(cast("OpName", name), operands, defined, attributes, tuple(regions), source, mark)
 
 

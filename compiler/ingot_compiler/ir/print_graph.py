@@ -7,7 +7,7 @@ checking (``verify``).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.dims import Sum, format_dim
@@ -33,11 +33,18 @@ def _values(values: Sequence[int]) -> str:
 
 def _print_body(graph: Graph, indent: str, lines: list[str], with_source: bool) -> None:
     for node in graph.nodes:
-        _print_node(node, graph.types, indent, lines, with_source)
+        print_node(node, graph.types, indent, lines, with_source)
     lines.append(f"{indent}return {_values(graph.outputs)}".rstrip())
 
 
-def _print_node(node: Node, types: Sequence[TensorType], indent: str, lines: list[str], with_source: bool) -> None:
+def print_node(
+    node: Node,
+    types: Sequence[TensorType] | Mapping[int, TensorType],
+    indent: str,
+    lines: list[str],
+    with_source: bool = True,
+) -> None:
+    """Append the lines of a node; ``types`` by value."""
     text = f"{indent}{_values(node.results)} = " if node.results else indent
     text += f"{node.op}({_values(node.operands)})"
     if node.attributes:

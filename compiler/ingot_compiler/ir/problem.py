@@ -17,7 +17,7 @@ Path = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is wrong with a part of a stage: ``name`` is what it is (an op, a kind of step), ``rule`` what does not hold ("" where
-    ``expected`` says it all). An empty ``path`` means the whole."""
+    ``expected`` says it all). An empty ``path`` means the whole; one that begins below 0 something beside the parts (a device, a buffer)."""
 
     path: Path
     name: str
@@ -31,7 +31,9 @@ class Problem:
         return f"{self.rule or self.name}: expected {self.expected}, got {self.got}"
 
     def where(self, part: str, whole: str) -> str:
-        """``node 3 (conv)``, ``node 1.0.2 (add)`` inside region 0 of node 1, or ``the graph``."""
+        """``node 3 (conv)``, ``node 1.0.2 (add)`` inside region 0 of node 1, ``b3`` (a path below 0: no part), or ``the graph``."""
+        if self.path and self.path[0] < 0:
+            return self.name
         return f"{part} {'.'.join(map(str, self.path))} ({self.name})" if self.path else f"the {whole}"
 
 

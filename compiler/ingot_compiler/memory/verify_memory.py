@@ -19,6 +19,7 @@ from ingot_compiler.lowering.fused import (
     FusedGraph,
     Group,
     Grow,
+    Launch,
     LoopStep,
     Step,
     SymbolRead,
@@ -212,6 +213,8 @@ def _buffers(step: Step) -> Sequence[int]:
     match step:
         case Group():
             return buffers_of(step)
+        case Launch():
+            return step.buffers
         case Copy():
             return step.operand, step.result
         case SymbolRead():

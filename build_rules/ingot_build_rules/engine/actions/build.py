@@ -64,6 +64,10 @@ class Build(Protocol):
         """Store bytes that come from outside of the build."""
         ...
 
+    def keep(self, value: Value) -> Artifact[Value]:
+        """The same for a value of one of the classes of artifacts."""
+        ...
+
     def run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
         """Run one coroutine to its end."""
         ...

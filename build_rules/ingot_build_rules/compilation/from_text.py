@@ -1,0 +1,123 @@
+"""A compilation that begins with the text of a stage instead of a model: ``--from graph`` and ``--from placed``.
+
+In: the text, options, weights. Out: ``TextCompilation``. Not done here: loops, which are no whole model (``text.loops_file``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot_build_rules.compilation.compilation import Compilation, Toolchain
+from ingot_build_rules.compilation.device_options import read_device
+from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.compilation.stage_weights import StageWeights, check_weights, names_of
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.rules.bundle import BundleFrame
+from ingot_build_rules.rules.compile_options import CompileOptions, DeviceOption
+from ingot_build_rules.rules.import_model import Imported
+from ingot_build_rules.rules.model_file import opened_model
+from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import Graph, OptimizedGraph
+from ingot_compiler.ir.parse_graph import parse_graph
+from ingot_compiler.placement.parse_placed import parse_placed
+from ingot_compiler.placement.placed import PlacedGraph
+
+
+def read_text(path: str) -> str:
+    """Return the text of a stage.
+
+    Raises:
+        UserError: no such file. ModelError: it is no text.
+    """
+    with opened_model(path) as file:
+        content = file.read()
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            "not a text", path, f"expected UTF-8, got another byte at {error.start}", "give a file that --to wrote"
+        ) from None
+
+
+class TextCompilation(Compilation):
+    """The chain of rules from stage 3 or 5 on; what a text does not say (names, weights) is in the file beside it."""
+
+    def __init__(
+        self,
+        build: Build,
+        stage: Graph | PlacedGraph,
+        options: CompileOptions,
+        toolchain: Toolchain,
+        given: StageWeights,
+        path: str,
+        max_bytes: int | None = None,
+    ) -> None:
+        """Ask for nothing yet.
+
+        Raises:
+            UserError: names or weights of another graph. ModelError: constants without numbers.
+        """
+        super().__init__(build, ModelSource("", path), options, toolchain, max_bytes)
+        self._stage_graph = stage.graph if isinstance(stage, PlacedGraph) else stage
+        self._given, self._path = given, path
+        names = names_of(self._stage_graph, given, path)
+        if given.weights:
+            check_weights(self._stage_graph, given.weights, path)
+        missing = [b""] * (len(names.weights) - len(given.weights))
+        weights = tuple(map(build.keep_bytes, (*given.weights, *missing)))
+        self._imported = Imported(build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights, ())
+        self._graph = build.keep(self._stage_graph)
+        self._placed = build.keep(stage) if isinstance(stage, PlacedGraph) else None
+
+    async def imported(self) -> Imported:
+        """Names and weights; there is no model."""
+        return self._imported
+
+    async def source_paths(self) -> tuple[str, ...]:
+        """The text's file."""
+        return (self._path,)
+
+    async def graph(self) -> Artifact[Graph]:
+        """Stage 3: the text's; that of a placed graph has its copies."""
+        return self._graph
+
+    async def optimized(self) -> Artifact[OptimizedGraph]:
+        """Stage 4; a placed graph is one already."""
+        if self._placed is None:
+            return await super().optimized()
+        return self.build.keep(OptimizedGraph(self._stage_graph))
+
+    async def placed(self) -> Artifact[PlacedGraph]:
+        """Stage 5."""
+        return self._placed or await super().placed()
+
+    async def _bundle(self) -> BundleFrame:
+        check_weights(self._stage_graph, self._given.weights, self._path)
+        return await super()._bundle()
+
+
+def read_stage(stage: str, path: str) -> Graph | PlacedGraph:
+    """Read the text of a graph or a placed graph.
+
+    Raises:
+        UserError: no such file. ModelError: it does not parse, or is not valid; says line, column and rule.
+    """
+    return parse_graph(read_text(path)) if stage == "graph" else parse_placed(read_text(path))
+
+
+def placed_options(placed: PlacedGraph, options: CompileOptions) -> CompileOptions:
+    """The options with the devices of a placed graph's own table.
+
+    Raises:
+        UserError, UnsupportedError: there is no code for one of them.
+    """
+    devices: list[DeviceOption] = []
+    for item in placed.devices[1:]:
+        device = item.device
+        parts = [f"{device.device_type}:{max(device.id, 0)}"]
+        parts += [f"target={device.target.partition(':')[2]}"] if device.target else []
+        parts += [f"scope={device.memory_scope}"] if device.memory_scope else []
+        devices.append(read_device(item.name, ",".join(parts), options.targets))
+    return replace(options, devices=tuple(devices))

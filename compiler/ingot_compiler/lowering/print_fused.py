@@ -1,0 +1,129 @@
+"""Text form of a fused graph: inputs and outputs, buffers, steps, constants; ``parse_fused`` reads it back.
+
+In: a ``FusedGraph``. Out: text that ends with a newline. Not done here: fusion (``fuse``).
+
+The number behind ``#`` is a comment: that of the step. The memory plan counts alike where each group is one launch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from ingot_compiler.ir.dims import format_dim
+from ingot_compiler.ir.print_graph import print_graph, print_node
+from ingot_compiler.lowering.fused import (
+    BufferSpec,
+    Copy,
+    FusedGraph,
+    Group,
+    Grow,
+    IfStep,
+    LoopStep,
+    Operand,
+    Requirement,
+    Step,
+    SymbolRead,
+    SymbolSet,
+    parts_of,
+)
+
+
+def print_fused(fused: FusedGraph) -> str:
+    """Print all of the stage."""
+    return "".join(f"{line}\n" for line in _lines(fused))
+
+
+def _lines(fused: FusedGraph) -> Iterator[str]:
+    yield from (f"input {index}: {kind}" for index, kind in enumerate(fused.inputs))
+    yield from (f"output {index}: {kind}" for index, kind in enumerate(fused.outputs))
+    yield from (f"buffer b{index}: {_buffer(buffer)}" for index, buffer in enumerate(fused.buffers))
+    if fused.special is not None:
+        sizes = ", ".join(f"{name} = {size}" for name, size in fused.special.sizes)
+        yield f"special from {fused.special.first_step} where {sizes}"
+    yield from _steps(fused.steps, 0, "")
+    for index, expression in enumerate(fused.constants):
+        yield f"constant {index}: {print_graph(expression)}".rstrip()
+
+
+def _buffer(buffer: BufferSpec) -> str:
+    place = f" {buffer.index}" if buffer.index >= 0 else ""
+    return f"{buffer.dtype} x {format_dim(buffer.element_count)}, {buffer.kind}{place}{_device(buffer.device)}"
+
+
+def _device(device: int) -> str:
+    return f" on device {device}" if device else ""
+
+
+def _source(source: Sequence[int]) -> str:
+    return f" @[{', '.join(map(str, source))}]" if source else ""
+
+
+def step_count(steps: Sequence[Step]) -> int:
+    """How many numbers some steps take: one each, and one for the end of each branch and loop."""
+    return sum(1 + sum(map(step_count, parts_of(step))) + bool(parts_of(step)) for step in steps)
+
+
+def _steps(steps: Sequence[Step], first: int, indent: str) -> Iterator[str]:
+    number = first
+    for step in steps:
+        head, *rest = _step(step, number)
+        yield f"{indent}{head}  # {number}"
+        yield from (f"{indent}{line}" for line in rest)
+        number += step_count((step,))
+
+
+def _step(step: Step, number: int) -> Iterator[str]:
+    match step:
+        case SymbolRead():
+            kind = "size" if step.is_size else "number"
+            yield f"read {kind} {step.symbol} = b{step.buffer}[{format_dim(step.index)}]: {step.dtype}{_source(step.source)}"
+        case SymbolSet():
+            yield f"set {', '.join(step.symbols)} = {', '.join(map(format_dim, step.values))}"
+        case Grow():
+            spare = f" by b{step.spare}" if step.spare >= 0 else ""
+            kept = f", keep {format_dim(step.kept)}{spare}" if step.kept != 0 or spare else ""
+            yield f"grow b{step.buffer} to {format_dim(step.element_count)}{kept}"
+        case Requirement():
+            yield f"require {format_dim(step.difference)} = 0, {json.dumps(step.what)}{_source(step.source)}"
+        case Copy():
+            yield f"copy b{step.operand} to b{step.result}{_source(step.source)}"
+        case IfStep():
+            yield f"if {step.condition} {{"
+            yield from _steps(step.then, number + 1, "  ")
+            yield "} else {"
+            yield from _steps(step.otherwise, number + 1 + step_count(step.then), "  ")
+            yield "}"
+        case LoopStep():
+            condition = f" and {step.condition}" if step.condition else ""
+            held = f" holding {', '.join(f'b{buffer}' for buffer in step.held)}" if step.held else ""
+            yield f"while {step.counter} < {format_dim(step.count)}{condition}{held} {{"
+            yield from _steps(step.body, number + 1, "  ")
+            yield "}"
+        case Group():
+            yield from _group(step)
+
+
+def _group(group: Group) -> Iterator[str]:
+    """The nodes, with the types of what they make and what is only known here; then what is read and written."""
+    anchor = f" anchor {group.anchor}" if group.anchor != -1 else ""
+    yield f"kernel {group.kind}{_device(group.device)}{anchor}{_source(group.source)} {{"
+    types = dict(group.types)
+    lines: list[str] = []
+    for node in group.nodes:
+        print_node(node, types, "  ", lines)
+    yield from lines
+    yield from (f"  reads {_operand(operand)}" for operand in group.operands)
+    yield from (f"  writes {_operand(operand)}" for operand in group.results)
+    said = {operand.value for operand in (*group.operands, *group.results)}
+    said |= {result for node in group.nodes for result in node.results}
+    yield from (f"  knows %{value}: {kind}" for value, kind in group.types if value not in said)
+    if group.ends:
+        yield f"  ends {json.dumps(group.ends)}"
+    yield "}"
+
+
+def _operand(operand: Operand) -> str:
+    strides = ", ".join(map(format_dim, operand.view.strides))
+    offset = format_dim(operand.view.offset)
+    return f"%{operand.value}: {operand.type} in b{operand.buffer} at {offset} strides [{strides}]"

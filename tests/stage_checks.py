@@ -1,0 +1,135 @@
+"""Every stage that any test makes in this process is verified, and is what its own text gives back.
+
+In: the functions that make stages. Out: the same functions, which check what they return. Not done here: stages that worker processes
+make; goldens.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+from unittest.mock import patch
+
+from ingot_compiler.backends.host import lower_group
+from ingot_compiler.backends.host.main.encode_program import encode_program
+from ingot_compiler.host_program import main_program
+from ingot_compiler.host_program.parse_program import parse_program
+from ingot_compiler.host_program.print_program import print_program
+from ingot_compiler.host_program.verify_program import verify_program
+from ingot_compiler.lowering import fuse
+from ingot_compiler.lowering.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.group_steps import LoweredGroup
+from ingot_compiler.lowering.loops import LoopProgram
+from ingot_compiler.lowering.parse_fused import parse_fused
+from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.print_fused import print_fused
+from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.verify_fused import verify_fused
+from ingot_compiler.lowering.verify_loops import verify_loops
+from ingot_compiler.memory import plan_memory
+from ingot_compiler.memory.memory_plan import MemoryPlan
+from ingot_compiler.memory.parse_memory import parse_memory
+from ingot_compiler.memory.print_memory import print_memory
+from ingot_compiler.memory.verify_memory import verify_memory
+from ingot_compiler.placement import place
+from ingot_compiler.placement.parse_placed import parse_placed
+from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.placement.print_placed import print_placed
+from ingot_compiler.placement.verify_placed import verify_placed
+from ingot_runtime.format.program import Program
+
+
+def check_text(value: object, text: str, parse: Callable[[str], object], printed: Callable[[Any], str]) -> None:
+    """Reading the text of a stage gives the stage; NaN, which equals nothing, the same text."""
+    read = parse(text)
+    assert printed(read) == text
+    assert read == value or "nan" in text.lower()
+
+
+def check_placed(placed: PlacedGraph) -> None:
+    """Stage 5."""
+    verify_placed(placed)
+    check_text(placed, print_placed(placed), parse_placed, print_placed)
+
+
+def check_fused(fused: FusedGraph) -> None:
+    """Stage 6."""
+    verify_fused(fused)
+    check_text(fused, print_fused(fused), parse_fused, print_fused)
+
+
+def check_loops(program: LoopProgram) -> None:
+    """Stage 7."""
+    verify_loops(program)
+    check_text(program, print_loops(program), parse_loops, print_loops)
+
+
+def check_memory(plan: MemoryPlan, fused: FusedGraph) -> None:
+    """Stage 8."""
+    verify_memory(plan, fused)
+    check_text(plan, print_memory(plan), parse_memory, print_memory)
+
+
+def check_program(program: Program) -> None:
+    """The instruction list of main."""
+    verify_program(program)
+    read = parse_program(print_program(program))
+    assert encode_program(read) == encode_program(program)
+
+
+def check_launches(expanded: FusedGraph, programs: Sequence[LoopProgram]) -> None:
+    """Stage 6 with its groups expanded, and stage 7 within the buffers of it."""
+    verify_fused(expanded)
+    for launch in launches_of(expanded):
+        counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
+        verify_loops(programs[launch.program], counts)
+
+
+@contextmanager
+def checked_stages() -> Generator[None]:
+    """All stages made inside, by rules too, are checked."""
+
+    def checked(module: ModuleType, name: str, check: Callable[..., object]) -> Any:
+        make = getattr(module, name)
+
+        @functools.wraps(make)
+        def made(*inputs: Any, **options: Any) -> Any:
+            result = make(*inputs, **options)
+            check(result, *inputs)
+            return result
+
+        return patch.object(module, name, made)
+
+    with (
+        checked(place, "place", _placed),
+        checked(fuse, "fuse", _fused),
+        checked(lower_group, "lower_group", _lowered),
+        checked(plan_memory, "plan_memory", _planned),
+        checked(main_program, "build_program", _built),
+    ):
+        yield
+
+
+def _placed(placed: PlacedGraph, *_: object) -> None:
+    check_placed(placed)
+
+
+def _fused(fused: FusedGraph, *_: object) -> None:
+    check_fused(fused)
+
+
+def _lowered(lowered: LoweredGroup, *_: object) -> None:
+    for program in lowered.programs:
+        check_loops(program)
+
+
+def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
+    check_memory(plan, fused)
+
+
+def _built(program: Program, fused: FusedGraph, programs: Sequence[LoopProgram], *_: object) -> None:
+    check_launches(fused, programs)
+    check_program(program)

@@ -1,0 +1,93 @@
+"""Goldens of stages 5 to 8 and of main's program: a graph in, the stage's text out; a folder per stage, a file per case.
+
+A file holds a comment, an optimized graph, a line ``==>``, the text. ``pytest --bless`` rewrites what follows that line. Marks may name
+``acc``, a ``null`` device; the target is x86-64-v3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.lowering_harness import Compiled, compile_fused
+
+from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.host_program.main_program import build_program
+from ingot_compiler.host_program.parse_program import parse_program
+from ingot_compiler.host_program.print_program import print_program
+from ingot_compiler.ir.graph import OptimizedGraph
+from ingot_compiler.ir.parse_graph import parse_graph
+from ingot_compiler.lowering.fuse import fuse
+from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.parse_fused import parse_fused
+from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.print_fused import print_fused
+from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.memory.parse_memory import parse_memory
+from ingot_compiler.memory.print_memory import print_memory
+from ingot_compiler.placement.parse_placed import parse_placed
+from ingot_compiler.placement.place import place
+from ingot_compiler.placement.placed import PlacedGraph
+from ingot_compiler.placement.print_placed import print_placed
+from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+
+FOLDER = Path(__file__).parents[1] / "golden"
+ARROW = "==>\n"
+TARGET = parse_target("x86-64-v3")
+HOST = DeclaredDevice("host", VirtualDevice(HOST_TYPE, 0))
+ACC = DeclaredDevice("acc", VirtualDevice("null", 0, "null:x86-64-v3"))
+
+
+def _placed(text: str) -> PlacedGraph:
+    devices = (HOST, ACC) if '"acc"' in text else (HOST,)
+    return place(OptimizedGraph(parse_graph(text)), devices)
+
+
+def _fused(text: str) -> FusedGraph:
+    placed = _placed(text)
+    return fuse(placed, [device_rules(str(TARGET))] * len(placed.devices))
+
+
+def _compiled(text: str) -> Compiled:
+    return compile_fused(_fused(text), TARGET)
+
+
+def _program(text: str) -> str:
+    compiled = _compiled(text)
+    offsets = [0] * len(compiled.fused.constants)
+    kernels = range(len(compiled.programs))
+    program, _ = build_program(compiled.fused, compiled.programs, kernels, compiled.plan, offsets)
+    return print_program(program)
+
+
+STAGES: Mapping[str, tuple[Callable[[str], str], Callable[[str], Any], Callable[[Any], str]]] = {
+    "placed": (lambda text: print_placed(_placed(text)), parse_placed, print_placed),
+    "fused": (lambda text: print_fused(_fused(text)), parse_fused, print_fused),
+    "loops": (lambda text: print_loops(_compiled(text).programs[0]), parse_loops, print_loops),
+    "memory": (lambda text: print_memory(_compiled(text).plan), parse_memory, print_memory),
+    "program": (_program, parse_program, print_program),
+}
+"""Stage -> its text of a graph's text, its parser, its printer."""
+CASES = sorted(str(path.relative_to(FOLDER)) for stage in STAGES for path in (FOLDER / stage).glob("*.txt"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stage_gives_the_golden_text(case: str, bless: bool) -> None:
+    """The stage named by the folder, made from the graph, has the text; the text is read back."""
+    path = FOLDER / case
+    make, parse, printed = STAGES[path.parent.name]
+    head, _, expected = path.read_text(encoding="utf-8").partition(ARROW)
+    found = make(head)
+    assert printed(parse(found)) == found
+    if bless:
+        path.write_text(head + ARROW + found, encoding="utf-8")
+    else:
+        assert found == expected
+
+
+def test_every_stage_has_goldens() -> None:
+    """One folder per stage, with a case at least."""
+    assert {Path(case).parent.name for case in CASES} == set(STAGES)
