@@ -16,6 +16,9 @@ from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store, Tile
+from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.verify_loops import verify_loops
 
 P, M, N, K = symbol("p"), symbol("M"), symbol("N"), symbol("K")
 TILE = Tile(3, 2)
@@ -132,10 +135,12 @@ def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) ->
     ("dtypes", "pairs"), [(("i16", "i16", "i32"), True), (("u8", "i8", "i32"), False), (("i64", "i64", "i64"), False)]
 )
 def test_code_equals_the_interpreter(target: Target, dtypes: tuple[DType, DType, DType], pairs: bool) -> None:
-    """The interpreter of loops widens, adds and wraps as the machine does."""
+    """The interpreter of loops widens, adds and wraps as the machine does; the text form reads back, and is verified."""
     a, b = drawn((4, 6), dtypes[0], 1), drawn((6, 19), dtypes[1], 2)
     stored = paired(b, TILE.vectors * lanes_of(dtypes[2], target)) if pairs else b
     loops = program(target, (4, 19, 6), dtypes, pairs)
+    verify_loops(loops)
+    assert parse_loops(print_loops(loops)) == loops
     c, expected = empty((4, 19), NUMPY[dtypes[2]]), empty((4, 19), NUMPY[dtypes[2]])
     run_program(loops, target, [a, stored, c])
     interpret(loops, target, [a.ravel(), stored.ravel(), expected.ravel()], {})
@@ -183,4 +188,6 @@ def test_products_of_integers_have_tiles(dtype: DType) -> None:
     outputs = [builder.op("matmul", 0, builder.constant(b, dtype))]
     check_graph(builder, outputs, [a], 0.0, RUNNABLE)
     programs = compile_graph(builder.finish(outputs)).programs
+    for one in programs:
+        verify_loops(one)
     assert any(isinstance(item, Contraction) for one in programs for item in one.body)

@@ -328,6 +328,13 @@ Statement = (
     | Transpose
 )
 
+
+def widened_to(dtype: DType) -> tuple[DType, ...]:
+    """What A and B of a contraction may hold whose sums have ``dtype``; nothing where there are no such sums."""
+    narrow: dict[DType, tuple[DType, ...]] = {"f32": ("f16", "bf16"), "i32": ("i8", "u8", "i16", "u16")}
+    return (dtype, *narrow.get(dtype, ())) if dtype in ("f32", "f64", "i32", "u32", "i64", "u64") else ()
+
+
 # ---- programs -------------------------------------------------------------------------------------------------------
 
 

@@ -43,6 +43,7 @@ from ingot_compiler.lowering.loops import (
     Store,
     Transpose,
     Value,
+    widened_to,
 )
 
 POINT_COUNT_MAX = 64  # iterations at which accesses are tried
@@ -236,10 +237,20 @@ class _Scope:
                 inside = inside.blocked(s.column, s.columns, s.column_start, s.column_block)
                 reads = tuple((inside, buffer, index) for _, buffer, index in s.values)
                 limits = (("row_block", s.row_block), ("column_block", s.column_block))
+        if isinstance(s, Contraction):
+            yield from self.factors(s)
         yield from self.ranges(_name(s), symbols, sizes, limits)
         for scope, buffer, index in reads:
             yield from scope.access(_name(s), buffer, index)
         yield from self.epilogue(s, inside)
+
+    def factors(self, s: Contraction) -> Iterator[Problem]:
+        """The element types of A and B are the sums' or are widened to it."""
+        allowed = widened_to(s.dtype)
+        for side, buffer in (("A", s.a), ("B", s.b)):
+            if buffer < len(self.buffers) and self.buffers[buffer].dtype not in allowed:
+                rule = f"{side} of a contraction whose sums are {s.dtype}"
+                yield self.problem(_name(s), " or ".join(allowed) or "other sums", self.buffers[buffer].dtype, rule)
 
     def ranges(
         self, name: str, symbols: Sequence[str], sizes: Sequence[Dim], limits: Sequence[tuple[str, int]]
