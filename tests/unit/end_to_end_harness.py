@@ -135,7 +135,7 @@ class _GraphCompilation(Compilation):
 
 
 class GraphModel(CompiledModel):
-    """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a special way beside."""
+    """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a specialisation beside."""
 
     def __init__(self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None = None) -> None:
         super().__init__(_GraphCompilation(graph, constants, sizes))

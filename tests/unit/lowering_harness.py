@@ -47,7 +47,7 @@ from ingot_compiler.lowering.fused import (
     groups_of,
 )
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.memory.late_buffers import late_buffers, step_count
+from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers, step_count
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize
@@ -188,7 +188,7 @@ class _Call:
     def _workspace(self) -> None:
         starts: dict[int, tuple[int, int]] = {}
         for item in self.compiled.plan.placements:
-            if item.late:
+            if item.is_data_dependent:
                 continue
             after = max((starts[other][1] for other in item.after), default=0)
             start = item.offset_bytes if item.offset_bytes is not None else after
@@ -204,9 +204,9 @@ class _Call:
         for buffer, (start, end) in starts.items():
             self.places[buffer] = pools[device_of[buffer]][start:end]
 
-    def late(self, step: int, written: Sequence[int]) -> None:
+    def allocate_data_dependent(self, step: int, written: Sequence[int]) -> None:
         """Memory for the buffers whose size was only just read: those of the plan, and outputs."""
-        for item in late_buffers(self.compiled.fused, self.compiled.plan).get(step, ()):
+        for item in data_dependent_buffers(self.compiled.fused, self.compiled.plan).get(step, ()):
             self._allocate_one(item.buffer)
         for buffer in written:
             if buffer not in self.places:
@@ -216,10 +216,10 @@ class _Call:
         """Run steps, the first of which is number ``index``."""
         for step in steps:
             if isinstance(step, Launch):
-                self.late(index, [operand.buffer for operand in step.results])
+                self.allocate_data_dependent(index, [operand.buffer for operand in step.results])
                 self.launch(step, self.compiled.programs[step.program])
             elif isinstance(step, Copy):
-                self.late(index, [step.result])
+                self.allocate_data_dependent(index, [step.result])
                 self.array(step.result)[:] = self.array(step.operand)
             elif isinstance(step, SymbolRead):
                 self.bindings[step.symbol] = int(self.array(step.buffer)[evaluate(step.index, self.bindings)])
@@ -244,7 +244,7 @@ class _Call:
                 self.run(step.body, index + 1)
                 self.bindings[step.counter] += 1
             return
-        self.late(index, ())
+        self.allocate_data_dependent(index, ())
         if self.bindings[step.condition]:
             self.run(step.then, index + 1)
         else:

@@ -26,7 +26,7 @@ Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
 def test_one_bundle_for_all_sizes(drawn: Drawn, calls: list[dict[str, int]], special: bool) -> None:
     """Sizes, workspace and instructions of ``main`` are right for any sizes of the symbols, call after call.
 
-    Also where the sizes of the first call have a special way of their own beside the general one.
+    Also where the sizes of the first call have a specialisation of their own beside the general one.
     """
     builder, types, outputs = drawn
     graph = builder.finish(outputs)

@@ -18,7 +18,7 @@ from ingot_compiler.lowering.fused import (
     IfStep,
     Launch,
     Operand,
-    Special,
+    Specialisation,
     SymbolRead,
     SymbolSet,
     View,
@@ -102,10 +102,10 @@ def test_workspace_of_one_group_is_free_behind_it() -> None:
 
 
 def test_the_other_way_to_run_begins_where_its_first_group_does() -> None:
-    """``Special.first_step`` counts the steps that are there now."""
-    fused = replace(graph(group(0, 1), group(1, 3), group(0, 3)), special=Special(2, (("n", 4),)))
+    """``Specialisation.first_step`` counts the steps that are there now."""
+    fused = replace(graph(group(0, 1), group(1, 3), group(0, 3)), specialisation=Specialisation(2, (("n", 4),)))
     expanded = expand_groups(fused, (ONCE, GUARDED, ONCE))
-    assert expanded.special == Special(5, (("n", 4),))
+    assert expanded.specialisation == Specialisation(5, (("n", 4),))
     assert isinstance(expanded.steps[5], Launch)
 
 

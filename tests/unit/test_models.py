@@ -99,7 +99,7 @@ def test_dynamic_export_agrees_at_five_sizes(model: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("model", ["bert", "convnext", "t5"])
 def test_special_sizes_agree_beside_open_ones(model: str, tmp_path: Path) -> None:
-    """A dynamic export with a special way for the sizes of one case gives PyTorch's outputs at these and all other sizes."""
+    """A dynamic export with a specialisation for the sizes of one case gives PyTorch's outputs at these and all other sizes."""
     shapes = {name: array.shape for name, array in Cases(model, dynamic=True).feeds[-1].items()}
     check_export(model, tmp_path, dynamic=True, shapes=shapes)
 

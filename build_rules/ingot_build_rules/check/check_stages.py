@@ -29,8 +29,8 @@ def check_stages(compiled: CompiledModel) -> None:
     verify(compiled.graph)
     verify(compiled.optimized.graph)
     verify_placed(compiled.placed)
-    if compiled.special is not None:
-        verify_placed(compiled.special)
+    if compiled.specialisation is not None:
+        verify_placed(compiled.specialisation)
     for build in compiled.target_builds:
         _check_target(compiled, build)
 

@@ -120,7 +120,7 @@ def _runs(
     compiled: CompiledModel, build: TargetBuild, session: Session, inputs: Inputs | None, report: CheckReport
 ) -> Iterator[_Run]:
     """One call on given inputs; on generated ones a call for any size and, with ``--shape``, one for its sizes."""
-    general, special = compiled.placed.graph, compiled.special
+    general, specialisation = compiled.placed.graph, compiled.specialisation
     if inputs is not None:
         session.run(inputs)  # the loader's own words for inputs that do not fit
         given = [np.asarray(inputs[name]) for name in compiled.names.inputs]
@@ -128,9 +128,9 @@ def _runs(
         return
     refusals: list[str] = []
     count = 0
-    for graph in [general, *([special.graph] if special else [])]:
+    for graph in [general, *([specialisation.graph] if specialisation else [])]:
         for sizes, given in generated_inputs(graph):
-            if (graph is general) == _is_special(compiled, build, given):
+            if (graph is general) == _is_specialised(compiled, build, given):
                 continue
             try:
                 run = _run(compiled, build, session, given)
@@ -151,20 +151,20 @@ def _runs(
         )
 
 
-def _is_special(compiled: CompiledModel, build: TargetBuild, given: list[Array]) -> bool:
+def _is_specialised(compiled: CompiledModel, build: TargetBuild, given: list[Array]) -> bool:
     """Whether `main` runs the steps of ``--shape`` on these inputs."""
-    special = build.fused.special
+    specialisation = build.fused.specialisation
     symbols = bind_symbols(compiled.placed.graph, given)
-    return special is not None and all(symbols.get(name) == size for name, size in special.sizes)
+    return specialisation is not None and all(symbols.get(name) == size for name, size in specialisation.sizes)
 
 
 def _run(compiled: CompiledModel, build: TargetBuild, session: Session, given: list[Array]) -> _Run:
     fused, graph, steps = build.expanded, compiled.placed.graph, build.expanded.steps
-    if fused.special is not None:
-        steps = fused.steps[: fused.special.first_step]
-        if _is_special(compiled, build, given):
-            assert compiled.special is not None
-            graph, steps = compiled.special.graph, fused.steps[fused.special.first_step :]
+    if fused.specialisation is not None:
+        steps = fused.steps[: fused.specialisation.first_step]
+        if _is_specialised(compiled, build, given):
+            assert compiled.specialisation is not None
+            graph, steps = compiled.specialisation.graph, fused.steps[fused.specialisation.first_step :]
     recorder = LaunchRecorder(fused.buffers, steps, given, bind_symbols(graph, given))
     session.observe(recorder.observe)
     return _Run(graph, given, recorder, session.run(_named(compiled, given)))

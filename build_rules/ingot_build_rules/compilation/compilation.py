@@ -108,9 +108,9 @@ class Compilation:
         """Stage 5."""
         return await self._once("placed", self._place)
 
-    async def special(self) -> Artifact[PlacedGraph] | None:
+    async def specialisation(self) -> Artifact[PlacedGraph] | None:
         """Stage 5 once more, for the sizes of ``--shape``; None without them."""
-        return await self._once("special", self._place_special)
+        return await self._once("specialisation", self._place_specialisation)
 
     async def fused(self, position: int) -> Fused:
         """Stage 6 of the target at ``position`` of the options."""
@@ -216,7 +216,7 @@ class Compilation:
     async def _place(self) -> Artifact[PlacedGraph]:
         return await self.need(PLACE, PlaceInputs(await self.optimized(), self._devices()))
 
-    async def _place_special(self) -> Artifact[PlacedGraph] | None:
+    async def _place_specialisation(self) -> Artifact[PlacedGraph] | None:
         sizes = (await self.imported()).sizes
         if not sizes:
             return None
@@ -225,10 +225,10 @@ class Compilation:
         return await self.need(PLACE, PlaceInputs(optimized, self._devices()), label)
 
     async def _fuse(self, position: int) -> Fused:
-        placed, special = await self.placed(), await self.special()
-        sizes = (await self.imported()).sizes if special else ()
+        placed, specialisation = await self.placed(), await self.specialisation()
+        sizes = (await self.imported()).sizes if specialisation else ()
         hooks = tuple(backend.device_rules for backend in self._backends())
-        inputs = FuseInputs(placed, hooks, self._targets(position), special, sizes)
+        inputs = FuseInputs(placed, hooks, self._targets(position), specialisation, sizes)
         fused = await self.need(FUSE, inputs, self._target_label(position))
         total_bytes = 0
         for constant in fused.constants:
@@ -405,7 +405,7 @@ class Compilation:
                 graph=await self.graph(),
                 optimized=await self.optimized(),
                 placed=await self.placed(),
-                special=await self.special(),
+                specialisation=await self.specialisation(),
                 sizes=imported.sizes,
                 options=self.options,
                 variants=variants,

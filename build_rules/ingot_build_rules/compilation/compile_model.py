@@ -70,10 +70,10 @@ class CompiledModel:
         return self._run(self.compilation.placed()).value()
 
     @cached_property
-    def special(self) -> PlacedGraph | None:
+    def specialisation(self) -> PlacedGraph | None:
         """Stage 5 once more, for the sizes of ``--shape``; None without them."""
-        special = self._run(self.compilation.special())
-        return special.value() if special else None
+        specialisation = self._run(self.compilation.specialisation())
+        return specialisation.value() if specialisation else None
 
     @cached_property
     def target_builds(self) -> tuple[TargetBuild, ...]:
@@ -162,7 +162,7 @@ class TargetBuild:
 
     @cached_property
     def fused(self) -> FusedGraph:
-        """Stage 6; with ``--shape``, the special way beside the general one."""
+        """Stage 6; with ``--shape``, the specialisation beside the general one."""
         return self._run(self._compilation.fused(self._position)).fused.value()
 
     @cached_property

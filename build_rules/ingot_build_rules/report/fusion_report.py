@@ -34,20 +34,22 @@ class Way:
 
 
 def describe_fusion(fused: FusedGraph, ways: Sequence[Way], names: Names) -> list[dict[str, object]]:
-    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``ways``: the general one, then the special one.
+    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``ways``: the general one, then the specialisation.
 
     ``saved_bytes``: tensors that would be stored if every operation of the model were a kernel, less what is stored; open
     dimensions count as 64. ``users``: names of nodes that read the result, three at most.
     """
-    split = fused.special.first_step if fused.special else len(fused.steps)
+    split = fused.specialisation.first_step if fused.specialisation else len(fused.steps)
     result: list[dict[str, object]] = []
     for way, steps in zip(ways, (fused.steps[:split], fused.steps[split:]), strict=False):
         launches = [step for step in all_steps(steps) if isinstance(step, Launch)]
         groups = list({id(launch.group): launch.group for launch in launches}.values())
-        ends = _ends(groups, way.placed, names)
+        stop_reasons = _stop_reasons(groups, way.placed, names)
         described: dict[int, dict[str, object]] = {
             id(group): {"saved_bytes": size, "ends": reason, "users": users}
-            for group, size, (reason, users) in zip(groups, _saved_bytes(groups, way.imported), ends, strict=True)
+            for group, size, (reason, users) in zip(
+                groups, _saved_bytes(groups, way.imported), stop_reasons, strict=True
+            )
         }
         unfinished: dict[str, object] = {"saved_bytes": 0, "ends": _UNFINISHED, "users": []}
         result += [described[id(launch.group)] if launch.results else unfinished for launch in launches]
@@ -119,7 +121,7 @@ def _inner_bytes(group: Group) -> int:
     )
 
 
-def _ends(groups: Sequence[Group], graph: Graph, names: Names) -> Iterator[tuple[str, list[str]]]:
+def _stop_reasons(groups: Sequence[Group], graph: Graph, names: Names) -> Iterator[tuple[str, list[str]]]:
     """Why the kernel ends where it does, and who reads what it stores."""
     users = graph.users()
     returned = frozenset(graph.outputs)
@@ -134,7 +136,7 @@ def _ends(groups: Sequence[Group], graph: Graph, names: Names) -> Iterator[tuple
         elif value in returned and not readers:
             yield "the model returns it", []
         else:
-            yield group.ends or _reason(graph, readers), called
+            yield group.stop_reason or _reason(graph, readers), called
 
 
 def _reason(graph: Graph, readers: Sequence[int]) -> str:

@@ -34,7 +34,7 @@ _MODULES = {
     "ingot_compiler.ir.refusal": "Refusal",
     "ingot_compiler.ir.types": "TensorType",
     "ingot_compiler.lowering.fused": (
-        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement Special SymbolRead SymbolSet View"
+        "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement Specialisation SymbolRead SymbolSet View"
     ),
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupRead GroupSteps",
     "ingot_compiler.lowering.loops": (

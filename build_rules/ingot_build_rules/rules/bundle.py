@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
-    """``graph``: the model before any pass; ``special``: the placed graph for ``sizes`` of ``--shape``; ``ranges``: what each
+    """``graph``: the model before any pass; ``specialisation``: the placed graph for ``sizes`` of ``--shape``; ``ranges``: what each
     variant reads of the host's weights; ``weights_bytes``: per device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``: (name, version or digest)."""
 
     names: Artifact[Names]
@@ -33,7 +33,7 @@ class BundleInputs:
     graph: Artifact[Graph]
     optimized: Artifact[OptimizedGraph]
     placed: Artifact[PlacedGraph]
-    special: Artifact[PlacedGraph] | None
+    specialisation: Artifact[PlacedGraph] | None
     sizes: tuple[tuple[str, int], ...]
     options: CompileOptions
     variants: tuple[Variant, ...]
@@ -196,8 +196,8 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
 
     graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
     ways = [Way(graph, inputs.placed.value().graph)]
-    if inputs.special is not None:
-        ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.special.value().graph))
+    if inputs.specialisation is not None:
+        ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.specialisation.value().graph))
     return with_fusion(describe_launches(fused, variant.symbols, names), describe_fusion(fused, ways, names))
 
 
@@ -205,7 +205,7 @@ BUNDLE = Rule(
     "bundle",
     1,
     (
-        "names", "interface", "graph", "optimized", "placed", "special", "sizes", "options", "variants", "libraries", "ranges", "packed",
+        "names", "interface", "graph", "optimized", "placed", "specialisation", "sizes", "options", "variants", "libraries", "ranges", "packed",
         "tree", "weights_bytes", "weights", "toolchain",
     ),
     _compute,

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
-    """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first. ``special``: the graph for ``sizes``, a way
+    """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first. ``specialisation``: the graph for ``sizes``, a way
     beside the general one."""
 
     placed: Artifact[PlacedGraph]
     hooks: tuple[str, ...]
     targets: tuple[str, ...]
-    special: Artifact[PlacedGraph] | None = None
+    specialisation: Artifact[PlacedGraph] | None = None
     sizes: tuple[tuple[str, int], ...] = ()
 
 
@@ -62,15 +62,15 @@ class Fused:
 
 
 def _compute(context: Context, inputs: FuseInputs) -> Fused:
-    from ingot_compiler.host_program.specialisation import with_special
+    from ingot_compiler.host_program.specialisation import append_specialisation
     from ingot_compiler.lowering import fuse as lowering
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
     devices = [_device_rules(context, *pair) for pair in zip(inputs.hooks, inputs.targets, strict=True)]
     fused = lowering.fuse(inputs.placed.value(), devices)
-    if inputs.special is not None:
-        fused = with_special(fused, lowering.fuse(inputs.special.value(), devices), inputs.sizes)
+    if inputs.specialisation is not None:
+        fused = append_specialisation(fused, lowering.fuse(inputs.specialisation.value(), devices), inputs.sizes)
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -122,4 +122,4 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
-FUSE = Rule("fuse", 1, ("placed", "hooks", "targets", "special", "sizes"), _compute, loads=("hooks",))
+FUSE = Rule("fuse", 1, ("placed", "hooks", "targets", "specialisation", "sizes"), _compute, loads=("hooks",))

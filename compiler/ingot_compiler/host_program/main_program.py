@@ -34,7 +34,7 @@ from ingot_compiler.lowering.fused import (
     Launch,
     LoopStep,
     Requirement,
-    Special,
+    Specialisation,
     Step,
     SymbolRead,
     SymbolSet,
@@ -45,7 +45,7 @@ from ingot_compiler.lowering.fused import (
 )
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.typical import typical
-from ingot_compiler.memory.late_buffers import late_buffers
+from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers
 from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
@@ -75,8 +75,8 @@ class _StepEmitter:
         self.scratch = scratch  # device -> its buffer of scratch
         self.kernels = list(zip(programs, kernel_indices, strict=True))
         self.hoisted = frozenset(hoisted)  # requirements that were checked before
-        self.late_outputs = _late_outputs(out, fused)
-        self.late_buffers = late_buffers(fused, plan)
+        self.data_dependent_outputs = _data_dependent_outputs(out, fused)
+        self.data_dependent_buffers = data_dependent_buffers(fused, plan)
         self.index = 0  # of the next step, as ``plan_memory`` counts them
         self.ordinal = 0
         self.depth = 0  # of loops
@@ -87,7 +87,7 @@ class _StepEmitter:
         for step in steps:
             index = self.index
             self.index += 1
-            for placement in self.late_buffers.get(index, ()):
+            for placement in self.data_dependent_buffers.get(index, ()):
                 self.grow(placement.buffer, placement.size_bytes)
             if isinstance(step, SymbolRead):
                 _read_symbol(self.out, step)
@@ -126,8 +126,8 @@ class _StepEmitter:
 
     def make_outputs(self, written: set[int]) -> None:
         """Outputs of sizes only known now get their blocks."""
-        for buffer in sorted(written & self.late_outputs):
-            self.late_outputs.remove(buffer)
+        for buffer in sorted(written & self.data_dependent_outputs):
+            self.data_dependent_outputs.remove(buffer)
             self.out.emit("buffer_grow", buffer, 0, self.out.dim(buffer_bytes(self.fused, buffer)))
 
     def set_symbols(self, step: SymbolSet) -> None:
@@ -241,16 +241,16 @@ def build_program(
     def run(part: Sequence[Step]) -> None:
         steps.emit(part)
         written = _written(fused.steps)
-        for buffer in sorted(steps.late_outputs - written):  # empty whatever their other sizes are
+        for buffer in sorted(steps.data_dependent_outputs - written):  # empty whatever their other sizes are
             out.emit("buffer_grow", buffer, 0, out.dim(0))
         others = written - _written(part)
         _finish_late_outputs(out, fused, part, others)
         out.emit("return")
 
-    if fused.special is None:
+    if fused.specialisation is None:
         run(fused.steps)
     else:
-        _choose(out, fused.special, run, fused.steps)
+        _choose(out, fused.specialisation, run, fused.steps)
     for count, limit, unit in (
         (len(out.instructions), INSTRUCTION_COUNT_MAX, "instructions"),
         (out.register_count, REGISTER_COUNT_MAX, "registers"),
@@ -264,9 +264,11 @@ def build_program(
     return program, tuple(out.messages.values())
 
 
-def _choose(out: Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
-    """``if every size is the special one: the special steps; else: the general ones``."""
-    matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in special.sizes]
+def _choose(
+    out: Assembler, specialisation: Specialisation, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]
+) -> None:
+    """``if every size is the specialisation one: the specialisation steps; else: the general ones``."""
+    matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in specialisation.sizes]
     condition = matches[0]
     for other in matches[1:]:
         condition = out.binary("mul", condition, other)
@@ -274,11 +276,11 @@ def _choose(out: Assembler, special: Special, run: Callable[[Sequence[Step]], No
     out.emit("branch", condition, named, general)
     out.place(general)
     known, symbols = dict(out.known), dict(out.symbols)
-    run(steps[: special.first_step])
+    run(steps[: specialisation.first_step])
     # What the general steps computed is not there when they are skipped.
     out.known, out.symbols = known, symbols
     out.place(named)
-    run(steps[special.first_step :])
+    run(steps[specialisation.first_step :])
 
 
 def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
@@ -313,7 +315,7 @@ def _sizes(
     ends: dict[int, int] = {}
     room: dict[int, tuple[int, int]] = {}
     for device in (0, *_other_devices(fused, plan)):
-        early = [placement for placement in plan.of(device) if not placement.late]
+        early = [placement for placement in plan.of(device) if not placement.is_data_dependent]
         for placement in early:
             _place(out, placement, offsets, ends)
         total = _largest(out, [ends[placement.buffer] for placement in early])
@@ -342,11 +344,11 @@ def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> tuple[int, ...]:
 def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
     """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
     sizes = scratch_sizes(fused, programs, device)
-    late = [ordinal for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
-    if late:
+    data_dependent = [ordinal for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
+    if data_dependent:
         raise UnsupportedError(
             "attention over a number of keys that the model computes",
-            where=nodes_text(late),
+            where=nodes_text(data_dependent),
             why="its scratch memory is needed before that number is known",
             do="give the number of keys by the shape of an input",
         )
@@ -381,7 +383,7 @@ def _rounded(out: Assembler, register: int) -> int:
 def _buffers(
     out: Assembler, fused: FusedGraph, plan: MemoryPlan, offsets: dict[int, int], constant_offsets: Sequence[int]
 ) -> None:
-    late = {placement.buffer for placement in plan.placements if placement.late}
+    data_dependent = {placement.buffer for placement in plan.placements if placement.is_data_dependent}
     for buffer, spec in enumerate(fused.buffers):
         if spec.kind == "input":
             out.emit("buffer_input", buffer, spec.index)
@@ -394,7 +396,7 @@ def _buffers(
                 out.emit("buffer_device_weights", buffer, spec.device, *place)
             else:
                 out.emit("buffer_weights", buffer, *place)
-        elif buffer in offsets and buffer not in late:
+        elif buffer in offsets and buffer not in data_dependent:
             out.emit("buffer_workspace", buffer, spec.device, offsets[buffer], out.dim(buffer_bytes(fused, buffer)))
 
 
@@ -402,7 +404,7 @@ def _is_known(out: Assembler, dim: Dim) -> bool:
     return all(name in out.symbols for name in symbols_of(dim))
 
 
-def _late_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
+def _data_dependent_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
     """Buffers of outputs whose size no input shape gives: they get blocks of their own."""
     return {
         buffer

@@ -19,37 +19,39 @@ from ingot_compiler.lowering.fused import (
     LoopStep,
     Operand,
     Requirement,
-    Special,
+    Specialisation,
     Step,
     SymbolRead,
     SymbolSet,
 )
 
 
-def with_special(general: FusedGraph, special: FusedGraph, sizes: tuple[tuple[str, int], ...]) -> FusedGraph:
-    """Append ``special``, which holds when every symbol of ``sizes`` has its value."""
+def append_specialisation(
+    general: FusedGraph, specialisation: FusedGraph, sizes: tuple[tuple[str, int], ...]
+) -> FusedGraph:
+    """Append ``specialisation``, which holds when every symbol of ``sizes`` has its value."""
     buffers = list(general.buffers)
     constants = list(general.constants)
     numbers: list[int] = []
-    for spec in special.buffers:
+    for spec in specialisation.buffers:
         if spec.kind == "constant":
-            numbers.append(_constant(spec, special, buffers, constants))
+            numbers.append(_constant(spec, specialisation, buffers, constants))
         else:
             buffers.append(spec)
             numbers.append(len(buffers) - 1)
-    steps = tuple(_moved(step, numbers) for step in special.steps)
+    steps = tuple(_moved(step, numbers) for step in specialisation.steps)
     return FusedGraph(
         general.inputs,
         general.outputs,
         tuple(buffers),
         (*general.steps, *steps),
         tuple(constants),
-        Special(len(general.steps), sizes),
+        Specialisation(len(general.steps), sizes),
     )
 
 
-def _constant(spec: BufferSpec, special: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]) -> int:
-    expression = special.constants[spec.index]
+def _constant(spec: BufferSpec, specialisation: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]) -> int:
+    expression = specialisation.constants[spec.index]
     for number, have in enumerate(buffers):
         if have.kind == "constant" and have.device == spec.device and constants[have.index] == expression:
             return number

@@ -30,7 +30,7 @@ def canonical_group(group: Group) -> Group:
         types=tuple((values[value], kind) for value, kind in group.types),
         source=(),
         device=0,
-        ends="",
+        stop_reason="",
     )
 
 

@@ -28,12 +28,12 @@ from ingot_compiler.lowering.group_steps import GroupLaunch, GroupRead, GroupSte
 def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> FusedGraph:
     """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all groups, in order."""
     expansion = _Expansion(list(fused.buffers), iter(group_steps))
-    if fused.special is None:
+    if fused.specialisation is None:
         return replace(fused, steps=expansion.steps(fused.steps), buffers=tuple(expansion.buffers))
-    general = expansion.steps(fused.steps[: fused.special.first_step])
-    steps = (*general, *expansion.steps(fused.steps[fused.special.first_step :]))
-    special = replace(fused.special, first_step=len(general))
-    return replace(fused, steps=steps, buffers=tuple(expansion.buffers), special=special)
+    general = expansion.steps(fused.steps[: fused.specialisation.first_step])
+    steps = (*general, *expansion.steps(fused.steps[fused.specialisation.first_step :]))
+    specialisation = replace(fused.specialisation, first_step=len(general))
+    return replace(fused, steps=steps, buffers=tuple(expansion.buffers), specialisation=specialisation)
 
 
 @dataclass(slots=True)

@@ -56,7 +56,7 @@ class Group:
 
     ``kind`` picks the lowering; ``nodes`` in order; ``operands`` are read, ``results`` written; values between are
     never stored. ``types`` gives the type of every value that the nodes name. ``anchor`` indexes the node that
-    decides the loops (contraction, reduction), -1 when all are elementwise. ``ends``: why no later operation joined, where
+    decides the loops (contraction, reduction), -1 when all are elementwise. ``stop_reason``: why no later operation joined, where
     one was offered.
     """
 
@@ -68,7 +68,7 @@ class Group:
     anchor: int = -1
     source: tuple[int, ...] = ()
     device: int = 0
-    ends: str = ""
+    stop_reason: str = ""
 
     @property
     def fills_halo(self) -> bool:
@@ -221,7 +221,7 @@ def symbols_set(steps: Sequence[Step]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Special:
+class Specialisation:
     """Steps from ``first_step`` on are another way to run the model, for the sizes (symbol, value) given; those before
     it work for any size."""
 
@@ -242,4 +242,4 @@ class FusedGraph:
     buffers: tuple[BufferSpec, ...]
     steps: tuple[Step, ...]
     constants: tuple[Graph, ...]
-    special: Special | None = None
+    specialisation: Specialisation | None = None

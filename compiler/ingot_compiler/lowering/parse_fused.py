@@ -26,7 +26,7 @@ from ingot_compiler.lowering.fused import (
     LoopStep,
     Operand,
     Requirement,
-    Special,
+    Specialisation,
     Step,
     SymbolRead,
     SymbolSet,
@@ -45,7 +45,7 @@ def parse_fused(text: str) -> FusedGraph:
     while reader.at("buffer"):
         places[BUFFER, len(buffers)] = reader.token
         buffers.append(_buffer(reader, len(buffers)))
-    special = _special(reader) if reader.at("special") else None
+    specialisation = _specialisation(reader) if reader.at("special") else None
     body = steps.until(("constant", ""), ())
     constants: list[Graph] = []
     while reader.at("constant"):
@@ -53,7 +53,7 @@ def parse_fused(text: str) -> FusedGraph:
         places[path] = reader.expect("constant", str(len(constants)), ":")
         constants.append(read_graph(reader, places, path))
     reader.end()
-    fused = FusedGraph(inputs, outputs, tuple(buffers), body, tuple(constants), special)
+    fused = FusedGraph(inputs, outputs, tuple(buffers), body, tuple(constants), specialisation)
     reader.check(find_fused_problems(fused), places)
     return fused
 
@@ -85,7 +85,7 @@ def _buffer(reader: Reader, number: int) -> BufferSpec:
     return BufferSpec(kind, dtype, element_count, index, _device(reader))
 
 
-def _special(reader: Reader) -> Special:
+def _specialisation(reader: Reader) -> Specialisation:
     def size() -> tuple[str, int]:
         name = reader.name("a symbol")
         reader.expect("=")
@@ -94,7 +94,7 @@ def _special(reader: Reader) -> Special:
     reader.expect("special", "from")
     first_step = reader.integer()
     reader.expect("where")
-    return Special(first_step, reader.listed(size))
+    return Specialisation(first_step, reader.listed(size))
 
 
 @dataclass(slots=True)
@@ -194,9 +194,9 @@ class _Steps:
         operands, results = self.operands("reads", types), self.operands("writes", types)
         while reader.accept("knows"):
             self.value(types)
-        ends = reader.string() if reader.accept("ends") else ""
+        stop_reason = reader.string() if reader.accept("ends") else ""
         reader.expect("}")
-        return Group(kind, nodes, operands, results, tuple(sorted(types.items())), anchor, source, device, ends)
+        return Group(kind, nodes, operands, results, tuple(sorted(types.items())), anchor, source, device, stop_reason)
 
     def nodes(self, path: Path, types: dict[int, TensorType]) -> tuple[Node, ...]:
         """The nodes of a kernel; it has no regions, and its values any numbers."""

@@ -38,9 +38,9 @@ def _lines(fused: FusedGraph) -> Iterator[str]:
     yield from (f"input {index}: {kind}" for index, kind in enumerate(fused.inputs))
     yield from (f"output {index}: {kind}" for index, kind in enumerate(fused.outputs))
     yield from (f"buffer b{index}: {_buffer(buffer)}" for index, buffer in enumerate(fused.buffers))
-    if fused.special is not None:
-        sizes = ", ".join(f"{name} = {size}" for name, size in fused.special.sizes)
-        yield f"special from {fused.special.first_step} where {sizes}"
+    if fused.specialisation is not None:
+        sizes = ", ".join(f"{name} = {size}" for name, size in fused.specialisation.sizes)
+        yield f"special from {fused.specialisation.first_step} where {sizes}"
     yield from _steps(fused.steps, 0, "")
     for index, expression in enumerate(fused.constants):
         yield f"constant {index}: {print_graph(expression)}".rstrip()
@@ -118,8 +118,8 @@ def _group(group: Group) -> Iterator[str]:
     said = {operand.value for operand in (*group.operands, *group.results)}
     said |= {result for node in group.nodes for result in node.results}
     yield from (f"  knows %{value}: {kind}" for value, kind in group.types if value not in said)
-    if group.ends:
-        yield f"  ends {json.dumps(group.ends)}"
+    if group.stop_reason:
+        yield f"  ends {json.dumps(group.stop_reason)}"
     yield "}"
 
 

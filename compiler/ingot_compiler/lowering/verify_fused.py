@@ -47,15 +47,15 @@ def find_fused_problems(fused: FusedGraph) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     sizes = [name for kind in fused.inputs for dim in kind.shape for name in symbol_set(dim) if dim == symbol(name)]
     first = len(fused.steps)
-    if fused.special is not None:
-        first = fused.special.first_step
+    if fused.specialisation is not None:
+        first = fused.specialisation.first_step
         if not 0 <= first <= len(fused.steps):  # a way that has nothing to write has no steps
             expected = f"0 to {len(fused.steps)}"
-            yield Problem((), "special", expected, str(first), "the first step for the special sizes")
+            yield Problem((), "special", expected, str(first), "the first step of the specialisation")
             return
-        for name, _ in fused.special.sizes:
+        for name, _ in fused.specialisation.sizes:
             if name not in sizes:
-                yield Problem((), "special", "a size of an input", name, "what is special")
+                yield Problem((), "special", "a size of an input", name, "what is specialised")
     yield from _buffers(fused, frozenset(sizes))
     for start, steps in ((0, fused.steps[:first]), (first, fused.steps[first:])):
         if steps:
@@ -99,8 +99,8 @@ def _buffers(fused: FusedGraph, sizes: frozenset[str]) -> Iterator[Problem]:
         seen.add((spec.kind, spec.index, 0))
         if spec.kind in ("input", "output"):
             kind = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
-            special = dict[str, Dim](fused.special.sizes) if fused.special else {}
-            counts_there = (kind.element_count, substitute(kind.element_count, special))
+            specialisation = dict[str, Dim](fused.specialisation.sizes) if fused.specialisation else {}
+            counts_there = (kind.element_count, substitute(kind.element_count, specialisation))
             if kind.dtype != spec.dtype or spec.element_count not in counts_there:
                 expected = f"{kind.dtype} x {kind.element_count}"
                 yield Problem(path, name, expected, f"{spec.dtype} x {spec.element_count}", f"an {spec.kind} is dense")

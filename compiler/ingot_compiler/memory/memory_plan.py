@@ -17,7 +17,7 @@ ALIGNMENT_BYTES = 64
 @dataclass(frozen=True, slots=True)
 class Placement:
     """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts at the highest end
-    of ``after`` (0 if empty). ``late``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
+    of ``after`` (0 if empty). ``is_data_dependent``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
 
     buffer: int
     size_bytes: Dim
@@ -25,7 +25,7 @@ class Placement:
     last: int
     offset_bytes: int | None
     after: tuple[int, ...] = ()
-    late: bool = False
+    is_data_dependent: bool = False
     device: int = 0
 
 

@@ -61,7 +61,7 @@ def _placement(reader: Reader) -> Placement:
     where = reader.choice(("at", "above", "a"))
     if where == "a":
         reader.expect("block", "of", "its", "own")
-        return Placement(buffer, size_bytes, first, last, None, (), late=True, device=device)
+        return Placement(buffer, size_bytes, first, last, None, (), is_data_dependent=True, device=device)
     if where == "at":
         return Placement(buffer, size_bytes, first, last, reader.integer(), (), device=device)
     after = () if reader.accept("nothing") else reader.listed(reader.buffer)

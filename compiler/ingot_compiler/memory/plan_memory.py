@@ -49,26 +49,26 @@ def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
 def _plan_device(
     fused: FusedGraph, device: int, lifetimes: dict[int, tuple[int, int]], planner: str
 ) -> tuple[tuple[Placement, ...], PoolPlan]:
-    late_symbols = symbols_set(fused.steps)
+    data_dependent_symbols = symbols_set(fused.steps)
     sizes = {
         buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes) if fused.buffers[buffer].device == device
     }
-    late = {buffer for buffer, size in sizes.items() if late_symbols & set(symbols_of(size))}
+    data_dependent = {buffer for buffer, size in sizes.items() if data_dependent_symbols & set(symbols_of(size))}
     pool = f"device {device}"
     live = [
         LiveBuffer(f"b{buffer}", max(1, typical(sizes[buffer])), ALIGNMENT_BYTES, *lifetimes[buffer], (pool,))
         for buffer in sorted(sizes)
-        if buffer not in late
+        if buffer not in data_dependent
     ]
     buffers = tuple(mutual(buffers_of_lifetimes(live)))
     plan = plan_with(planner, buffers, (Pool(pool),))
-    offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in late}
+    offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in data_dependent}
     fixed = all(isinstance(size, int) for size in sizes.values())
     after = {} if fixed else _order(buffers, offsets)
     placements = tuple(
         Placement(
             buffer, sizes[buffer], *lifetimes[buffer],
-            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in late, device,
+            offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in data_dependent, device,
         )
         for buffer in sorted(sizes, key=lambda item: (offsets.get(item, 0), item))
     )  # fmt: skip

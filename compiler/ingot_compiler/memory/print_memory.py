@@ -27,7 +27,7 @@ def _placement(item: Placement) -> str:
 
 
 def _place(item: Placement) -> str:
-    if item.late:
+    if item.is_data_dependent:
         return "a block of its own"
     if item.offset_bytes is not None:
         return f"at {item.offset_bytes}"

@@ -95,7 +95,7 @@ def _places(plan: MemoryPlan) -> Iterator[Problem]:
             got = f"{item.size_bytes} bytes, offset {item.offset_bytes}"
             yield Problem(path, name, expected, got, "places in a pool that is fixed, or is not")
         for other in item.after:
-            if other not in seen or seen[other].device != item.device or seen[other].late:
+            if other not in seen or seen[other].device != item.device or seen[other].is_data_dependent:
                 yield Problem(
                     path, name, "buffers of its device that are listed before", f"b{other}", "what lies below"
                 )
@@ -119,7 +119,7 @@ def _apart_fixed(placements: Sequence[tuple[int, Placement]]) -> Iterator[Proble
 
 def _apart_above(placements: Sequence[tuple[int, Placement]]) -> Iterator[Problem]:
     below: dict[int, set[int]] = {}
-    early = [(index, item) for index, item in placements if not item.late]
+    early = [(index, item) for index, item in placements if not item.is_data_dependent]
     for position, (index, item) in enumerate(early):
         below[item.buffer] = {*item.after, *(each for other in item.after for each in below.get(other, ()))}
         for _, other in early[:position]:
@@ -142,7 +142,7 @@ def _number(size_bytes: Dim) -> int:
 
 def _fits(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
     places = {item.buffer: (index, item) for index, item in enumerate(plan.placements)}
-    late = symbols_set(fused.steps)
+    data_dependent = symbols_set(fused.steps)
     for buffer, (index, item) in places.items():
         path, name = (index,), f"b{buffer}"
         if buffer >= len(fused.buffers) or fused.buffers[buffer].kind != "workspace":
@@ -153,9 +153,9 @@ def _fits(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
             yield Problem(path, name, f"device {spec.device}", f"device {item.device}", "devices of buffers")
         if (size_bytes := buffer_bytes(fused, buffer)) != item.size_bytes:
             yield Problem(path, name, f"{size_bytes} bytes", f"{item.size_bytes} bytes", "sizes of buffers")
-        if item.late != bool(late & set(symbols_of(item.size_bytes))):
+        if item.is_data_dependent != bool(data_dependent & set(symbols_of(item.size_bytes))):
             expected = "a block of its own for a size that a step reads, and for no other"
-            yield Problem(path, name, expected, "late" if item.late else "not late", "blocks of their own")
+            yield Problem(path, name, expected, "late" if item.is_data_dependent else "not late", "blocks of their own")
     yield from _lives(places, _uses(fused))
 
 

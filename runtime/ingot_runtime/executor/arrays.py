@@ -100,7 +100,7 @@ class Views:
         results: dict[str, Array] = {}
         for index, (name, view) in enumerate(self.outputs):
             array = large[name] if view is None else view.copy()
-            if self.frame.late[index]:
+            if self.frame.is_data_dependent[index]:
                 array = _copied(self.frame, index, array.dtype)
             elif index in self._measured:
                 shape = self.frame.final_shape(index)
@@ -160,7 +160,7 @@ def _copied(frame: Frame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
     """Return a copy of an output whose size `main` alone knew."""
     array = aligned_empty(frame.final_shape(index), dtype)
     if array.nbytes:
-        ctypes.memmove(array.__array_interface__["data"][0], frame.late_address(index), array.nbytes)
+        ctypes.memmove(array.__array_interface__["data"][0], frame.data_dependent_address(index), array.nbytes)
     return array
 
 

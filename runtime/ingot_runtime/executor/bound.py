@@ -50,7 +50,7 @@ class Bound:
                 f"no output {unknown[0]!r}", "session.bind", f"the model's: {', '.join(t.name for t in plan.outputs)}"
             )
         for index, tensor in enumerate(plan.outputs):
-            if frame.late[index]:
+            if frame.is_data_dependent[index]:
                 why = "its size depends on the data, so it has no fixed address"
                 raise InputError(f"output {tensor.name!r} cannot be bound", "session.bind", why, "use session.run")
             given = outputs.get(tensor.name)

@@ -1,6 +1,6 @@
 """One call struct with everything it points to, for inputs of fixed shapes: packed once, used for many calls.
 
-In: what is loaded, and the inputs' shapes. Out: ``Frame``: output shapes (0 where only the data decide: ``late``), bytes of workspace, an address for `main`.
+In: what is loaded, and the inputs' shapes. Out: ``Frame``: output shapes (0 where only the data decide: ``is_data_dependent``), bytes of workspace, an address for `main`.
 Not done here: arrays (``session``, ``bound``).
 """
 
@@ -46,7 +46,7 @@ class Frame:
     """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is `main`'s argument."""
 
     __slots__ = (
-        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "late", "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
+        "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent", "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
         "small", "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
 
@@ -156,16 +156,16 @@ class Frame:
         self._set("flags", 0)
         plan, where = loaded.plan, f"section code {loaded.variant_index}"
         shapes: list[Shape] = []
-        late: list[bool] = []
+        data_dependent: list[bool] = []
         at = self._at["output_shapes"]
         known = _symbols(plan.inputs, self.input_shapes)
         for tensor in plan.outputs:
             shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
             at += 8 * len(shape)
-            late.append(
+            data_dependent.append(
                 any(size == -1 and dim < 0 and dim not in known for dim, size in zip(tensor.dims, shape, strict=True))
             )
-            if late[-1]:
+            if data_dependent[-1]:
                 shape = tuple(max(size, 0) for size in shape)
             for dim, size in zip(tensor.dims, shape, strict=True):
                 expected = dim if dim >= 0 else known.get(dim, size)
@@ -174,7 +174,7 @@ class Frame:
                     raise FormatError(f"plan and image disagree on output {tensor.name!r}", where, why)
             shapes.append(shape)
         self.output_shapes = tuple(shapes)
-        self.late = tuple(late)
+        self.is_data_dependent = tuple(data_dependent)
         self.output_bytes = tuple(_bytes(*pair) for pair in zip(plan.outputs, shapes, strict=True))
         at = self._at["workspace_bytes"]
         self.workspace_bytes: tuple[int, ...] = struct.unpack_from(f"<{self.n_devices}Q", self._data, at)
@@ -216,20 +216,22 @@ class Frame:
         at = self._at["output_shapes"] + 8 * sum(ranks[:index])
         shape: Shape = struct.unpack_from(f"<{ranks[index]}q", self._data, at)
         count = math.prod(shape)
-        most = self._late_count(index) if self.late[index] else math.prod(self.output_shapes[index])
+        most = (
+            self._data_dependent_count(index) if self.is_data_dependent[index] else math.prod(self.output_shapes[index])
+        )
         if any(size < 0 for size in shape) or count > most:
             why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
             raise RunError("an output outgrew its upper bound", f"output {index}", why)
         return shape
 
-    def _late_count(self, index: int) -> int:
+    def _data_dependent_count(self, index: int) -> int:
         """Return the elements of the block that `main` grew for output `index`."""
         row = self._at["outputs"] + index * abi.TENSOR.size_bytes
         (size_bytes,) = _U64.unpack_from(self._data, row + abi.TENSOR.offsets["bytes"])
         (dtype,) = _U32.unpack_from(self._data, row + abi.TENSOR.offsets["dtype"])
         return int(size_bytes) // DTYPE_SIZES_BYTES[int(dtype)]
 
-    def late_address(self, index: int) -> int:
+    def data_dependent_address(self, index: int) -> int:
         """Return where `main` left output `index`, one whose size no input shape gives; valid until the next call."""
         row = self._at["outputs"] + index * abi.TENSOR.size_bytes
         return int(_U64.unpack_from(self._data, row + abi.TENSOR.offsets["data"])[0])

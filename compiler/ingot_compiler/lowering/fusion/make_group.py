@@ -26,8 +26,8 @@ def _operands(values: Values, leaves: Iterable[Leaf]) -> dict[int, Operand]:
     return found
 
 
-def group_of_tree(values: Values, value: int, tree: Deferred, place: Stored, ends: str) -> Group:
-    """The kernel that stores a value; ``ends`` says why it takes in no user of it."""
+def group_of_tree(values: Values, value: int, tree: Deferred, place: Stored, stop_reason: str) -> Group:
+    """The kernel that stores a value; ``stop_reason`` says why it takes in no user of it."""
     nodes = tuple(values.node(index) for index in tree.nodes)
     operands = _operands(values, tree.leaves)
     (result,) = _operands(values, [(value, place)]).values()
@@ -43,7 +43,7 @@ def group_of_tree(values: Values, value: int, tree: Deferred, place: Stored, end
         tree.nodes.index(tree.anchor) if tree.anchored else -1,
         tuple(sorted({ordinal for ordinals in named_by for ordinal in ordinals})),
         values.device_of(value),
-        ends if nodes else "",
+        stop_reason if nodes else "",
     )
 
 
