@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ingot_compiler.backends.host import lower_group
+from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
@@ -57,7 +58,7 @@ def check_placed(placed: PlacedGraph) -> None:
 
 def check_fused(fused: FusedGraph) -> None:
     """Stage 6."""
-    verify_fused(fused)
+    verify_fused(fused, KINDS)
     check_text(fused, print_fused(fused), parse_fused, print_fused)
 
 
@@ -82,7 +83,7 @@ def check_program(program: Program) -> None:
 
 def check_launches(expanded: FusedGraph, programs: Sequence[LoopProgram]) -> None:
     """Stage 6 with its groups expanded, and stage 7 within the buffers of it."""
-    verify_fused(expanded)
+    verify_fused(expanded, KINDS)
     for launch in launches_of(expanded):
         counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
         verify_loops(programs[launch.program], counts)
@@ -130,6 +131,6 @@ def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
     check_memory(plan, fused)
 
 
-def _built(program: Program, fused: FusedGraph, programs: Sequence[LoopProgram], *_: object) -> None:
+def _built(built: tuple[Program, object], fused: FusedGraph, programs: Sequence[LoopProgram], *_: object) -> None:
     check_launches(fused, programs)
-    check_program(program)
+    check_program(built[0])

@@ -39,7 +39,6 @@ _LAUNCH = _DEVICE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_void
 _COPY = _DEVICE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64
 )  # fmt: skip
-_WAIT = _DEVICE(ctypes.c_int32, ctypes.c_uint64)
 _BOUNCE_SIZE_BYTES = 1 << 20
 
 
@@ -157,21 +156,21 @@ class Attached:
         self._state = _State(tuple(device.name for device in plan.devices), tuple(devices), watch)
         self._weights: dict[int, Allocation] = {}
         self._native: list[Any] = []
-        addresses = dict(zip(("launch", "copy", "wait"), self._make_native(), strict=True))
+        addresses = dict(zip(("launch", "copy"), self._make_native(), strict=True))
         self._rows = [
             {"kind": DEVICE_KINDS.index(kind), "id": id_, "self": index, **addresses} if kind != "host" else {}
             for index, (kind, id_) in enumerate(bound)
         ]
 
     def _make_native(self) -> list[int]:
-        """Return the addresses of launch, copy and wait.
+        """Return the addresses of launch and copy.
 
         Raises:
             ResourceError: this process may not make callbacks.
         """
         state = self._state
         try:
-            for kind, function in ((_LAUNCH, _launching(state)), (_COPY, _copying(state)), (_WAIT, _waiting(state))):
+            for kind, function in ((_LAUNCH, _launching(state)), (_COPY, _copying(state))):
                 # The wrapper is C code that counts the call before any Python code runs: an exception of a signal handler, which may
                 # come before the first line of `function`, is then seen to be missing.
                 wrapper = _lru_cache_wrapper(function, 0, False, _only_misses)
@@ -245,8 +244,17 @@ class Attached:
         return DeviceCounts({name: count for name, device, count in launches if device}, dict(state.copies))
 
     def settle(self, rc: int) -> int:
-        """Return what a call of `main` came to: what its callbacks could not tell it is told here."""
+        """Wait for all devices; return what a call of `main` came to: what its callbacks could not tell it is told here.
+
+        Until then a device may be at work on what the call was given: arrays of the user's, pools.
+        """
         state = self._state
+        for device in state.devices:
+            if device is not None:
+                try:
+                    device.wait()
+                except DeviceError as error:
+                    state.failure.append(error)
         if not state.is_whole(0):
             # An asynchronous exception was raised before a callback could keep it, and the interpreter has printed it.
             state.finished = sum(_count(wrapper) for wrapper in state.wrappers)
@@ -298,21 +306,6 @@ def _copying(state: _State) -> "Any":
         return abi.RC_DEVICE
 
     return copy
-
-
-def _waiting(state: _State) -> "Any":
-    def wait(index: int) -> int:
-        try:
-            if state.is_whole(1):
-                state.device(index).wait()
-                state.finished += 1
-                return abi.RC_OK
-        except BaseException as error:  # as above
-            state.failure.append(error)
-            state.finished += 1
-        return abi.RC_DEVICE
-
-    return wait
 
 
 def _only_misses(*counts: int) -> int:

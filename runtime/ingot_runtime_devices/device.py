@@ -83,7 +83,7 @@ class Device:
         raise NotImplementedError
 
     def wait(self) -> None:
-        """Return when all that was asked is done."""
+        """Return when all that was asked is done; errors that were not known before are raised here. Every call ends with it."""
         raise NotImplementedError
 
     def lose(self, why: str) -> None:

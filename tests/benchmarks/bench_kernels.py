@@ -21,10 +21,10 @@ from tests.unit.test_depthwise import depthwise_program
 from ingot_compiler.backends.host.emit.kernels.attention import attention_query_block
 from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.backends.host.tiles import choose_pixels, choose_row_block, choose_tile
 from ingot_compiler.backends.host.writer import Operand, Writer, constant
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store
-from ingot_compiler.lowering.tiles import choose_pixels, choose_row_block, choose_tile
 
 GEMMS = (
     (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (3136, 64, 64), (3136, 64, 256), (784, 512, 128),

@@ -19,11 +19,11 @@ _REASON_MAX = 140
 _HEAD = """\
 # Coverage
 
-What of ONNX goes through, by the backend cases of the `onnx` package {version}: each is compiled to a saved bundle, run by
-the loader alone and compared with the case's own tolerance. Written by `python tests/conformance/run.py --write-coverage`.
+This page shows which backend test cases of the `onnx` package {version} pass. Each case is compiled to a saved bundle, run with only the
+loader, and compared within the case's own tolerance. `python tests/conformance/run.py --write-coverage` writes this page.
 
-*refused*: at compile time, with node, op and reason (exit code 3). *wrong*: another answer. *error*: any other error.
-The cases behind the numbers that are not *pass* are in `tests/conformance/known_failures.txt`, each with its reason.
+*refused* means that the compiler reports node, op and reason (exit code 3). *wrong* means a result outside of the tolerance. *error* is any
+other error. `tests/conformance/known_failures.txt` lists every case that does not pass, with its reason.
 """
 
 

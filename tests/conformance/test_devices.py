@@ -187,13 +187,28 @@ def test_launch_addresses(device: Device) -> None:
     for address in (0, address_of(host), scale.y.address - 1, scale.y.address + (1 << 62)):
         with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
             scale(y=address)
-    with pytest.raises(ingot_runtime.DeviceError, match="multiples of 64"):
-        scale(scratch=scale.scratch.address + 4)
     with pytest.raises(ingot_runtime.DeviceError, match="extent"):
         scale(extent=-1)
     with pytest.raises(ingot_runtime.DeviceError, match="scratch"):
         device.launch(SCALE, [], [], 1, 1, 0)
     assert not got(device, scale.y.address).any()
+
+
+@pytest.mark.parametrize("offset", [1, 4, 32, 63])
+@pytest.mark.parametrize("place", ["y", "x", "w", "scratch"])
+def test_alignment(device: Device, place: str, offset: int) -> None:
+    """Buffers of a launch and its scratch lie at multiples of 64 (FORMAT.md, "Image"), whatever the kernel would accept; copies lie anywhere."""
+    scale = Scale(device)
+    roomy = device.allocate(4 * COUNT + 64)
+    buffers = {"y": scale.y.address, "x": scale.x.address, "w": scale.w.address, "scratch": scale.scratch.address}
+    buffers[place] = roomy.address + offset
+    with pytest.raises(ingot_runtime.DeviceError, match="multiples of 64"):
+        device.launch(SCALE, list(buffers.values()), [COUNT], COUNT, 1, 0)
+    assert not got(device, scale.y.address).any()
+    buffers[place] = roomy.address + 64
+    assert device.launch(SCALE, list(buffers.values()), [COUNT], COUNT, 1, 0) == 0
+    device.write(roomy.address + offset, address_of(scale.values), scale.values.nbytes)
+    assert np.array_equal(got(device, roomy.address + offset), scale.values)
 
 
 def test_out_of_memory(device: Device) -> None:

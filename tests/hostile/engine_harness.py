@@ -36,6 +36,7 @@ from ingot_build_rules.engine.cache.file_digests import DiskFiles
 from ingot_build_rules.engine.executors.executor import InlineExecutor
 from ingot_build_rules.engine.executors.pool import PoolExecutor
 from ingot_build_rules.engine.scheduler import Observers, Policy, Scheduler
+from ingot_runtime.ingot_error import IngotError
 
 HANG_SECONDS = 300.0
 _PADDING_BYTES = 3000
@@ -70,12 +71,8 @@ class Call:
     number: int
 
 
-class WrongError(Exception):
+class WrongError(IngotError):
     """What a rule raises on purpose."""
-
-    def __init__(self, what: str, where: str = "", why: str = "", do: str = "") -> None:
-        super().__init__(what)
-        self.what, self.where, self.why, self.do = what, where, why, do
 
 
 def write_line(log: str, *words: object) -> None:
@@ -112,8 +109,12 @@ def _resolve(files: FileDigests, inputs: Look, name: str) -> str:
     return files.digest(f"{inputs.folder}/{name}")
 
 
+PARTS = ("wrong", Look("here", "in a folder"), ("on", Look("purpose", "")), "nothing")
+"""Of the error that ``raise`` raises: two of them hold references."""
+
+
 def _raise(_: Context) -> None:
-    raise WrongError("wrong", "here", "on purpose", "nothing")
+    raise WrongError(*PARTS)
 
 
 def _start_child(_: Context) -> None:

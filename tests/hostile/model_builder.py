@@ -14,8 +14,8 @@ from tests.unit.frontend_harness import Array, MemoryStore, no_external
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.frontend.infer_types import infer_types
-from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.graph import Graph, Names
+from ingot_compiler.ir.in_names import error_in_names
 from ingot_runtime.ingot_error import IngotError
 
 FLOAT = TensorProto.FLOAT
@@ -68,4 +68,4 @@ def graph_of(source: ModelProto, store: MemoryStore | None = None) -> Graph:
     try:
         return infer_types(imported, kept.read)
     except IngotError as error:
-        raise name_nodes(error, names) from None
+        raise error_in_names(error, names) from None

@@ -42,7 +42,7 @@ def _program(source: ModelProto) -> Program:
     compiled = compile_fused(fused, BEST)
     offsets = [0] * len(fused.constants)
     programs = compiled.programs
-    return build_program(compiled.fused, programs, range(len(programs)), compiled.plan, offsets)
+    return build_program(compiled.fused, programs, range(len(programs)), compiled.plan, offsets)[0]
 
 
 def _extents(program: Program, shapes: Sequence[Sequence[int]]) -> list[int]:

@@ -19,7 +19,8 @@ QUICK_SCHEDULES = 20
 SLOW_SCHEDULES = 1000
 QUICK_VERIFICATIONS = 12
 SLOW_VERIFICATIONS = 300
-SESSIONS = 300
+QUICK_SESSIONS = 60
+SLOW_SESSIONS = 300
 X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
 
@@ -70,12 +71,12 @@ def test_many_parallel_verifications(tmp_path: Path) -> None:
     require_verified(tmp_path, SLOW_VERIFICATIONS)
 
 
-def many_sessions(folder: Path) -> str:
+def many_sessions(folder: Path, count: int) -> str:
     """Load from many files, share some, cut them all: every session notices, and nothing is left."""
     # This is a child: sessions that other tests have left in it keep their handler, beneath a new one.
     sigbus._installed, sigbus._tables = {}, {}  # pyright: ignore[reportPrivateUsage]
     content = (folder / "m.ingot").read_bytes()
-    paths = [folder / f"{index}.ingot" for index in range(SESSIONS)]
+    paths = [folder / f"{index}.ingot" for index in range(count)]
     before = trials.held()
     del before["memory"]  # the list of guarded ranges grows, and keeps its rows
     for path in paths:
@@ -109,10 +110,21 @@ def _is_right(session: Session) -> bool:
     return bool((session.run({"x": X})["y"] == tiny_reference(X)).all())
 
 
+def require_guarded(folder: Path, count: int) -> None:
+    """Sessions of `count` files, and 20 more of one of them, in one process: all are guarded; sessions of one file share one mapping."""
+    write_bundle(tiny_contents("batch"), folder / "m.ingot", tree_entry)
+    assert trials.in_fresh_child(partial(many_sessions, folder, count)) == "ChangedError"
+
+
 def test_every_session_is_guarded(tmp_path: Path) -> None:
-    """300 files and 320 sessions in one process: all are guarded; sessions of one file share one mapping."""
-    write_bundle(tiny_contents("batch"), tmp_path / "m.ingot", tree_entry)
-    assert trials.in_fresh_child(partial(many_sessions, tmp_path)) == "ChangedError"
+    """60 files and 80 sessions."""
+    require_guarded(tmp_path, QUICK_SESSIONS)
+
+
+@pytest.mark.slow
+def test_every_one_of_many_sessions_is_guarded(tmp_path: Path) -> None:
+    """300 files and 320 sessions."""
+    require_guarded(tmp_path, SLOW_SESSIONS)
 
 
 def test_change_within_one_tick_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import AnyRule, Context, FileDigests, Rule, Rulebook
 from ingot_build_rules.engine.cache.file_digests import moment
+from ingot_runtime.ingot_error import IngotError
 
 FILE_COUNT = 5
 _NODE_COUNT_MAX = 12
@@ -44,11 +45,8 @@ class Start:
     folder: str
 
 
-class PickyError(Exception):
+class PickyError(IngotError):
     """What a rule raises on purpose."""
-
-    def __init__(self, what: str, where: str = "", why: str = "", do: str = "") -> None:
-        super().__init__(what, where, why, do)
 
 
 @dataclass(frozen=True, slots=True)

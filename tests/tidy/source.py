@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,21 +34,28 @@ class Module:
         """The parsed text."""
         return _parse(self.text)
 
-    def imports(self) -> Iterator[tuple[int, str]]:
-        """Yield (line, dotted name) of every import, relative ones resolved, at any depth."""
-        package = self.name.split(".") if self.path.endswith("__init__.py") else self.name.split(".")[:-1]
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                yield from ((node.lineno, alias.name) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                base = package[: len(package) - node.level + 1] if node.level else []
-                stem = ".".join([*base, *([node.module] if node.module else [])])
-                yield from ((node.lineno, f"{stem}.{alias.name}") for alias in node.names)
+    def imports(self) -> tuple[tuple[int, str], ...]:
+        """Return (line, dotted name) of every import, relative ones resolved, at any depth."""
+        return _imports(self)
 
 
 @functools.cache
 def _parse(text: str) -> ast.Module:
     return ast.parse(text)
+
+
+@functools.cache
+def _imports(module: Module) -> tuple[tuple[int, str], ...]:
+    package = module.name.split(".") if module.path.endswith("__init__.py") else module.name.split(".")[:-1]
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            found += ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            stem = ".".join([*base, *([node.module] if node.module else [])])
+            found += ((node.lineno, f"{stem}.{alias.name}") for alias in node.names)
+    return tuple(found)
 
 
 @functools.cache

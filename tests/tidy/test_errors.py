@@ -22,6 +22,7 @@ CAUGHT_INSIDE = {
     "ingot_compiler.frontend.detach_tensors._Malformed": "the reader of model files",
     "ingot_compiler.frontend.infer_types._Incomplete": "infer_types: the findings have been collected",
     "ingot_compiler.frontend.tensor_data.UnsupportedDtype": "import_model, which collects findings",
+    "ingot_compiler.ir.op_type_error.AttributeNamesError": "as OpTypeError",
     "ingot_compiler.ir.op_type_error.OpTypeError": "who knows the node: frontend, verifier, parser, fusion",
     "ingot_runtime.executor.vm.Stop": "the vm: the end of a run",
 }

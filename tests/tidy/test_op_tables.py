@@ -12,6 +12,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 COMPILER = ROOT / "compiler" / "ingot_compiler"
 NAMES_MIN = 3  # op names that make a table
 REGISTRIES = {
+    "backends/host/anchors.py": "what ops with tiles ask for",
     "backends/host/emit/math/__init__.py": "functions as instructions",
     "frontend/contents.py": "functions of known sizes",
     "ir/op_names.py": "the core ops",
@@ -19,7 +20,7 @@ REGISTRIES = {
     "ir/typing_rules.py": "how a scatter combines",
     "lowering/constant_arithmetic.py": "functions of folded weights",
     "lowering/constant_movement.py": "movements of folded weights",
-    "lowering/fusion/anchors.py": "what ops with loops ask for",
+    "lowering/fusion/loop_anchors.py": "what ops with loops ask for",
     "lowering/fusion/movement.py": "views",
     "lowering/interpret_scalars.py": "functions in numpy",
     "lowering/kinds/rows.py": "bodies of row kernels",

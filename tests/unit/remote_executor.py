@@ -19,6 +19,7 @@ from tests.tidy.source import ROOT
 from ingot_artifacts.store.blobs import BlobMissing, BlobStore
 from ingot_artifacts.store.folder_blobs import FolderBlobs
 from ingot_build_rules.engine.actions.action_spec import ActionSpec
+from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.perform import Outcome
 from ingot_build_rules.engine.actions.rule import Rulebook
@@ -98,7 +99,7 @@ class RemoteExecutor:
         if message is None:
             where = f"rule {handle.action.rule}"
             return handle, Outcome(error=ActionError("a process far away died", where, "it says nothing", "try again"))
-        outcome = read_outcome(message, self._rulebook.errors)
+        outcome = read_outcome(message, self._rulebook.errors, Codec(self._rulebook.types))
         for digest in outcome.refs:
             assert self._blobs.put(there.get(digest)) == digest
         return handle, outcome

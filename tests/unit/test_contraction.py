@@ -9,10 +9,10 @@ from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, aligned, emp
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
+from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, Buffer, Contraction, Load, Local, LoopProgram, Store, Tile, Value
-from ingot_compiler.lowering.tiles import choose_row_block, choose_tile, lanes_of
 
 P, M, N, K = symbol("p"), symbol("m"), symbol("n"), symbol("k")
 NUMPY: dict[DType, str] = {"f32": "float32", "f64": "float64"}

@@ -9,10 +9,10 @@ from tests.unit.kernels_harness import BEST, LEVELS, Array, Kernel, empty, norma
 from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import parse_target
+from ingot_compiler.backends.host.tiles import choose_pixels
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Apply, Buffer, Depthwise, Load, Local, LoopProgram, Store, Value
-from ingot_compiler.lowering.tiles import choose_pixels
 
 Y, X, C, KY, KX = symbol("y"), symbol("x"), symbol("c"), symbol("ky"), symbol("kx")
 

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import ModelProto
-from tests.unit.end_to_end_harness import make_model, node, tensor
+from onnx import ModelProto, helper
+from tests.unit.codegen_harness import Array
+from tests.unit.end_to_end_harness import assert_same_bits, make_model, node, reference, tensor
 from tests.unit.lowering_harness import normal
 
 import ingot
 import ingot_runtime
+from ingot_compiler.ir.errors import UnsupportedError
 
 BLOCKS = ("stem", "body", "join", "mean", "dense", "end")
 X = np.random.default_rng(5).standard_normal((2, 8, 10, 10)).astype(np.float32)
@@ -94,3 +96,117 @@ def test_open_sizes(expected: bytes, tmp_path: Path) -> None:
     for rows in (3, 1, 50, 0, 3):
         x = np.random.default_rng(rows).standard_normal((rows, 16)).astype(np.float32)
         assert alone.run({"x": x})["y"].tobytes() == two.run({"x": x})["y"].tobytes()
+
+
+def both_ways(model: ModelProto, feed: dict[str, Array], on_device: Sequence[str]) -> dict[str, Array]:
+    """The outputs of a model with these nodes on ``acc``, native and stepped, first and second call."""
+    place = {"*": "host", **dict.fromkeys(on_device, "acc")}
+    bundle = ingot.compile(model, targets=["x86-64-v2"], devices={"acc": "null"}, place=place).to_bytes()
+    found: list[dict[str, Array]] = []
+    for executor in ("aot", "vm"):
+        with ingot_runtime.load(bundle, executor=executor) as session:
+            found += [session.run(feed) for _ in range(2)]
+    for other in found[1:]:
+        assert_same_bits(found[0], other)
+    return found[0]
+
+
+def named(model: ModelProto) -> ModelProto:
+    """The same model; each node has the name of its first result."""
+    for each in model.graph.node:
+        each.name = f"/{each.output[0]}"
+    return model
+
+
+@pytest.mark.parametrize("place", [["/y"], ["/v"], ["/u"], ["/v", "/u"]])
+def test_buffers_that_fill_whole_pages(place: Sequence[str]) -> None:
+    """What is of no size, scratch here, has a place in the pool too where everything before it ends with a page."""
+    x = normal(7, 1024)
+    nodes = [node("Mul", "x x", "v"), node("Exp", "v", "u"), node("Add", "u x", "y")]
+    model = named(make_model(nodes, [tensor("x", [1024])], [tensor("y", [1024])]))
+    assert_same_bits(both_ways(model, {"x": x}, []), both_ways(model, {"x": x}, place))
+
+
+def test_a_device_that_only_holds_a_value() -> None:
+    """A reshape is no launch: its value goes to the device, and comes back."""
+    x = normal(7, 4, 6)
+    nodes = [node("Reshape", "x s", "v"), node("Neg", "v", "y")]
+    model = named(make_model(nodes, [tensor("x", [4, 6])], [tensor("y", [24])], {"s": np.array([24])}))
+    assert (both_ways(model, {"x": x}, ["/v"])["y"] == -x.ravel()).all()
+
+
+SPARSE = np.array([[1, 0, 2], [0, 0, 3], [4, 0, 0]], np.float32)
+S1 = np.array([-1])
+# Networks whose sizes the data decide.
+LATE: dict[str, ModelProto] = {
+    "NonZero": make_model(
+        [node("Relu", "x", "r"), node("NonZero", "r", "i"), node("Transpose", "i", "t", perm=[1, 0]), node("GatherND", "r t", "g"),
+         node("Mul", "g g", "y")],
+        [tensor("x", [3, 3])], [tensor("y", ["n"])],
+    ),
+    "Compress": make_model(
+        [node("Greater", "x z", "b"), node("Reshape", "b s", "c"), node("Compress", "x c", "k"), node("Exp", "k", "y")],
+        [tensor("x", [3, 3])], [tensor("y", ["n"])], {"z": np.array(0, np.float32), "s": S1},
+    ),
+    "Unique": make_model(
+        [node("Reshape", "x s", "v"), node("Unique", "v", "u"), node("Add", "u u", "y")],
+        [tensor("x", [3, 3])], [tensor("y", ["n"])], {"s": S1},
+    ),
+    "Range": make_model(
+        [node("ReduceMax", "x", "m", keepdims=0), node("Cast", "m", "i", to=7), node("Range", "a i b", "r"), node("Cast", "r", "f", to=1),
+         node("Sqrt", "f", "y")],
+        [tensor("x", [3, 3])], [tensor("y", ["n"])], {"a": np.array(0), "b": np.array(1)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_sizes_that_the_data_decide(name: str) -> None:
+    """Each node alone on the device, all of them, all but the first and all but the last: blocks that only `main` asks for lie there."""
+    model = named(LATE[name])
+    nodes = [each.name for each in model.graph.node]
+    alone = both_ways(model, {"x": SPARSE}, [])
+    for value, expected in reference(model, {"x": SPARSE}).items():
+        assert alone[value].shape == expected.shape
+    for place in ([each] for each in nodes):
+        assert_same_bits(alone, both_ways(model, {"x": SPARSE}, place))
+    for place in (nodes, nodes[1:], nodes[:-1]):
+        assert_same_bits(alone, both_ways(model, {"x": SPARSE}, place))
+
+
+def choice() -> ModelProto:
+    """A network with an If."""
+    inside = {"then": node("Relu", "x", "t"), "else": node("Neg", "x", "e")}
+    for name, each in inside.items():
+        each.name = f"/{name}/{each.op_type}"
+    branches = {
+        f"{name}_branch": helper.make_graph([each], name, [], [tensor(each.output[0], [3, 3])])
+        for name, each in inside.items()
+    }
+    nodes = [node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s z", "c"), node("If", "c", "r", **branches), node("Mul", "r r", "y")]  # fmt: skip
+    return named(make_model(nodes, [tensor("x", [3, 3])], [tensor("y", [3, 3])], {"z": np.array(0, np.float32)}))
+
+
+def test_control_flow_beside_a_device() -> None:
+    """Nodes around an If run on the device, and its condition comes from there."""
+    for x in (SPARSE, -SPARSE):
+        alone = both_ways(choice(), {"x": x}, [])
+        for place in (["/s"], ["/c"], ["/y"], ["/s", "/c", "/y"]):
+            assert_same_bits(alone, both_ways(choice(), {"x": x}, place))
+
+
+@pytest.mark.parametrize(
+    ("glob", "what", "where", "why"),
+    [
+        ("/r", "if on device acc", "node '/r' (If)", "with all that is in its branches"),
+        ("*", "if on device acc", "node '/r' (If)", "with all that is in its branches"),
+        ("/then/*", "a placement inside control flow", "--place /then/*=acc", "'/then/Relu': in a branch of If"),
+    ],
+)
+def test_control_flow_on_a_device(glob: str, what: str, where: str, why: str) -> None:
+    """It is refused, naming the node, also where the mark is for a node inside a branch."""
+    with pytest.raises(UnsupportedError) as caught:
+        ingot.compile(choice(), devices={"acc": "null"}, place={glob: "acc"})
+    assert (caught.value.what, caught.value.where) == (what, where)
+    assert why in caught.value.why
+    assert caught.value.do

@@ -26,6 +26,7 @@ from ingot_build_rules.engine.cache.action_cache import ActionCache
 from ingot_build_rules.engine.cache.file_digests import DiskFiles
 from ingot_build_rules.engine.executors.executor import InlineExecutor
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
+from ingot_runtime.ingot_error import IngotError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Named:
     functions: tuple[str, ...]
 
 
-class WrongError(Exception):
+class WrongError(IngotError):
     """What a rule raises on purpose."""
 
 

@@ -39,6 +39,7 @@ CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] =
     ("add", {}, [(2, 1), (3,)], [[(2, 4), (3,)]], ()),
     ("select", {}, [(1,), (3,), (2, 3)], [[(2,), (3,), (2, 3)]], ("bool",)),
     ("matmul", {}, [(2, 3, 4), (1, 4, 5)], [[(2, 3, 4), (1, 3, 5)], [(2, 3, 4), (3, 4, 5)]], ()),
+    ("matmul_integer", {}, [(2, 3, 4), (1, 4, 5)], [[(2, 3, 4), (1, 3, 5)], [(2, 3, 4), (3, 4, 5)]], ("u8", "i8")),
     (
         "conv", {"groups": 2, **WINDOW}, [(1, 4, 9), (6, 2, 3), (6,)],
         [[(1, 5, 9), (6, 2, 3), (6,)], [(1, 4, 9), (5, 2, 3), (5,)], [(1, 4, 9), (6, 2, 3), (4,)]], (),
@@ -139,7 +140,7 @@ def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
 
     def refused(**changed: int) -> list[str]:
         found = [pair for claim in claims for pair in requirements(claim)]
-        return [what for excess, what in found if evaluate(excess, {**fit, **changed})]
+        return [str(what) for excess, what in found if evaluate(excess, {**fit, **changed})]
 
     assert refused() == []
     if op == "gather_nd":

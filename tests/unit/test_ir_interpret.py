@@ -28,7 +28,7 @@ def test_symbols_are_bound_by_input_shapes() -> None:
         assert same is x
     with pytest.raises(UserError, match="does not fit") as caught:
         interpret(graph, [np.ones((2, 2), np.float32), np.ones((3, 1), np.float32)], no_constants)
-    assert caught.value.where == "input 1"
+    assert caught.value.where == "input #1"
     assert "[2, 1]" in caught.value.why
 
 

@@ -18,8 +18,9 @@ from tests.unit.end_to_end_harness import run_all_ways
 from tests.unit.lowering_harness import assert_close
 
 import ingot
-from ingot_build_rules.compilation.compile_model import compile_model
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "tests" / "models"
@@ -40,13 +41,13 @@ TARGET = "x86-64-v3"  # of the page's number of kernels; it depends on the targe
 _HEAD = """\
 # Models
 
-What today's exporters write, in small: networks of transformers, diffusers and PyTorch with random weights, exported by
-`torch.onnx.export` (`tests/models/make_models.py`), unchanged. `tests/unit/test_models.py` compiles each to a saved bundle
-and runs it by the loader alone: outputs within {error} of PyTorch's (relative to the largest), integers equal; the same
-bits for 1 and 2 threads, native and stepped. A dynamic export is one bundle, run at five sizes.
+These models are small versions of what today's exporters write: networks of transformers, diffusers and PyTorch with random weights,
+exported by `torch.onnx.export` (`tests/models/make_models.py`) and not changed afterwards. `tests/unit/test_models.py` compiles each to a
+saved bundle and runs it with only the loader. Outputs must be within {error} of PyTorch's (relative to the largest), and integers equal.
+The bits must be the same for 1 and 2 threads, and for the native `main` and the vm. A dynamic export is one bundle, run at five sizes.
 
-Kernels are the distinct ones among the launches of `{target}`. The page is written by
-`pytest tests/unit/test_models.py --bless`. The last six families were chosen by us after the others.
+The column *kernels* counts the distinct kernels among the launches for `{target}`. `pytest tests/unit/test_models.py --bless` writes
+this page. We chose the last six families after the others.
 
 | architecture | export | nodes | distinct ops | launches | kernels | result |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -127,8 +128,9 @@ def row(model: str, export: str) -> Sequence[str]:
     ops = collections.Counter(node.op_type for node in onnx.load_model_from_string(path.read_bytes()).graph.node)
     name = f"{model} (own choice)" if model in OWN_CHOICE else model
     head = (name, export, str(ops.total()), str(len(ops)))
-    (build,) = compile_model(path, make_options([TARGET])).target_builds
-    return (*head, str(len(build.launches)), str(len(set(build.programs))), "right")
+    with open_build(BuildSettings(cache_folder(), cache_trust())) as opened:
+        (build,) = start_compilation(opened, path, make_options([TARGET])).target_builds
+        return (*head, str(len(build.launches)), str(len(set(build.programs))), "right")
 
 
 def test_page_is_current(*, bless: bool) -> None:

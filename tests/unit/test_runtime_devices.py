@@ -17,6 +17,7 @@ from ingot_runtime import command
 from ingot_runtime.executor.session import Session
 from ingot_runtime.format.plan import LibraryPlan
 from ingot_runtime_devices.attached import Attached
+from ingot_runtime_devices.device import ALIGNMENT_BYTES
 from ingot_runtime_devices.null import Null
 from ingot_runtime_devices.registry import OPEN
 
@@ -206,6 +207,45 @@ def test_interrupt_before_the_first_line_of_a_callback(folder: Path, name: str, 
         sys.settrace(old)
     assert len(calls) == at
     assert right(session)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_every_call_waits_for_its_devices(folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
+    """When a call returns no device is at work on what it was given; an error that a device knows only then is raised by this call."""
+    session = ingot_runtime.load(folder / "two", executor=executor)
+    waited: list[str] = []
+
+    def wait(self: Null) -> None:
+        waited.append(self.name)
+        if len(waited) > 2:
+            raise ingot_runtime.DeviceError("a launch has failed meanwhile", self.name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Null, "wait", wait)
+        assert right(session)
+        assert waited == ["null:0", "null:1"]
+        with pytest.raises(ingot_runtime.DeviceError, match="failed meanwhile") as caught:
+            session.run({"x": X})
+    assert caught.value.where == "null:0"
+    assert len(waited) == 4
+    assert right(session)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_buffers_are_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
+    """What `main` launches with on a device lies at multiples of 64: parts of pools, weights, blocks that grow, scratch."""
+    seen: list[int] = []
+    launch = Null.launch
+
+    def note(self: Null, kernel: int, buffers: list[int], *rest: Any) -> int:
+        seen.extend(buffers)
+        return launch(self, kernel, buffers, *rest)
+
+    monkeypatch.setattr(Null, "launch", note)
+    for name in ("one", "two", "open", "grown"):
+        assert right(ingot_runtime.load(folder / name, executor=executor))
+    assert len(seen) == 4 * 2 * 4
+    assert not any(address % ALIGNMENT_BYTES for address in seen)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -59,7 +59,8 @@ def _program(text: str) -> str:
     compiled = _compiled(text)
     offsets = [0] * len(compiled.fused.constants)
     kernels = range(len(compiled.programs))
-    return print_program(build_program(compiled.fused, compiled.programs, kernels, compiled.plan, offsets))
+    program, _ = build_program(compiled.fused, compiled.programs, kernels, compiled.plan, offsets)
+    return print_program(program)
 
 
 STAGES: Mapping[str, tuple[Callable[[str], str], Callable[[str], Any], Callable[[Any], str]]] = {

@@ -50,8 +50,8 @@ def test_no_op_takes_them(dtype: DType) -> None:
     builder = GraphBuilder([TensorType(dtype, (2, 2))])
     with pytest.raises(OpTypeError) as caught:
         builder.add("transpose", (0,), {"permutation": (1, 0)})
-    assert "whole bytes" in caught.value.expected
-    assert dtype in caught.value.got
+    assert "whole bytes" in str(caught.value.expected)
+    assert dtype in str(caught.value.got)
     with pytest.raises(OpTypeError, match=dtype):
         GraphBuilder([TensorType("i8", (2,))]).add("cast", (0,), {"dtype": dtype})
     with pytest.raises(ModelError, match="whole bytes"):

@@ -119,7 +119,7 @@ class LaunchRecorder:
             self._symbols[step.counter] += 1
 
     def _stored(self, group: Group, result: Operand, views: Mapping[int, memoryview]) -> tuple[Array, Array | None]:
-        if group.kind == "fill_halo":
+        if group.fills_halo:
             return self._halo(group, result, views[result.buffer])
         content = self._tensor(views[result.buffer], result)
         if group.nodes:

@@ -27,8 +27,10 @@ from ingot_build_rules.check.launch_recorder import LaunchRecorder, Recorded
 from ingot_build_rules.compilation.output_file import check_output
 from ingot_compiler.ir.errors import IncompatibleTargetError, UserError
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.in_names import error_in_names, refers
 from ingot_compiler.ir.interpret import bind_symbols, interpret, interpret_values
 from ingot_compiler.ir.op import Array
+from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
@@ -65,7 +67,19 @@ def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> C
         compiled: what the bundle was made from.
         path: the bundle.
         inputs: arrays by input name; numbers of a stated generator where None (``generated_inputs``).
+
+    Raises:
+        UserError, ModelError: the interpreter refuses the inputs.
     """
+    try:
+        return _check(compiled, path, inputs)
+    except IngotError as error:
+        if refers(error):
+            raise error_in_names(error, compiled.names) from error
+        raise
+
+
+def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
     check_stages(compiled)
     report = CheckReport()
     for build in compiled.target_builds:

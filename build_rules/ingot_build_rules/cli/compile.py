@@ -50,7 +50,7 @@ def add_arguments(parser: usage.Parser) -> None:
         default=[],
         type=usage.shape,
         metavar="NAME=1x3x224x224",
-        help="fix an input's shape",
+        help="also compile kernels for this shape of an input",
     )
     parser.add_argument(
         "--device",

@@ -15,14 +15,13 @@ from ingot_compiler.ir.errors import UserError
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_MULTIPLE = re.compile(r"^argument (?P<option>[^:]+): (?P<reason>.*)$", re.DOTALL)
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises ``UserError`` instead of printing and leaving."""
 
     def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, allow_abbrev=False)
+        super().__init__(prog=prog, description=description, allow_abbrev=False, exit_on_error=False)
         self._endings: dict[str, str] = {}
 
     def add_optional_file(self, option: str, ending: str, **settings: str) -> None:
@@ -39,7 +38,12 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UserError: an unknown option (with a suggestion), a missing or a malformed value.
         """
-        found, rest = self.parse_known_args([*self._joined(arguments)])
+        try:
+            found, rest = self.parse_known_args([*self._joined(arguments)])
+        except argparse.ArgumentError as error:
+            if error.argument_name is None:
+                self.error(error.message)
+            raise self._wrong(f"wrong value of {error.argument_name}", error.message) from None
         if rest:
             raise self._unexpected(rest[0])
         return found
@@ -51,11 +55,11 @@ class Parser(argparse.ArgumentParser):
             yield word if ending is None or after.endswith(ending) else f"{word}="
 
     def error(self, message: str) -> NoReturn:
-        """Turn argparse's one line into the four parts."""
-        matched = _MULTIPLE.match(message)
-        what = f"wrong value of {matched['option']}" if matched else "wrong arguments"
-        why = matched["reason"] if matched else message
-        raise UserError(what, where=f"command {self.prog}", why=why, do=f"see {self.prog} --help")
+        """Refuse what argparse finds wrong with no argument in particular."""
+        raise self._wrong("wrong arguments", message)
+
+    def _wrong(self, what: str, why: str) -> UserError:
+        return UserError(what, where=f"command {self.prog}", why=why, do=f"see {self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         """Refuse a value that is none of an option's choices, with a suggestion (argparse calls this for each value)."""

@@ -10,7 +10,6 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from ingot_artifacts.errors import ArtifactError
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.options import resolve_target
@@ -41,8 +40,8 @@ from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
 from ingot_build_rules.rules.variant import Library, Variant
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.registry import backend_of, parse_target
-from ingot_compiler.frontend.name_nodes import name_nodes
 from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.in_names import error_in_names, refers
 from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 from ingot_runtime.format.interface import LibrarySignature
 from ingot_runtime.format.plan import DEVICE_KINDS
@@ -141,7 +140,7 @@ class Compilation:
             try:
                 self._limit.check_plan(await self.build.value(plan), expanded, label)
             except LimitError as error:
-                raise name_nodes(error, await self.names()) from error
+                raise error_in_names(error, await self.names()) from error
         return plan
 
     async def kernels(self, position: int) -> tuple[KernelObject, ...]:
@@ -185,16 +184,15 @@ class Compilation:
     async def need_all(
         self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs], labels: Sequence[str] = ()
     ) -> tuple[Output, ...]:
-        """Return a rule's results; stages after import know nodes by ordinal alone, their errors get the names here."""
+        """Return a rule's results; stages after import refer to nodes by ordinal, their errors get the names here."""
         try:
             return await self.build.need_all(rule, inputs, labels)
-        except ArtifactError:  # of the cache and of the engine, which know no node
-            raise
-        except LimitError as error:
-            where = error.where or next(filter(None, labels), rule.name)
-            raise name_nodes(error.at(where), await self.names()) from error
         except IngotError as error:
-            raise name_nodes(error, await self.names()) from error
+            if isinstance(error, LimitError) and not error.where:
+                raise error.at(next(filter(None, labels), rule.name)) from error
+            if refers(error):
+                raise error_in_names(error, await self.names()) from error
+            raise
 
     # -- how each is made --------------------------------------------------------------------------------------------
 

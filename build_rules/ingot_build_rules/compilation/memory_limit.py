@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.message import Text, nodes_text
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph, Launch
@@ -24,7 +25,7 @@ class MemoryLimit:
 
     max_bytes: int | None = None
 
-    def check(self, size_bytes: int, what: str, where: str) -> None:
+    def check(self, size_bytes: int, what: str, where: Text) -> None:
         """Raise LimitError for more bytes than are allowed."""
         if self.max_bytes is not None and size_bytes > self.max_bytes:
             why = f"expected at most {self.max_bytes} bytes, got {size_bytes}"
@@ -43,12 +44,12 @@ class MemoryLimit:
             self.check(end_bytes, f"the workspace of {target}", _writers(fused, -largest) or f"target {target}")
 
 
-def _writers(fused: FusedGraph, buffer: int) -> str:
-    """The nodes that write a buffer, by their ordinals."""
+def _writers(fused: FusedGraph, buffer: int) -> Text:
+    """The nodes that write a buffer."""
     from ingot_compiler.lowering.fused import launches_of
 
     groups = [launch.group for launch in launches_of(fused) if buffer in _written(launch)]
-    return ", ".join(f"node #{ordinal}" for group in groups[:1] for ordinal in group.source)
+    return nodes_text([ordinal for group in groups[:1] for ordinal in group.source])
 
 
 def _written(launch: Launch) -> set[int]:

@@ -14,8 +14,9 @@ from ingot_compiler.ir.graph import Graph, Names
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.lowering.constant_expression import constant_values
 from ingot_compiler.lowering.fused import FusedGraph, Group, Launch, all_steps
-from ingot_compiler.lowering.fusion.anchors import ANCHORS
+from ingot_compiler.lowering.fusion.control import CONTROL_RULES
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
+from ingot_compiler.lowering.ops import ELEMENTS
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.memory.memory_plan import MemoryPlan
 
@@ -93,7 +94,7 @@ def _saved_bytes(groups: Sequence[Group], imported: Graph) -> Iterator[int]:
 
 
 def _computes(group: Group) -> bool:
-    return bool(group.nodes) and group.kind != "fill_halo"
+    return bool(group.nodes) and not group.fills_halo
 
 
 def _stored_bytes(imported: Graph) -> dict[int, int]:
@@ -143,7 +144,9 @@ def _reason(graph: Graph, readers: Sequence[int]) -> str:
         return "its user runs on another device"
     if ops & MOVEMENT.keys():
         return "its user is a view of memory"
-    return "its user reads its operands from memory" if ops & ANCHORS.keys() else "its user looks elements up in memory"
+    if ops <= {*ELEMENTS, *CONTROL_RULES}:
+        return "its user looks elements up in memory"
+    return "its user reads its operands from memory"  # by loops of its own
 
 
 def with_fusion(launches: Sequence[object], fusion: Sequence[Mapping[str, object]]) -> list[object]:

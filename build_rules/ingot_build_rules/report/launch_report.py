@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ingot_compiler.frontend.name_nodes import name_text
 from ingot_compiler.ir.graph import Names
+from ingot_compiler.ir.in_names import text_in_names
+from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering.fused import FusedGraph, launches_of
 
 
@@ -31,7 +32,7 @@ def describe_launches(fused: FusedGraph, symbols: Sequence[str], names: Names) -
     ]
 
 
-def name_messages(messages: Iterable[str], names: Names) -> dict[str, object]:
+def name_messages(messages: Iterable[Text], names: Names) -> dict[str, object]:
     """Return each text that a program may say with the same in the user's names, where these are in it."""
-    texts = sorted(set(messages))
-    return {text: name_text(text, names) for text in texts if name_text(text, names) != text}
+    named = {str(text): text_in_names(text, names) for text in messages}
+    return {text: named[text] for text in sorted(named) if named[text] != text}

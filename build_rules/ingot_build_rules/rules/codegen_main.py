@@ -54,7 +54,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
     target = parse_target(inputs.target)
     programs = tuple(program.value() for program in inputs.programs)
     fused, plan = expand_groups(inputs.fused.value(), inputs.steps), inputs.plan.value()
-    program = build_program(fused, programs, inputs.kernel_indices, plan, inputs.constant_offsets)
+    program, messages = build_program(fused, programs, inputs.kernel_indices, plan, inputs.constant_offsets)
     text = main_module(
         program,
         inputs.symbols,
@@ -69,7 +69,7 @@ def _compute(context: Context, inputs: MainInputs) -> MainObject:
         context.keep_bytes(compile_object(text, target, level=MAIN_LEVEL)),
         context.keep_bytes(encode_program(program)),
         context.keep(print_program(program)),
-        program.messages,
+        messages,
         workspace_bytes(fused, programs, plan, len(inputs.devices)),
     )
 

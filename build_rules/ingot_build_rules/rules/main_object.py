@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_compiler.ir.message import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +19,5 @@ class MainObject:
     content: Artifact[memoryview]
     program: Artifact[memoryview]
     listing: Artifact[str]
-    messages: tuple[str, ...]
+    messages: tuple[Text, ...]
     workspace_bytes: tuple[int, ...]

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
-from ingot_compiler.ir.dims import Dim, dim_max, dim_mul, format_dim
+from ingot_compiler.ir.attributes import text_attribute
+from ingot_compiler.ir.dims import Dim, dim_max, dim_mul
+from ingot_compiler.ir.message import Text, message
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import FLOATS, DType
@@ -19,14 +21,14 @@ I64_MAX = (1 << 63) - 1
 def sizes_of(context: OpContext, x: int, *ranks: int) -> tuple[Dim, ...]:
     """The shape of ``x``; OpTypeError unless its rank is one of ``ranks``."""
     if context.rank_of(x) not in ranks:
-        raise OpTypeError(f"an operand of rank {' or '.join(map(str, ranks))}", str(context.type_of(x)))
+        raise OpTypeError(f"an operand of rank {' or '.join(map(str, ranks))}", context.type_of(x))
     return context.shape_of(x)
 
 
 def sizes_from(context: OpContext, x: int, rank_min: int) -> tuple[Dim, ...]:
     """The shape of ``x``; OpTypeError when its rank is below ``rank_min``."""
     if context.rank_of(x) < rank_min:
-        raise OpTypeError(f"an operand of rank >= {rank_min}", str(context.type_of(x)))
+        raise OpTypeError(f"an operand of rank >= {rank_min}", context.type_of(x))
     return context.shape_of(x)
 
 
@@ -34,7 +36,7 @@ def read_size(context: OpContext, x: int) -> Dim:
     """The one element of an integer tensor; OpTypeError when it has none or several."""
     sizes = context.read_dims(x)
     if len(sizes) != 1:
-        raise OpTypeError("one integer", str(context.type_of(x)))
+        raise OpTypeError("one integer", context.type_of(x))
     return sizes[0]
 
 
@@ -84,18 +86,19 @@ def slice_axis(context: OpContext, x: int, axis: int, start: Dim, size: Dim, ste
     return context.add("slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
 
 
-def require_dim(context: OpContext, difference: Dim, expected: str, got: Dim) -> None:
+def require_dim(context: OpContext, difference: Dim, expected: Text, got: Dim) -> None:
     """Refuse the node unless a size expression is 0: now if its value is known, else at run time."""
     if isinstance(difference, int) and difference:
-        raise OpTypeError(expected, format_dim(got))
+        raise OpTypeError(expected, got)
     if difference != 0:
-        context.add("require_dim", difference=difference, what=f"expected {expected}, got {format_dim(got)}")
+        what = message("expected ", expected, ", got ", got)
+        context.add("require_dim", difference=difference, what=text_attribute(what))
 
 
 def element(context: OpContext, vector: int, index: int) -> int:
     """Element ``index`` of a vector, as rank 0."""
     if context.rank_of(vector) != 1:
-        raise OpTypeError("a vector", str(context.type_of(vector)))
+        raise OpTypeError("a vector", context.type_of(vector))
     return reshape(context, slice_axis(context, vector, 0, index, 1), ())
 
 
@@ -111,7 +114,7 @@ def broadcast_dim(left: Dim, right: Dim) -> Dim:
     if left == 1:
         return right
     if isinstance(left, int) and isinstance(right, int):
-        raise OpTypeError("equal dimensions, or 1", f"{left} and {right}")
+        raise OpTypeError("equal dimensions, or 1", message(left, " and ", right))
     if isinstance(left, int):
         return left if left > 1 or not left else right
     if isinstance(right, int):

@@ -26,12 +26,13 @@ from ingot_compiler.frontend.contents import (
 )
 from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.unify_sizes import Detour, unify_sizes
-from ingot_compiler.ir.attributes import Attribute
+from ingot_compiler.ir.attributes import Attribute, text_attribute
 from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, format_dim, symbol
+from ingot_compiler.ir.dims import Dim, Sum, dim_add, dim_mul, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import ConstantSource, Graph
+from ingot_compiler.ir.message import NodeRef, Text, message
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -46,7 +47,7 @@ _LITERAL_COUNT_MAX = 1024
 class Unsupported(Exception):
     """A translation refuses a valid node; ``reason`` says why. Collected, all are listed at once."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: Text) -> None:
         super().__init__(reason)
         self.reason = reason
 
@@ -63,13 +64,16 @@ class Translation:
     local: dict[str, memoryview] = field(
         default_factory=dict[str, memoryview]
     )  # constants of function bodies, by a name of their own
-    symbol_count: int = 0  # of the names given to sizes that are known at run time only
+    makers: dict[str, tuple[int, ...]] = field(
+        default_factory=dict[str, tuple[int, ...]]
+    )  # name of a size that is known at run time only -> the nodes that compute it
 
-    def fresh_symbols(self, count: int) -> tuple[str, ...]:
-        """Names that no other size of the graph or of a region has."""
-        self.symbol_count += count
+    def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
+        """Names that no other size of the graph or of a region has; ``source``: the nodes that compute the sizes."""
         # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their variables.
-        return tuple(f"size{number}" for number in range(self.symbol_count - count, self.symbol_count))
+        names = tuple(f"size{len(self.makers) + number}" for number in range(count))
+        self.makers.update(dict.fromkeys(names, source))
+        return names
 
     def bytes_of(self, weight: str) -> memoryview:
         """The bytes of a constant of the model or of a function body."""
@@ -182,17 +186,21 @@ class OpContext:
     def axis(self, axis: int, rank: int) -> int:
         """An axis counted from the front; OpTypeError outside of [-rank, rank)."""
         if not -rank <= axis < rank:
-            raise OpTypeError(f"axis in [{-rank}, {rank})", str(axis))
+            raise OpTypeError(f"axis in [{-rank}, {rank})", axis)
         return axis + rank if axis < 0 else axis
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
         """Axes counted from the front, each named once, ascending."""
         counted = sorted(self.axis(axis, rank) for axis in axes)
         if len(set(counted)) < len(counted):
-            raise OpTypeError("every axis at most once", str(list(axes)))
+            raise OpTypeError("every axis at most once", list(axes))
         return tuple(counted)
 
     # -- building ----------------------------------------------------------------------------------------------------
+
+    def fresh_symbols(self, count: int) -> tuple[str, ...]:
+        """Names of sizes that this node computes."""
+        return self.translation.fresh_symbols(count, self.source)
 
     def add(self, op: OpName, *operands: int, **attributes: Attribute) -> int:
         """Append a core op; where its result is known, a literal or ``dim_values`` takes its place."""
@@ -243,18 +251,18 @@ class OpContext:
         pairs = [pair for pair in zip(shape, detour[1], strict=False) if pair[0] != pair[1]] if detour else []
         if detour is not None and detour[0] == "reshape" and len(pairs) > 1:
             for own, wanted in pairs:
-                what = f"expected equal sizes, got {format_dim(own)} and {format_dim(wanted)}"
-                self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=what)
+                what = message("expected equal sizes, got ", own, " and ", wanted)
+                self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=text_attribute(what))
 
     def _check_size(self, type_: TensorType) -> None:
         if type_.rank > RANK_MAX:
-            raise OpTypeError(f"at most {RANK_MAX} dimensions", str(type_.rank))
+            raise OpTypeError(f"at most {RANK_MAX} dimensions", type_.rank)
         count, size_bytes = type_.element_count, type_.size_bytes
         for found, limit, unit in ((size_bytes, SIZE_BYTES_MAX, "bytes"), (count, ELEMENT_COUNT_MAX, "elements")):
             if isinstance(found, int) and found > limit:
-                why = f"expected at most {limit} {unit}, got {found} for {type_}"
+                why = message(f"expected at most {limit} {unit}, got {found} for ", type_)
                 raise ModelError(
-                    "a tensor is too large", f"node #{self.source[0]}", why, "check the sizes that the model asks for"
+                    "a tensor is too large", NodeRef(self.source[0]), why, "check the sizes that the model asks for"
                 )
 
     def scalar(self, dtype: DType, value: float) -> int:
@@ -356,7 +364,7 @@ class OpContext:
         """The number of elements of a tensor that fixes a rank; Unsupported when it is known at run time only."""
         count = self.type_of(value).element_count
         if isinstance(count, int) and count > _LITERAL_COUNT_MAX:
-            raise OpTypeError(f"at most {_LITERAL_COUNT_MAX} sizes or axes", str(count))
+            raise OpTypeError(f"at most {_LITERAL_COUNT_MAX} sizes or axes", count)
         if isinstance(count, int):
             return count
         raise Unsupported("a number of dimensions that is known at run time only")
@@ -372,7 +380,7 @@ class OpContext:
     def _read_dim(self, value: int, index: int) -> Dim:
         table = self.translation.dims_read
         if (value, index) not in table:
-            (name,) = self.translation.fresh_symbols(1)
+            (name,) = self.fresh_symbols(1)
             table[value, index] = symbol(name)
             self.add("read_dim", value, index=index, symbol=name)
         return table[value, index]

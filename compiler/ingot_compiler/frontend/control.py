@@ -16,6 +16,7 @@ from ingot_compiler.frontend.context import OpContext, Unsupported
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.ops.if_ import unified
 from ingot_compiler.ir.ops.loop import loop_results
 from ingot_compiler.ir.region_rules import hole_count, output_types
@@ -49,8 +50,8 @@ def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) ->
     regions = [build_region(context, (), fill) for fill in (then, otherwise)]
     for one, other in zip(*map(output_types, regions), strict=False):
         if one.dtype != other.dtype or one.rank != other.rank:
-            raise Unsupported(f"branches of different types, {one} and {other}")
-    names = context.translation.fresh_symbols(hole_count(unified(regions)))
+            raise Unsupported(message("branches of different types, ", one, " and ", other))
+    names = context.fresh_symbols(hole_count(unified(regions)))
     return context.add_regions("if", (condition,), regions, symbols=names)
 
 
@@ -83,10 +84,10 @@ def build_loop(
         raise Unsupported("a loop without an end")
     names: tuple[str, ...] = ()
     if iterations is None:
-        names = context.translation.fresh_symbols(1)
+        names = context.fresh_symbols(1)
         iterations = symbol(names[0])
     holes = hole_count(loop_results([context.type_of(value) for value in operands], iterations, body))
-    names += context.translation.fresh_symbols(holes)
+    names += context.fresh_symbols(holes)
     return context.add_regions("loop", operands, [body], iterations=iterations, symbols=names)
 
 
@@ -103,9 +104,7 @@ def _widened_body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -
             wide = widened
     except ModelError:
         # Sizes of the first iteration may be impossible ones for the body's later iterations: try without any.
-        loose = [
-            TensorType(kind.dtype, tuple(map(symbol, context.translation.fresh_symbols(kind.rank)))) for kind in kinds
-        ]
+        loose = [TensorType(kind.dtype, tuple(map(symbol, context.fresh_symbols(kind.rank)))) for kind in kinds]
         if all(kind.rank == 0 for kind in kinds):
             raise
         return _body(context, loose, fill)
@@ -113,12 +112,12 @@ def _widened_body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -
 
 def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[Dim]) -> TensorType:
     if before.dtype != after.dtype or before.rank != after.rank:
-        raise Unsupported(f"a carried value that changes from {before} to {after}")
+        raise Unsupported(message("a carried value that changes from ", before, " to ", after))
     shape = list(before.shape)
     for axis, (here, next_) in enumerate(zip(before.shape, after.shape, strict=True)):
         # A size that is a symbol of this loop already stands for whatever the iteration before has made.
         if here != next_ and here not in own:
-            shape[axis] = symbol(*context.translation.fresh_symbols(1))
+            shape[axis] = symbol(*context.fresh_symbols(1))
             own.add(shape[axis])
     return TensorType(before.dtype, tuple(shape))
 

@@ -21,6 +21,7 @@ from ingot_compiler.frontend.onnx_types import onnx_number
 from ingot_compiler.frontend.sort_nodes import names_read
 from ingot_compiler.frontend.tensor_data import UnsupportedDtype, tensor_bytes
 from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.message import message, nodes_text
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 TranslateNode = Callable[[OpContext], Sequence[int]]
@@ -159,11 +160,11 @@ def _value(context: OpContext, attribute: AttributeProto) -> ImportedAttribute:
     except UnsupportedDtype as error:
         raise Unsupported(f"its function body uses {error.name}") from None
     except UnsupportedAttribute as error:
-        raise Unsupported(f"its function body: {error.reason}") from None
+        raise Unsupported(message("its function body: ", error.reason)) from None
 
 
 def _store(context: OpContext, tensor: TensorProto) -> ConstantSource:
-    type_, data = tensor_bytes(tensor, None, _no_external, f"node #{context.source[0]}")
+    type_, data = tensor_bytes(tensor, None, _no_external, nodes_text(context.source[:1]))
     digest = hashlib.sha256(data).hexdigest()
     context.translation.local[digest] = data
     return ConstantSource(digest, type_)

@@ -9,24 +9,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import UnsupportedError
+from ingot_compiler.ir.message import NodeRef, Text, message
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One unsupported thing. ``node`` names it as messages do; ``opset`` 0 and ``dtype`` "" mean: does not apply."""
+    """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean: does not apply."""
 
-    node: str
+    node: str | NodeRef
     op: str
     domain: str
     opset: int
     dtype: str
-    reason: str
+    reason: Text
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> Text:
+        """The finding as one line."""
         parts = [f"op {self.op}"] if self.op else []
         parts += [f"domain {self.domain or 'ai.onnx'}", f"opset {self.opset}"] if self.opset else []
         parts += [f"dtype {self.dtype}"] if self.dtype else []
-        return f"{self.node}: {', '.join(parts)}{': ' if parts else ''}{self.reason}"
+        return message(self.node, ": ", ", ".join(parts), ": " if parts else "", self.reason)
 
 
 def raise_unsupported(findings: Sequence[Finding], model: str) -> None:
@@ -35,6 +38,6 @@ def raise_unsupported(findings: Sequence[Finding], model: str) -> None:
         return
     count = len(findings)
     what = f"the model uses {count} thing{'s' if count > 1 else ''} that Ingot does not support"
-    why = "".join(f"\n    {finding}" for finding in findings)
+    why = message(*(part for finding in findings for part in ("\n    ", finding.text)))
     do = "export without these nodes or element types, or with another opset; CONTRIBUTING tells how to add an op"
     raise UnsupportedError(what, f"model {model!r}" if model else "model", why, do)

@@ -162,7 +162,9 @@ class _Importer:
         self._name(value.name for value in inputs)
         initializers = self._initializers(graph, nodes)
         names = tuple(map(node_name, nodes))
-        marks = place_marks(names, place)
+        outer = frozenset(names)
+        inner_names = [name for name in map(node_name, _all_nodes(nodes)) if name not in outer]
+        marks = place_marks(names, place, inner_names)
         imported = tuple(self._node(node, mark) for node, mark in zip(nodes, marks, strict=True))
         raise_unsupported(self.findings, graph.name)
         used = {canonical_domain(node.domain) for node in _all_nodes(nodes)} | {""}

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from ingot_compiler.frontend.compose import binary_scalar, cast, require_dim, reshape
 from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported, decode
-from ingot_compiler.ir.dims import Dim, dim_min, format_dim
+from ingot_compiler.ir.attributes import text_attribute
+from ingot_compiler.ir.dims import Dim, dim_min
+from ingot_compiler.ir.message import Text, joined, message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.typing_rules import INTEGERS
 
@@ -34,8 +36,8 @@ def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "
     limit = reshape(context, limit, ()) if len(sizes) == 1 else limit
     inside = context.add("logical_and", context.add("less_equal", context.add("neg", limit), wide),
                          context.add("less", wide, limit))  # fmt: skip
-    expected = " x ".join(f"[-{format_dim(size)}, {format_dim(size)})" for size in sizes)
-    return checked(context, wide, inside, f"every {what} in {expected}")
+    expected = joined(" x ", (message("[-", size, ", ", size, ")") for size in sizes))
+    return checked(context, wide, inside, message(f"every {what} in ", expected))
 
 
 def checked_vectors(context: OpContext, indices: int, sizes: Sequence[Dim]) -> int:
@@ -59,7 +61,7 @@ def checked_lengths(context: OpContext, lengths: int, most: Dim) -> int:
     """Lengths of sequences as i64, each in [0, most]."""
     wide, size = cast(context, lengths, "i64"), reshape(context, context.integers([most]), ())
     below, above = context.add("less_equal", context.scalar("i64", 0), wide), context.add("less_equal", wide, size)
-    return checked(context, wide, context.add("logical_and", below, above), f"every length in [0, {format_dim(most)}]")
+    return checked(context, wide, context.add("logical_and", below, above), message("every length in [0, ", most, "]"))
 
 
 def chosen_along(context: OpContext, axis: int, results: Sequence[int], rank: int) -> int:
@@ -82,13 +84,14 @@ def not_zero(context: OpContext, x: int, what: str) -> int:
     return checked(context, x, condition, f"a {what} other than 0")
 
 
-def checked(context: OpContext, x: int, condition: int, expected: str) -> int:
+def checked(context: OpContext, x: int, condition: int, expected: Text) -> int:
     """``x``, refused where the condition is false: now if that is seen, else at run time."""
     contents = context.contents(condition)
     seen: Sequence[object] = [None] if contents is None else list(contents.flat)
     if 0 in seen:
         raise OpTypeError(expected, "another")
-    return context.add("require", x, condition, what=f"expected {expected}") if None in seen else x
+    what = text_attribute(message("expected ", expected))
+    return context.add("require", x, condition, what=what) if None in seen else x
 
 
 def _columns(context: OpContext, indices: int) -> Dim:
@@ -116,8 +119,8 @@ def _check_known(context: OpContext, values: npt.NDArray[np.int64], size: Dim, w
     needed = max(greatest + 1, -least)
     if isinstance(size, int) and needed > size:
         wrong = values[(values < -size) | (values >= size)][0]
-        raise OpTypeError(f"every {what} in [-{size}, {size})", str(int(wrong)))
+        raise OpTypeError(f"every {what} in [-{size}, {size})", int(wrong))
     if needed > 1:  # that an axis is not empty is seen to where elements are taken from it
         got = least if needed == -least else greatest
-        expected = f"every {what} in [-{format_dim(size)}, {format_dim(size)})"
+        expected = message(f"every {what} in [-", size, ", ", size, ")")
         require_dim(context, dim_min(size - needed, 0), expected, got)

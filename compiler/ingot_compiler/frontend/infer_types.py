@@ -1,8 +1,8 @@
 """Rule ``infer_types``: an ``ImportedModel`` becomes a ``Graph`` of core ops with types.
 
 In: the model and a reader of its constants (small ones become literals). Out: ``Graph``; ModelError for types that
-contradict, UnsupportedError that lists all nodes without a translation. Nodes are named ``node #ordinal``: the caller joins
-the names (``name_nodes``). Not done here: any simplification beyond what is known of shapes (``passes``).
+contradict, UnsupportedError that lists all nodes without a translation. Errors refer to nodes by ordinal: the caller
+puts the names there (``in_names``). Not done here: any simplification beyond what is known of shapes (``passes``).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ingot_compiler.ir.builder import GraphBuilder
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.errors import InternalError, LimitError, ModelError
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import NodeRef, OutputRef, Text, joined, message, with_makers
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.types import TensorType
 from ingot_runtime.ingot_error import IngotError
@@ -118,12 +119,12 @@ def _add_constants(model: ImportedModel, translation: Translation, values: dict[
 
 
 def _checked(context: OpContext) -> Sequence[int]:
-    where = f"node #{context.source[0]}"
+    where = NodeRef(context.source[0])
     try:
         return translate_node(context)
     except OpTypeError as error:
-        operands = ", ".join("none" if value is None else str(context.type_of(value)) for value in context.operands)
-        why = f"{context.op}({operands}): expected {error.expected}, got {error.got}"
+        operands = joined(", ", ("none" if value is None else context.type_of(value) for value in context.operands))
+        why = with_makers(message(context.op, "(", operands, "): ", error.text), context.translation.makers)
         raise ModelError(
             "a node's operands or attributes contradict its op", where, why, "correct the model, or --shape"
         ) from None
@@ -137,9 +138,10 @@ def _checked(context: OpContext) -> Sequence[int]:
         raise InternalError("a bug in Ingot stopped the translation of a node", where, why, do) from error
 
 
-def _finding(context: OpContext, reason: str) -> Finding:
+def _finding(context: OpContext, reason: Text) -> Finding:
     dtype = "" if not context.given() else context.dtype_of(context.given()[0])
-    return Finding(f"node #{context.source[0]}", context.op, context.domain, context.opset, dtype, reason)
+    told = with_makers(reason, context.translation.makers)
+    return Finding(NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told)
 
 
 def _missing_result(
@@ -157,9 +159,9 @@ def _missing_result(
             position for position, result in enumerate(other.results) if result in node.reads() and result not in values
         ]
         translated = other.results[0] in values
-        if lacking and translated and f"node #{maker}" not in refused:
+        if lacking and translated and NodeRef(maker) not in refused:
             reason = f"its optional result {lacking[0]} has no translation"
-            return Finding(f"node #{maker}", other.op, other.domain, model.opset(other.domain), "", reason)
+            return Finding(NodeRef(maker), other.op, other.domain, model.opset(other.domain), "", reason)
     return None
 
 
@@ -175,11 +177,12 @@ def _check_declared(model: ImportedModel, types: Sequence[TensorType]) -> None:
     makers = {result: ordinal for ordinal, node in enumerate(model.nodes) for result in node.results}
     for position, (ordinal, declared, type_) in enumerate(zip(model.outputs, model.declared, types, strict=True)):
         if _contradicts(declared, type_):
-            where = f"output #{position}" + (f" of node #{makers[ordinal]}" if ordinal in makers else "")
+            of_node = (" of ", NodeRef(makers[ordinal])) if ordinal in makers else ()
+            where = message(OutputRef(position), *of_node)
             shape = (
                 "any shape" if declared.shape is None else str(["?" if dim is None else dim for dim in declared.shape])
             )
-            why = f"expected {declared.dtype or 'any type'} {shape} as the model declares, got {type_}"
+            why = message(f"expected {declared.dtype or 'any type'} {shape} as the model declares, got ", type_)
             raise ModelError("an output contradicts its declared type", where, why, "export the model again")
 
 

@@ -1,6 +1,7 @@
 """Resolves ``--place GLOB=DEVICE`` to a mark per node.
 
-In: node names and the user's globs. Out: a device name or "" per node. Not done here: devices (``placement``).
+In: node names and the user's globs. Out: a device name or "" per node. Not done here: devices (``placement``), marks inside branches of If
+and bodies of loops: they run on the host.
 """
 
 from __future__ import annotations
@@ -9,14 +10,31 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from ingot_compiler.frontend.suggest import suggest
-from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.errors import UnsupportedError, UserError
+
+_SHOWN_MAX = 3
 
 
-def place_marks(names: Sequence[str], place: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """The mark of each node; of several globs that match the last one wins; UserError for one that matches nothing."""
+def place_marks(
+    names: Sequence[str], place: Sequence[tuple[str, str]], inner_names: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The mark of each node of the graph; of several globs that match the last one wins.
+
+    Raises:
+        UserError: a glob matches nothing. UnsupportedError: it matches nodes inside branches and bodies alone, ``inner_names``.
+    """
     marks = [""] * len(names)
     for glob, device in place:
         matches = [index for index, name in enumerate(names) if fnmatchcase(name, glob)]
+        inside = [] if matches else [repr(name) for name in inner_names if fnmatchcase(name, glob)]
+        if inside:
+            shown = ", ".join(inside[:_SHOWN_MAX]) + (", ..." if len(inside) > _SHOWN_MAX else "")
+            raise UnsupportedError(
+                "a placement inside control flow",
+                f"--place {glob}={device}",
+                f"{shown}: in a branch of If or the body of a loop, which run on the host",
+                "place nodes of the graph itself",
+            )
         if not matches:
             close = suggest(glob, names)
             do = f"did you mean {close!r}?" if close else "`ingot compile --to imported` prints all nodes"

@@ -27,15 +27,15 @@ def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0)
         return reshape(context, parameter, ())
     if block:
         if len(own) != len(shape):
-            raise OpTypeError(f"blocked parameters of rank {len(shape)}", str(context.type_of(parameter)))
+            raise OpTypeError(f"blocked parameters of rank {len(shape)}", context.type_of(parameter))
         split = (*own[: axis + 1], 1, *own[axis + 1 :])
         wide = broadcast_to(context, reshape(context, parameter, split), (*split[: axis + 1], block, *own[axis + 1 :]))
         joined = reshape(context, wide, (*own[:axis], dim_mul(own[axis], block), *own[axis + 1 :]))
         return slice_axis(context, joined, axis, 0, shape[axis])
     if len(own) != 1:
-        raise OpTypeError("parameters of rank 0 or 1", str(context.type_of(parameter)))
+        raise OpTypeError("parameters of rank 0 or 1", context.type_of(parameter))
     if axis >= len(shape):
-        raise OpTypeError(f"an operand of rank > {axis}", str(context.type_of(x)))
+        raise OpTypeError(f"an operand of rank > {axis}", context.type_of(x))
     ones: list[Dim] = [1] * len(shape)
     ones[axis] = own[0]
     return reshape(context, parameter, ones)

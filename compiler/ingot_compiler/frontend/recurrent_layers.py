@@ -44,7 +44,7 @@ def recurrent_layer(context: OpContext, cell: str) -> Sequence[int]:
     directions = context.shape_of(layer.w)[0]
     reverse = _reverse(context)
     if directions != len(reverse):
-        raise OpTypeError(f"weights of {len(reverse)} directions", str(context.type_of(layer.w)))
+        raise OpTypeError(f"weights of {len(reverse)} directions", context.type_of(layer.w))
     functions = _activations(context, cell, len(reverse))
     if all(own == functions[0] for own in functions):
         results = _run(context, layer, reverse, functions[0], range(len(reverse)))
@@ -80,7 +80,7 @@ def _layer(context: OpContext, cell: str) -> _Layer:
     x = cast(context, context.operand(0), dtype)
     w, r = cast(context, context.operand(1), dtype), cast(context, context.operand(2), dtype)
     if not context.rank_of(x) == context.rank_of(w) == context.rank_of(r) == 3:
-        raise OpTypeError("X, W and R of rank 3", str([str(context.type_of(value)) for value in (x, w, r)]))
+        raise OpTypeError("X, W and R of rank 3", [context.type_of(value) for value in (x, w, r)])
     for position, rank in ((3, 2), (4, 1), (5, 3), (6, 3), (7, 2)):
         given = context.optional(position)
         if given is not None:
@@ -107,10 +107,10 @@ def _activations(context: OpContext, cell: str, directions: int) -> list[tuple[t
     given = context.attributes.get("activations")
     names = tuple(str(name) for name in given) if isinstance(given, tuple) and given else _DEFAULTS[cell] * directions
     if len(names) != count * directions:
-        raise OpTypeError(f"{count * directions} activations", str(names))
+        raise OpTypeError(f"{count * directions} activations", names)
     table = {name.lower(): name for name in ACTIVATIONS}
     if not all(name.lower() in table for name in names):
-        raise OpTypeError(f"activations out of {' '.join(ACTIVATIONS)}", str(names))
+        raise OpTypeError(f"activations out of {' '.join(ACTIVATIONS)}", names)
     names = tuple(table[name.lower()] for name in names)
     alphas = _parameters(context, "activation_alpha", names, _ALPHAS)
     betas = _parameters(context, "activation_beta", names, _BETAS)

@@ -64,7 +64,7 @@ def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keep
     shape = context.shape_of(x)
     count = context.count_of(axes)
     if count > len(shape):
-        raise OpTypeError(f"at most {len(shape)} axes", str(count))
+        raise OpTypeError(f"at most {len(shape)} axes", count)
     flags = axis_flags(context, axes, len(shape))
     sizes = context.read_dims(context.add("select", flags, context.scalar("i64", 1), context.integers(shape)))
     starts = context.read_dims(cast(context, context.add("logical_not", flags), "i64"))

@@ -14,6 +14,7 @@ from onnx import TensorProto
 
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
 
 ExternalReader = Callable[[str, int, int | None], memoryview]
@@ -53,7 +54,7 @@ class UnsupportedDtype(Exception):
         self.name = name
 
 
-def tensor_type(tensor: TensorProto, where: str) -> TensorType:
+def tensor_type(tensor: TensorProto, where: Text) -> TensorType:
     """The type of a tensor; UnsupportedDtype, or ModelError for a negative dimension."""
     dtype = dtype_of(tensor.data_type)
     if dtype is None:
@@ -65,7 +66,7 @@ def tensor_type(tensor: TensorProto, where: str) -> TensorType:
 
 
 def tensor_bytes(
-    tensor: TensorProto, raw: memoryview | None, read_external: ExternalReader, where: str
+    tensor: TensorProto, raw: memoryview | None, read_external: ExternalReader, where: Text
 ) -> tuple[TensorType, memoryview]:
     """Type and bytes of ``tensor``; ModelError when the bytes contradict the shape."""
     type_ = tensor_type(tensor, where)
@@ -81,13 +82,13 @@ def tensor_bytes(
     return type_, _typed_field(tensor, type_, count, where)
 
 
-def _check_size(expected_bytes: int, got_bytes: int, type_: TensorType, where: str) -> None:
+def _check_size(expected_bytes: int, got_bytes: int, type_: TensorType, where: Text) -> None:
     if expected_bytes != got_bytes:
         what = "a tensor has too few bytes" if got_bytes < expected_bytes else "a tensor has too many bytes"
         raise ModelError(what, where, f"expected {expected_bytes} bytes for {type_}, got {got_bytes}", _DO)
 
 
-def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: str) -> memoryview:
+def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: Text) -> memoryview:
     name, pattern = _FIELDS[type_.dtype]
     values = getattr(tensor, name)
     if len(values) != count:
@@ -97,7 +98,7 @@ def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: str)
     return memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
 
 
-def _external(tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: str) -> memoryview:
+def _external(tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: Text) -> memoryview:
     entries: Mapping[str, str] = {str(entry.key): str(entry.value) for entry in tensor.external_data}
     try:
         offset, length = int(entries.get("offset", "0")), int(entries.get("length", size_bytes))

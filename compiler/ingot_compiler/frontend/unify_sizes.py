@@ -15,7 +15,7 @@ from typing import Literal
 
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.claims import Broadcast, Claim, Equal, Shape, Size
-from ingot_compiler.ir.dims import Dim, dim_max, evaluate, format_dim, symbols_of
+from ingot_compiler.ir.dims import Dim, dim_max, evaluate, format_dim, has_call, symbols_of
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.types import TensorType
@@ -95,7 +95,7 @@ def _must_be_equal(left: Dim, right: Dim) -> bool:
     names = sorted({*symbols_of(left), *symbols_of(right)})
     if set(symbols_of(left)).isdisjoint(symbols_of(right)):
         return False
-    if any("max(" in format_dim(size) and dim_max(left, right) == size for size in (left, right)):
+    if any(has_call(size, "max") and dim_max(left, right) == size for size in (left, right)):
         return False
     tried = [(evaluate(left, sizes), evaluate(right, sizes)) for sizes in _sizes_above_1(names)]
     fitting = [pair for pair in tried if pair[0] == pair[1] or 1 in pair]

@@ -21,14 +21,14 @@ def spatial(context: OpContext, name: str, count: int, default: int) -> tuple[in
     """An attribute with one integer per spatial axis."""
     values = context.ints_attribute(name, [default] * count)
     if values is None or len(values) != count:
-        raise OpTypeError(f"{count} {name}", str(values))
+        raise OpTypeError(f"{count} {name}", values)
     return values
 
 
 def spatial_count(context: OpContext, x: int) -> int:
     """The number of spatial axes of x[N, C, spatial..]."""
     if context.rank_of(x) < 3:
-        raise OpTypeError("x[N, C, spatial..] of rank >= 3", str(context.type_of(x)))
+        raise OpTypeError("x[N, C, spatial..] of rank >= 3", context.type_of(x))
     return context.rank_of(x) - 2
 
 
@@ -41,7 +41,7 @@ def resolve_pads(
     if auto_pad == "NOTSET":
         pads = context.ints_attribute("pads", [0] * 2 * count)
         if pads is None or len(pads) != 2 * count:
-            raise OpTypeError(f"{2 * count} pads", str(pads))
+            raise OpTypeError(f"{2 * count} pads", pads)
         return pads[:count], pads[count:]
     if auto_pad == "VALID":
         return (0,) * count, (0,) * count
@@ -69,7 +69,7 @@ def pool_attributes(context: OpContext, x: int) -> tuple[dict[str, Attribute], t
     kernel, strides = spatial(context, "kernel_shape", count, 1), spatial(context, "strides", count, 1)
     dilations = spatial(context, "dilations", count, 1)
     if any(entry < 1 for entry in (*kernel, *strides, *dilations)):
-        raise OpTypeError("kernel_shape, strides and dilations >= 1", str((kernel, strides, dilations)))
+        raise OpTypeError("kernel_shape, strides and dilations >= 1", (kernel, strides, dilations))
     sizes = context.shape_of(x)[2:]
     spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
     before, after = resolve_pads(context, sizes, spans, strides)

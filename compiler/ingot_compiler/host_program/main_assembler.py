@@ -9,10 +9,11 @@ are computed: what ``main`` computes with sizes is what the expression says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_runtime.format.limits import SIZE_BYTES_MAX
 from ingot_runtime.format.program import CODES, Instruction, operand_kinds
@@ -25,14 +26,16 @@ _NUMBER_MAX = 1 << 58  # of every product: a sum of some of them stays in 64 bit
 class Assembler:
     """Allocates registers and appends instructions; equal expressions share a register."""
 
-    def __init__(self) -> None:
+    def __init__(self, makers: Mapping[str, Sequence[int]]) -> None:
+        """``makers``: which nodes compute a symbol that is no size of an input."""
+        self.makers = makers
         self.instructions: list[Instruction] = []
-        self.messages: list[str] = []
+        self.messages: dict[str, Text] = {}  # as the program has them -> with references
         self.labels: list[int] = []
         self.known: dict[Dim, int] = {}
         self.symbols: dict[str, int] = {}
         self.register_count = 0
-        self.too_large = TOO_LARGE  # what a refusal says
+        self.too_large: Text = TOO_LARGE  # what a refusal says
 
     def emit(self, name: str, *operands: int | tuple[int, ...]) -> None:
         """Append one instruction."""
@@ -142,15 +145,14 @@ class Assembler:
             for code, operands in self.instructions
         )
 
-    def require(self, condition: int, message: str) -> None:
+    def require(self, condition: int, message: Text) -> None:
         """Fail with ``message`` unless the register is non-zero."""
         self.emit("assert", condition, self.message(message))
 
-    def message(self, text: str) -> int:
+    def message(self, text: Text) -> int:
         """The number of a text."""
-        if text not in self.messages:
-            self.messages.append(text)
-        return self.messages.index(text)
+        self.messages.setdefault(str(text), text)
+        return list(self.messages).index(str(text))
 
 
 def without_symbols(known: Mapping[Dim, int], names: Collection[str]) -> dict[Dim, int]:

@@ -10,7 +10,9 @@ import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ingot_compiler.host_program.main_assembler import TOO_LARGE, Assembler, without_symbols
+from ingot_compiler.host_program.main_messages import cut, of_nodes
 from ingot_compiler.host_program.workspace_bytes import scratch_sizes
+from ingot_compiler.ir.attributes import attribute_text
 from ingot_compiler.ir.dims import (
     Dim,
     Symbol,
@@ -21,6 +23,7 @@ from ingot_compiler.ir.dims import (
     terms_of,
 )
 from ingot_compiler.ir.errors import InternalError, LimitError, UnsupportedError
+from ingot_compiler.ir.message import Text, message, nodes_text
 from ingot_compiler.ir.types import dtype_code, dtype_size_bytes
 from ingot_compiler.lowering.fused import (
     Copy,
@@ -52,9 +55,6 @@ from ingot_runtime.format.limits import (
     SIZE_BYTES_MAX,
 )
 from ingot_runtime.format.program import Program
-
-_MESSAGE_LENGTH_MAX = 600  # characters, of up to 4 bytes
-_NODES_NAMED_MAX = 100
 
 
 class _StepEmitter:
@@ -219,18 +219,18 @@ def build_program(
     kernel_indices: Sequence[int],
     plan: MemoryPlan,
     constant_offsets: Sequence[int],
-) -> Program:
-    """Assemble ``main``.
+) -> tuple[Program, tuple[Text, ...]]:
+    """Assemble ``main``; beside it what its messages refer to, in their order.
 
     ``fused`` has its groups expanded; ``programs[i]`` and ``kernel_indices[i]`` (position in the variant's kernel list) are the i-th
     of all programs, as ``Launch.program`` counts them; ``constant_offsets[i]`` is the byte offset of ``fused.constants[i]`` in the weights section.
     """
-    out = Assembler()
+    out = Assembler({step.symbol: step.source for step in all_steps(fused.steps) if isinstance(step, SymbolRead)})
     _bind_inputs(out, fused)
     hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
     for step in hoisted:
         _require(out, step)
-    scratch = {device: len(fused.buffers) + number for number, device in enumerate(_other_devices(fused))}
+    scratch = {device: len(fused.buffers) + number for number, device in enumerate(_other_devices(fused, plan))}
     offsets, room = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
@@ -260,7 +260,8 @@ def build_program(
         if count > limit:
             why = f"expected at most {limit} {unit}, got {count}"
             raise LimitError("the model is too large for one bundle", "main", why, "split the model")
-    return Program(out.resolved(), out.register_count, len(fused.buffers) + len(scratch), tuple(out.messages))
+    program = Program(out.resolved(), out.register_count, len(fused.buffers) + len(scratch), tuple(out.messages))
+    return program, tuple(out.messages.values())
 
 
 def _choose(out: Assembler, special: Special, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]) -> None:
@@ -282,7 +283,7 @@ def _choose(out: Assembler, special: Special, run: Callable[[Sequence[Step]], No
 
 def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
     """Registers for the symbols; every other dimension is checked once all symbols are known."""
-    checks: list[tuple[int, Dim, str]] = []
+    checks: list[tuple[int, Dim, Text]] = []
     for index, kind in enumerate(fused.inputs):
         for axis, dim in enumerate(kind.shape):
             register = out.register()
@@ -291,9 +292,9 @@ def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
             if name is not None and name not in out.symbols:
                 out.bind(name, register)
             else:
-                checks.append((register, dim, _of_nodes(f"input {index}, axis {axis}: expected {dim}", ())))
-    for register, dim, message in checks:
-        out.require(out.binary("eq", register, out.dim(dim)), message)
+                checks.append((register, dim, cut(message(f"input {index}, axis {axis}: expected ", dim))))
+    for register, dim, what in checks:
+        out.require(out.binary("eq", register, out.dim(dim)), what)
 
 
 def _only_symbol(dim: Dim) -> str | None:
@@ -311,12 +312,14 @@ def _sizes(
     offsets: dict[int, int] = {}
     ends: dict[int, int] = {}
     room: dict[int, tuple[int, int]] = {}
-    for device in (0, *_other_devices(fused)):
+    for device in (0, *_other_devices(fused, plan)):
         early = [placement for placement in plan.of(device) if not placement.late]
         for placement in early:
             _place(out, placement, offsets, ends)
         total = _largest(out, [ends[placement.buffer] for placement in early])
-        scratch = _rounded(out, _largest(out, _scratch(out, fused, programs, device)))
+        # Beside the host there is always some: what is of no size, scratch or a buffer, must not lie at the very end of the pool.
+        least = [out.dim(ALIGNMENT_BYTES)] if device else []
+        scratch = _rounded(out, _largest(out, [*least, *_scratch(out, fused, programs, device)]))
         if device:
             room[device] = total, scratch
             out.emit("workspace_bytes", device, out.binary("add", total, scratch))
@@ -329,19 +332,21 @@ def _sizes(
     return offsets, room
 
 
-def _other_devices(fused: FusedGraph) -> tuple[int, ...]:
-    """The devices beside the host that run something."""
-    return tuple(sorted({launch.group.device for launch in launches_of(fused)} - {0}))
+def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> tuple[int, ...]:
+    """The devices beside the host that run something, or only hold it: a value that is copied there, seen in another shape, and copied back."""
+    return tuple(
+        sorted(({launch.group.device for launch in launches_of(fused)} | {pool.device for pool in plan.pools}) - {0})
+    )
 
 
 def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
     """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
     sizes = scratch_sizes(fused, programs, device)
-    late = [f"node #{ordinal}" for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
+    late = [ordinal for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
     if late:
         raise UnsupportedError(
             "attention over a number of keys that the model computes",
-            where=", ".join(late),
+            where=nodes_text(late),
             why="its scratch memory is needed before that number is known",
             do="give the number of keys by the shape of an input",
         )
@@ -430,7 +435,7 @@ def _read_symbol(out: Assembler, step: SymbolRead) -> None:
     register = out.changing(step.symbol)
     out.emit("read", register, step.buffer, index, dtype_code(step.dtype))
     if step.is_size:
-        what = _of_nodes(f"a size that the model computes is negative: {step.symbol}", step.source)
+        what = of_nodes("a size that the model computes is negative", step.source, out.makers)
         out.require(out.binary("le", out.dim(0), register), what)
         out.bind(step.symbol, register)
 
@@ -440,28 +445,16 @@ def _is_bound(out: Assembler, step: Requirement) -> bool:
 
 
 def _require(out: Assembler, step: Requirement) -> None:
-    out.too_large = _of_nodes(TOO_LARGE, step.source)
+    out.too_large = of_nodes(TOO_LARGE, step.source, out.makers)
     condition = out.binary("eq", out.dim(step.difference), out.dim(0))
     out.too_large = TOO_LARGE
-    out.require(condition, _of_nodes(step.what, step.source))
-
-
-def _of_nodes(what: str, source: Sequence[int]) -> str:
-    """A message and the nodes that it is about, by their ordinals; whoever knows the names puts them there.
-
-    A long expression is cut, and a long list: a program's texts have a limit.
-    """
-    if len(what) > _MESSAGE_LENGTH_MAX:
-        what = f"{what[:_MESSAGE_LENGTH_MAX]}..."
-    named = [f"node #{ordinal}" for ordinal in source[:_NODES_NAMED_MAX]]
-    more = [f"{len(source) - len(named)} more"] if len(source) > len(named) else []
-    return f"{what} ({', '.join(named + more)})" if source else what
+    out.require(condition, of_nodes(step.what, step.source, out.makers))
 
 
 def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
     """The units to run: none where nothing is written, however many the sizes beside the empty one would make."""
     extent = out.dim(program.extent)
-    if group.kind == "fill_halo":
+    if group.fills_halo:
         return extent  # an image without elements has a border
     first, *others = (result.type for result in group.results)
     sizes = list(dict.fromkeys(first.shape))
@@ -487,7 +480,10 @@ def _launch(
     scalars = tuple(out.symbols[names.get(name, name)] for name in program.scalars)
     extent = _extent(out, group, program)
     operands = (group.device, kernel, ordinal, buffers, scalars, extent, program.grain)
-    messages = tuple(out.message(_of_nodes(node.text("what"), node.source)) for node in requirements_of(group))
+    messages = tuple(
+        out.message(of_nodes(attribute_text(node.table, "what"), node.source, out.makers))
+        for node in requirements_of(group)
+    )
     if messages:
         out.emit("launch_checked", *operands, messages)
     else:

@@ -21,8 +21,8 @@ def workspace_bytes(
     """The bytes that ``main`` asks for on each device; 0 where sizes are open. Beside the host the scratch is part of them."""
     sizes = [0] * device_count
     for pool in plan.pools:
-        none: Dim = 0
-        scratch = functools.reduce(dim_max, scratch_sizes(fused, programs, pool.device) if pool.device else (), none)
+        least: Dim = ALIGNMENT_BYTES if pool.device else 0  # see `main_program`
+        scratch = functools.reduce(dim_max, scratch_sizes(fused, programs, pool.device) if pool.device else (), least)
         if pool.is_fixed and isinstance(scratch, int):
             sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     return tuple(sizes)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from ingot_compiler.ir.dims import Dim, Sum, format_dim
-from ingot_compiler.ir.op_type_error import OpTypeError, require
+from ingot_compiler.ir.dims import Dim, Sum
+from ingot_compiler.ir.message import Text, message
+from ingot_compiler.ir.op_type_error import AttributeNamesError, OpTypeError, require
 from ingot_compiler.ir.types import BYTE_DTYPES, DType
 
 # Floats are Python floats (printed by repr, exact); Dim covers integers and symbolic expressions.
@@ -23,11 +24,8 @@ Attributes = Mapping[str, Attribute]
 
 def require_attributes(attributes: Attributes, *names: str) -> None:
     """Demand exactly these attributes; every one is always written out, defaults live in the frontend."""
-    require(
-        set(attributes) == set(names),
-        f"attributes {{{', '.join(sorted(names))}}}",
-        f"{{{', '.join(sorted(attributes))}}}",
-    )
+    if set(attributes) != set(names):
+        raise AttributeNamesError(f"attributes {{{', '.join(sorted(names))}}}", f"{{{', '.join(sorted(attributes))}}}")
 
 
 def _value_of(attributes: Attributes, name: str) -> Attribute:
@@ -76,7 +74,7 @@ def attribute_ints(attributes: Attributes, name: str) -> tuple[int, ...]:
     """Attribute ``name`` as a tuple of integers."""
     dims = attribute_dims(attributes, name)
     ints = tuple(item for item in dims if isinstance(item, int))
-    require(len(ints) == len(dims), f"{name} to be a tuple of integers", f"[{', '.join(map(format_dim, dims))}]")
+    require(len(ints) == len(dims), f"{name} to be a tuple of integers", list(dims))
     return ints
 
 
@@ -127,6 +125,22 @@ def attribute_str(attributes: Attributes, name: str, allowed: Sequence[str] = ()
         require(not allowed or value in allowed, f"{name} to be one of {' '.join(allowed)}", value)
         return value
     raise OpTypeError(f"{name} to be a string", repr(value))
+
+
+def attribute_text(attributes: Attributes, name: str) -> Text:
+    """Attribute ``name`` as a text that may refer to sizes."""
+    value = _value_of(attributes, name)
+    parts = value if isinstance(value, tuple) else (value,)
+    if not parts or not all(isinstance(part, str) or (isinstance(value, tuple) and is_dim(part)) for part in parts):
+        raise OpTypeError(f"{name} to be a string, or a tuple of strings and sizes", repr(value))
+    return message(*parts)
+
+
+def text_attribute(text: Text) -> Attribute:
+    """A text that refers to nothing but sizes as the value of an attribute: a string, or its parts."""
+    if isinstance(text, str):
+        return text
+    return tuple(piece for piece in text.pieces if isinstance(piece, str | Sum))
 
 
 def attribute_strs(attributes: Attributes, name: str) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ingot_compiler.ir.claims import Bound, Broadcast, Equal, Shape, Size
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mod, dim_mul, dim_product, format_dim
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mod, dim_mul, dim_product
+from ingot_compiler.ir.message import joined, message
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.ranges import at_most
-from ingot_compiler.ir.shapes import broadcast_shapes, format_shape
+from ingot_compiler.ir.shapes import broadcast_shapes
 from ingot_compiler.ir.types import TensorType
 
 
@@ -31,8 +32,8 @@ def equal(what: str, *sizes: Size | Dim) -> Equal:
 
 def equal_shapes(what: str, *shapes: Sequence[Size | Dim]) -> tuple[Equal, ...]:
     """All shapes are equal, axis by axis; ``what`` their sizes are, in the plural."""
-    alike = len(set(map(len, shapes))) == 1
-    require(alike, f"equal {what}", " and ".join(format_shape(Equal(tuple(shape), "").dims) for shape in shapes))
+    if len(set(map(len, shapes))) != 1:
+        raise OpTypeError(f"equal {what}", joined(" and ", (list(Equal(tuple(shape), "").dims) for shape in shapes)))
     return tuple(equal(what, *column) for column in zip(*shapes, strict=True))
 
 
@@ -40,7 +41,7 @@ def same_count(shape: Shape, wanted: Shape) -> tuple[Bound, ...]:
     """Two shapes have one number of elements."""
     before, after = dim_product(shape), dim_product(wanted)
     equal("element counts", before, after)
-    what = f"cannot reshape {format_dim(before)} elements to {format_dim(after)}"
+    what = message("cannot reshape ", before, " elements to ", after)
     return (Bound(before - after, what),) if before != after else ()
 
 
@@ -56,16 +57,18 @@ def broadcasts_to(shape: Shape, target: Shape) -> Broadcast:
         size in (1, to) or not (isinstance(size, int) and isinstance(to, int))
         for size, to in zip(reversed(shape), reversed(target), strict=False)
     )
-    require(fits, f"a shape that broadcasts to {format_shape(target)}", format_shape(shape))
+    if not fits:
+        raise OpTypeError(message("a shape that broadcasts to ", list(target)), list(shape))
     return Broadcast((shape,), target)
 
 
 def groups_divide(groups: int, channels: Dim, what: str) -> tuple[Bound, ...]:
     """``groups`` >= 1 divide channels; ``what`` channels, in the plural."""
     fits = groups >= 1 and (not isinstance(channels, int) or channels % groups == 0)
-    require(fits, f"groups that divide {format_dim(channels)} {what}", groups)
+    if not fits:
+        raise OpTypeError(message("groups that divide ", channels, " ", what), groups)
     rest = dim_mod(channels, groups)
-    return (Bound(rest, f"{groups} groups do not divide {format_dim(channels)} {what}"),) if rest != 0 else ()
+    return (Bound(rest, message(groups, " groups do not divide ", channels, " ", what)),) if rest != 0 else ()
 
 
 def not_above(size: Dim, limit: Dim, what: str) -> tuple[Bound, ...]:
@@ -73,8 +76,9 @@ def not_above(size: Dim, limit: Dim, what: str) -> tuple[Bound, ...]:
     if at_most(size, limit):
         return ()
     excess = dim_max(size - limit, 0)
-    require(not isinstance(excess, int), f"{what} to be at most {format_dim(limit)}", size)
-    return (Bound(excess, f"{what}: expected at most {format_dim(limit)}, got {format_dim(size)}"),)
+    if isinstance(excess, int):
+        raise OpTypeError(message(what, " to be at most ", limit), size)
+    return (Bound(excess, message(what, ": expected at most ", limit, ", got ", size)),)
 
 
 def elements_along(extent: Dim, picked: Dim) -> tuple[Bound, ...]:
@@ -82,7 +86,8 @@ def elements_along(extent: Dim, picked: Dim) -> tuple[Bound, ...]:
     if at_most(1, extent) or picked == 0:
         return ()
     excess = dim_mul(1 - dim_min(extent, 1), dim_min(picked, 1))
-    require(not isinstance(excess, int), "elements along the axis", f"none, of which {format_dim(picked)} are taken")
+    if isinstance(excess, int):
+        raise OpTypeError("elements along the axis", message("none, of which ", picked, " are taken"))
     return (Bound(excess, "elements are taken from an empty axis"),)
 
 
@@ -93,9 +98,10 @@ def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[Bound, .
     low, high = (start, last) if step > 0 else (last, start)
     if isinstance(low, int) and isinstance(high, int) and size != 0:
         inside = low >= 0 and (not isinstance(length, int) or high < length)
-        require(inside, f"indices in [0, {format_dim(length)})", f"{low} .. {high}")
+        if not inside:
+            raise OpTypeError(message("indices in [0, ", length, ")"), f"{low} .. {high}")
     if at_most(0, low) and at_most(high, length - 1):
         return ()
     beyond = dim_max(high + 1 - length, 0) - dim_min(low, 0)
     excess = dim_mul(beyond, dim_min(size, 1))
-    return (Bound(excess, f"a slice leaves its axis of size {format_dim(length)}"),) if excess != 0 else ()
+    return (Bound(excess, message("a slice leaves its axis of size ", length)),) if excess != 0 else ()

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingot_compiler.ir.dims import Dim, format_dim
+from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.message import Text, message
 
 Shape = tuple[Dim, ...]
 
@@ -61,28 +62,28 @@ class Bound:
     """``excess`` is 0 in every valid call; ``what`` is said when it is not."""
 
     excess: Dim
-    what: str
+    what: Text
 
 
 Claim = Equal | Broadcast | Bound
 
 
-def requirements(claim: Claim) -> Iterator[tuple[Dim, str]]:
+def requirements(claim: Claim) -> Iterator[tuple[Dim, Text]]:
     """(an expression that must be 0 at run time, what is said when it is not) of what the types leave open."""
     for excess, what in _excesses(claim):
         if excess != 0:
             yield excess, what
 
 
-def _excesses(claim: Claim) -> Iterator[tuple[Dim, str]]:
+def _excesses(claim: Claim) -> Iterator[tuple[Dim, Text]]:
     if isinstance(claim, Bound):
         yield claim.excess, claim.what
     elif isinstance(claim, Equal):
         first, *others = claim.dims
         for other in others:
-            yield first - other, f"{claim.what} differ: {format_dim(first)} and {format_dim(other)}"
+            yield first - other, message(claim.what, " differ: ", first, " and ", other)
     else:
         for shape in claim.shapes:
             for size, target in zip(shape, claim.target[len(claim.target) - len(shape) :], strict=True):
                 if size not in (1, target):
-                    yield (size - 1) * (size - target), f"{format_dim(size)} does not broadcast to {format_dim(target)}"
+                    yield (size - 1) * (size - target), message(size, " does not broadcast to ", target)

@@ -347,6 +347,14 @@ def symbols_of(dim: Dim) -> Iterator[str]:
                 yield from symbols_of(atom.right)
 
 
+def has_call(dim: Dim, function: str) -> bool:
+    """Whether ``function`` is called anywhere in ``dim``."""
+    calls = [atom for monomial, _ in terms_of(dim) for atom in monomial if isinstance(atom, Call)]
+    return any(
+        call.function == function or has_call(call.left, function) or has_call(call.right, function) for call in calls
+    )
+
+
 @lru_cache(maxsize=_CACHED_MAX)
 def symbol_set(dim: Dim) -> frozenset[str]:
     """Names of the symbols in ``dim``."""
@@ -374,21 +382,26 @@ def coefficient(dim: Dim, name: str) -> Dim | None:
     return factor
 
 
-def _format_atom(atom: Atom) -> str:
-    if isinstance(atom, Symbol):
-        return atom.name
-    return f"{atom.function}({format_dim(atom.left)}, {format_dim(atom.right)})"
-
-
 @lru_cache(maxsize=_CACHED_MAX)
 def format_dim(dim: Dim) -> str:
     """Text form, read back by the IR parser: ``2*batch*seq + floordiv(h, 2) - 1``."""
+    return format_dim_in_names(dim, {})
+
+
+def format_dim_in_names(dim: Dim, called: Mapping[str, str]) -> str:
+    """The same with other names: ``called`` symbol -> its name."""
     if isinstance(dim, int):
         return str(dim)
     text = ""
     for monomial, factor in dim.terms:
-        atoms = "*".join(_format_atom(atom) for atom in monomial)
+        atoms = "*".join(_format_atom(atom, called) for atom in monomial)
         size = abs(factor)
         body = str(size) if not atoms else atoms if size == 1 else f"{size}*{atoms}"
         text += (f" - {body}" if factor < 0 else f" + {body}") if text else (f"-{body}" if factor < 0 else body)
     return text
+
+
+def _format_atom(atom: Atom, called: Mapping[str, str]) -> str:
+    if isinstance(atom, Symbol):
+        return called.get(atom.name, atom.name)
+    return f"{atom.function}({format_dim_in_names(atom.left, called)}, {format_dim_in_names(atom.right, called)})"

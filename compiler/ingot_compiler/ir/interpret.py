@@ -13,10 +13,11 @@ import numpy as np
 
 from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_int, attribute_ints, attribute_str
 from ingot_compiler.ir.constants import ConstantReader
-from ingot_compiler.ir.dims import Sum, evaluate, format_dim, substitute, symbol, symbols_of
+from ingot_compiler.ir.dims import Sum, evaluate, substitute, symbol, symbols_of
 from ingot_compiler.ir.errors import InternalError, ModelError, UserError
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.interpret_regions import bind_sizes, run_if, run_loop
+from ingot_compiler.ir.message import InputRef, Text, message, nodes_text
 from ingot_compiler.ir.op import Array, bf16_to_f32
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES, f32_to_bf16
@@ -89,15 +90,14 @@ def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
             for name in () if isinstance(dim, int) else symbols_of(dim):
                 if dim == symbol(name):
                     bindings.setdefault(name, size)
-    for value, array in zip(graph.inputs, inputs, strict=True):
+    for position, (value, array) in enumerate(zip(graph.inputs, inputs, strict=True)):
         type_ = graph.types[value]
         shape = tuple(substitute(dim, dict(bindings)) for dim in type_.shape)
         dtype = np.dtype(NUMPY_NAMES[dtype_code(type_.dtype)])
         if array.dtype != dtype or array.shape != shape:
-            expected = f"{type_} = {dtype}[{', '.join(map(format_dim, shape))}]"
-            raise UserError(
-                "an input does not fit", f"input {value}", f"expected {expected}, got {array.dtype}{list(array.shape)}"
-            )
+            expected = message("expected ", type_, " = ", dtype, list(shape))
+            why = message(expected, f", got {array.dtype}{list(array.shape)}")
+            raise UserError("an input does not fit", InputRef(position), why)
     return bindings
 
 
@@ -119,14 +119,14 @@ def _run(
     if node.op == "constant":
         return (_constant(graph.types[node.results[0]], attributes, read),)
     if node.op == "read_dim":
-        _read_dim(operands[0], attributes, bindings)
+        _read_dim(operands[0], attributes, bindings, _place(index, node))
     types = [graph.types[operand] for operand in node.operands]
     widened = [_from_storage(array, type_) for array, type_ in zip(operands, types, strict=True)]
     try:
         results = OPS_BY_NAME[node.op].reference(widened, attributes)
     except (ValueError, IndexError) as error:
         # numpy's own refusal: an index out of range, or sizes that the types left open and that differ.
-        raise ModelError("a node cannot run on these values", f"node {index} ({node.op})", str(error)) from error
+        raise ModelError("a node cannot run on these values", _place(index, node), str(error)) from error
     return tuple(_to_storage(array, graph.types[result]) for array, result in zip(results, node.results, strict=True))
 
 
@@ -168,12 +168,17 @@ def _constant(type_: TensorType, attributes: Attributes, read: ConstantReader) -
     return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape(attribute_ints(attributes, "shape"))
 
 
-def _read_dim(operand: Array, attributes: Attributes, bindings: dict[str, int]) -> None:
+def _read_dim(operand: Array, attributes: Attributes, bindings: dict[str, int], where: Text) -> None:
     name, index = attribute_str(attributes, "symbol"), attribute_int(attributes, "index")
     size = int(operand.reshape(-1)[index])
     if size < 0:
-        raise ModelError("a size computed at run time is negative", f"read_dim of {name}", f"expected >= 0, got {size}")
+        raise ModelError("a size computed at run time is negative", where, f"expected >= 0, got {size}")
     bindings[name] = size
+
+
+def _place(index: int, node: Node) -> Text:
+    """The nodes of the model that a node came from; where it came from none, its own place."""
+    return nodes_text(node.source) if node.source else f"node {index} ({node.op})"
 
 
 def _from_storage(array: Array, type_: TensorType) -> Array:
@@ -189,6 +194,6 @@ def _check(index: int, node: Node, type_: TensorType, array: Array, bindings: Ma
     if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
         raise InternalError(
             "a reference contradicts its type rule, or sizes that must be equal differ",
-            f"node {index} ({node.op})",
+            _place(index, node),
             f"expected {STORAGE_DTYPES[type_.dtype]}{list(shape)}, got {array.dtype}{list(array.shape)}",
         )

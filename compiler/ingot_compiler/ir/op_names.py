@@ -108,6 +108,7 @@ OpName = Literal[
     "conv",
     "conv_transpose",
     "matmul",
+    "matmul_integer",
     "max_pool",
     "resize",
 ]

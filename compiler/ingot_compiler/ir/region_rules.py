@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_strs
 from ingot_compiler.ir.dims import Dim, symbol, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
 
@@ -76,5 +77,5 @@ def own_symbols(dims: Sequence[Dim], wanted: Sequence[Dim]) -> Iterator[str]:
         if dim == outside:
             continue
         names = tuple(symbols_of(dim))
-        require(len(names) == 1 and dim == symbol(names[0]), f"{outside}, or a fresh symbol", dim)
+        require(len(names) == 1 and dim == symbol(names[0]), message(outside, ", or a fresh symbol"), dim)
         yield names[0]

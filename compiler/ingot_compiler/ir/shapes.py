@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ingot_compiler.ir.dims import Dim, dim_max, format_dim
+from ingot_compiler.ir.dims import Dim, dim_max
 from ingot_compiler.ir.op_type_error import OpTypeError
-
-
-def format_shape(shape: Sequence[Dim]) -> str:
-    """``[1, s0, 3]``."""
-    return f"[{', '.join(map(format_dim, shape))}]"
 
 
 def broadcast_dims(left: Dim, right: Dim) -> Dim:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_float, require_attributes
-from ingot_compiler.ir.claim_rules import broadcast_together, elements_along, equal_shapes, not_above, sizes_of
+from ingot_compiler.ir.claim_rules import broadcast_together, elements_along, equal, equal_shapes, not_above, sizes_of
 from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.message import joined, message
 from ingot_compiler.ir.op import Inferred, TypeRule
 from ingot_compiler.ir.op_type_error import require
-from ingot_compiler.ir.shapes import format_shape, reduced_shape
+from ingot_compiler.ir.shapes import reduced_shape
 from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
 
 INTEGERS: frozenset[DType] = SIGNED | UNSIGNED
@@ -42,7 +43,7 @@ def require_dtype(tensor: TensorType, allowed: Collection[DType]) -> None:
 
 def require_same_dtype(types: Sequence[TensorType]) -> None:
     """Demand one element type for all operands."""
-    require(len({tensor.dtype for tensor in types}) <= 1, "operands of one element type", " ".join(map(str, types)))
+    require(len({tensor.dtype for tensor in types}) <= 1, "operands of one element type", joined(" ", types))
 
 
 def require_rank(tensor: TensorType, rank: int) -> None:
@@ -52,7 +53,7 @@ def require_rank(tensor: TensorType, rank: int) -> None:
 
 def require_sizes(shape: Sequence[Dim], what: str) -> None:
     """Demand that no dimension is a negative integer."""
-    require(all(not isinstance(dim, int) or dim >= 0 for dim in shape), f"{what} >= 0", format_shape(shape))
+    require(all(not isinstance(dim, int) or dim >= 0 for dim in shape), f"{what} >= 0", list(shape))
 
 
 def unary(allowed: Collection[DType], result: DType | None = None, names: Sequence[str] = ()) -> TypeRule:
@@ -84,6 +85,15 @@ def binary(allowed: Collection[DType], result: DType | None = None) -> TypeRule:
         return broadcast_result(result or types[0].dtype, types)
 
     return infer
+
+
+def matrix_product(types: Sequence[TensorType], dtype: DType) -> Inferred:
+    """Rule of a[.., M, K] times b[.., K, N] with results of ``dtype``: leading axes broadcast."""
+    a, b = types
+    require(a.rank >= 2 and b.rank >= 2, "ranks >= 2", message(a, " and ", b))
+    inner = equal("inner sizes", sizes_of(types, 0)[-1], sizes_of(types, 1)[-2])
+    batch = broadcast_together((a.shape[:-2], b.shape[:-2]))
+    return Inferred((TensorType(dtype, (*batch.target, a.shape[-2], b.shape[-1])),), (inner, batch))
 
 
 SCATTER_REDUCTIONS = ("none", "add", "mul", "min", "max")

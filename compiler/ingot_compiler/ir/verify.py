@@ -155,7 +155,7 @@ def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
             else op.infer(operands, attributes).results
         )
     except OpTypeError as error:
-        yield Problem(path, node.op, error.expected, error.got)
+        yield Problem(path, node.op, str(error.expected), str(error.got))
         return
     if inferred != declared:
         yield Problem(path, node.op, f"results {_types(inferred)}", _types(declared))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.errors import LimitError, UnsupportedError
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.message import nodes_text
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph
 from ingot_compiler.lowering.fusion.anchor import Anchor
@@ -83,8 +84,7 @@ class _Walk:
             try:
                 self._visit(index, node)
             except LimitError as error:
-                where = error.where or ", ".join(f"node #{ordinal}" for ordinal in node.source)
-                raise error.at(where) from None
+                raise (error if error.where else error.at(nodes_text(node.source))) from None
             index = self.flat.end(index)
 
     def _visit(self, index: int, node: Node) -> None:

@@ -14,6 +14,7 @@ from typing import Literal as OneOf
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.types import DType, TensorType
 
 
@@ -69,6 +70,11 @@ class Group:
     device: int = 0
     ends: str = ""
 
+    @property
+    def fills_halo(self) -> bool:
+        """Whether it computes no value of the graph, but writes the zeros around an image."""
+        return self.kind == "fill_halo"
+
 
 @dataclass(frozen=True, slots=True)
 class SymbolRead:
@@ -117,7 +123,7 @@ class Requirement:
     """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops that say so."""
 
     difference: Dim
-    what: str
+    what: Text
     source: tuple[int, ...] = ()
 
 

@@ -8,7 +8,7 @@ Buffers are counted from 0: the distinct buffers of the group's operands and res
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
@@ -82,3 +82,24 @@ def launches_in(steps: Sequence[GroupStep]) -> Iterator[GroupLaunch]:
 def launch_count(groups: Sequence[GroupSteps]) -> int:
     """How many launches some groups are."""
     return sum(1 for group in groups for _ in launches_in(group.steps))
+
+
+def choose(condition: Dim, then: LoweredGroup, otherwise: LoweredGroup) -> LoweredGroup:
+    """``then`` where ``condition`` is not 0, else ``otherwise``; each has programs of its own, and the workspace serves both."""
+    moved = moved_programs(otherwise.steps.steps, len(then.programs))
+    assert not otherwise.steps.workspace, "only the first way has workspace"
+    steps = GroupSteps((Choice(condition, then.steps.steps, moved),), then.steps.workspace)
+    return LoweredGroup(steps, (*then.programs, *otherwise.programs))
+
+
+def moved_programs(steps: Sequence[GroupStep], first: int) -> tuple[GroupStep, ...]:
+    """The same steps, whose programs are counted from ``first``."""
+
+    def moved(step: GroupStep) -> GroupStep:
+        if isinstance(step, GroupLaunch):
+            return replace(step, program=step.program + first)
+        if isinstance(step, Choice):
+            return Choice(step.condition, moved_programs(step.then, first), moved_programs(step.otherwise, first))
+        return step
+
+    return tuple(map(moved, steps))

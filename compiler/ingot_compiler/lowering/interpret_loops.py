@@ -176,8 +176,8 @@ class _Machine:
         symbols: Mapping[str, int],
         left: tuple[int, Dim],
         right: tuple[int, Dim],
-    ) -> float:
-        total = 0.0
+    ) -> Number:
+        total: Number = 0
         for point in _points(ranges, symbols):
             a, b = (self._load(buffer, evaluate(index, point)) for buffer, index in (left, right))
             total += a * b

@@ -149,7 +149,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Register block of a contraction: ``rows`` x ``vectors`` accumulators of the target's f32 lanes."""
+    """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register of sums."""
 
     rows: int
     vectors: int
@@ -158,14 +158,19 @@ class Tile:
 @dataclass(frozen=True, slots=True)
 class Contraction:
     """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one multiply-add chain in
-    the order taps (outer to inner), then depth.
+    the order taps (outer to inner), then depth. Sums of integers wrap.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
     ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row, tap and depth symbols)
     is linear in the taps and in depth; it may use floordiv and mod of the row. ``b_index`` (over column, tap and
     depth symbols) has factor 1 for the column. ``b_padded``: B may be read up to the end of the last vector.
     ``epilogue`` runs for every element with ``Local(accumulator)`` and the row and column symbols in scope; the column is
-    its vector variable. dtype of A, B and accumulator: f32 or f64.
+    its vector variable.
+
+    ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the dtypes of their buffers, each
+    for itself: the accumulator's, or a narrower one of its kind (f16 and bf16 for f32, 8 and 16 bits for i32), which is
+    widened where it is read. Where both are i16, the sums i32 and the depth 2, *pairs* may lie beside each other: factor 1
+    for the depth in A and B, factor 2 for the column. One instruction multiplies a pair and adds the products.
     """
 
     row: str

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, evaluate, is_symbol_name, symbols_of
-from ingot_compiler.ir.op_type_error import OpTypeError
+from ingot_compiler.ir.op_type_error import AttributeNamesError, OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.problem import Path, Problem, require_none
 from ingot_compiler.ir.types import DType, TensorType
@@ -320,9 +320,10 @@ class _Scope:
         attributes: Attributes = {"dtype": value.dtype} if value.function == "cast" else {}
         try:
             result = op.infer(types, attributes).results[0].dtype if op else value.dtype
+        except AttributeNamesError:  # they are in the function's name
+            return
         except OpTypeError as error:
-            if not error.expected.startswith("attributes"):  # those are in the function's name
-                yield self.problem(name, error.expected, error.got, f"arguments of {value.function}")
+            yield self.problem(name, str(error.expected), str(error.got), f"arguments of {value.function}")
             return
         if result != value.dtype:
             yield self.problem(name, result, value.dtype, f"result of {value.function}")

@@ -119,6 +119,11 @@ def _collapsed_stride(view: View, shape: Shape, axes: list[int]) -> Dim | None:
     return view.strides[axes[-1]]
 
 
+def lies_as_one(view: View, shape: Shape, axes: Sequence[int]) -> bool:
+    """Whether the elements along some axes, the last of which is the innermost, lie evenly spaced."""
+    return _collapsed_stride(view, shape, [axis for axis in axes if shape[axis] != 1]) is not None
+
+
 def flat_offset(variable: Dim, extents: Shape, strides: Sequence[Dim]) -> Dim:
     """The offset of element ``variable`` of the row-major enumeration of ``extents``, axes merged where they lie as one."""
     merged: list[tuple[Dim, Dim]] = []

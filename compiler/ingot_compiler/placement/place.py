@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
+from ingot_compiler.ir.message import Text, nodes_text
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
 from ingot_compiler.placement.placed import PlacedGraph
@@ -63,12 +64,16 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
             close = difflib.get_close_matches(node.mark, names, n=1)
             raise UserError(
                 f"no device named {node.mark!r}",
-                where=f"placement of {node.op}, imported node {', '.join(map(str, node.source)) or 'unknown'}",
+                where=_nodes(node),
                 why=f"expected one of {', '.join(names)}",
                 do=f"did you mean {close[0]!r}?" if close else f"declare it: --device {node.mark}=KIND",
             )
         for region in node.regions:
             _check_marks(region, names)
+
+
+def _nodes(node: Node) -> Text:
+    return nodes_text(node.source) if node.source else f"a {node.op} that no imported node asked for"
 
 
 class _Placement:
@@ -119,9 +124,9 @@ class _Placement:
         if node.regions and node.mark != HOST:
             raise UnsupportedError(
                 f"{node.op} on device {node.mark}",
-                where=f"imported node {', '.join(map(str, node.source))}",
-                why="control flow runs on the host",
-                do="mark the nodes inside instead",
+                where=_nodes(node),
+                why="control flow runs on the host, with all that is in its branches",
+                do="leave it there: --place 'ITS NAME=host', behind what matches it now",
             )
 
     def _decide_constants(self) -> None:

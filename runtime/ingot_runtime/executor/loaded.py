@@ -15,10 +15,6 @@ from ..loader.pool import Pool
 from ..loader.watch import Watch
 from ..loader.weights import Verifier, Weights
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 _CHANGES_MAX = 8
 
 

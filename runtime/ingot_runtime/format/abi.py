@@ -31,18 +31,17 @@ class Struct:
 # One graph input or output: dense row-major. `shape` points to i64[rank].
 TENSOR = Struct("tensor", (("data", "u64"), ("shape", "u64"), ("bytes", "u64"), ("rank", "u32"), ("dtype", "u32")))
 
-# One virtual device. The host's function pointers are 0; `weights` is the address of the device's weights section, or 0. The functions
-# get `self` first and return 0, RC_DEVICE, or (launch alone) the code of a requirement:
-#   launch: i32(self, i32 kernel, u64* arguments, i64 buffer_count, i64 scalar_count); the arguments are buffers, then scalars,
-#       then extent, then grain; the last buffer is the device's scratch
+# One virtual device; of the host, `self` and the functions are 0. The functions get `self` first and return 0, RC_DEVICE, or (launch
+# alone) the code of a requirement:
 #   copy: i32(self, i64 target_device, i64 source_device, u64 to, u64 from, i64 bytes); called on the target unless that is a host,
 #       else on the source
-#   wait: i32(self); alloc, free: not called by `main`, which asks `grow` of the call
+#   launch: i32(self, i32 kernel, u64* arguments, i64 buffer_count, i64 scalar_count); the arguments are buffers, the device's scratch
+#       last, then scalars, extent, grain
 DEVICE = Struct(
     "device",
     (
-        ("kind", "u32"), ("id", "u32"), ("self", "u64"), ("alloc", "u64"), ("free", "u64"),
-        ("copy", "u64"), ("launch", "u64"), ("wait", "u64"), ("weights", "u64"),
+        ("kind", "u32"), ("id", "u32"), ("self", "u64"), ("copy", "u64"), ("launch", "u64"),
+        ("weights", "u64"),  # address of the device's weights section, or 0
     ),
 )  # fmt: skip
 

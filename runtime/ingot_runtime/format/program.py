@@ -8,43 +8,39 @@ An instruction is ``(opcode, operands)``, all operands plain integers:
 (instruction index). A buffer is an address that one of the ``buffer_*`` instructions defines.
 """
 
-# name -> operand kinds; the opcode is the position (only grows at the end).
+# name -> operand kinds; the opcode is the position (only grows at the end). What each does is in FORMAT.md's table, which a test compares.
 OPCODES: tuple[tuple[str, str], ...] = (
-    ("return", ""),  # success
-    ("const", "ri"),  # r = i
-    ("input_dim", "rii"),  # r = inputs[i0].shape[i1]
+    ("return", ""),
+    ("const", "ri"),
+    ("input_dim", "rii"),
     ("add", "rrr"),
     ("sub", "rrr"),
     ("mul", "rrr"),
-    ("floordiv", "rrr"),  # rounds to -infinity; divisor 0 gives 0
-    ("mod", "rrr"),  # sign of the divisor; divisor 0 gives 0
+    ("floordiv", "rrr"),
+    ("mod", "rrr"),
     ("min", "rrr"),
     ("max", "rrr"),
     ("eq", "rrr"),
     ("lt", "rrr"),
     ("le", "rrr"),
-    ("assert", "ri"),  # r != 0, else return RC_BAD_INPUT with message i of the message table
+    ("assert", "ri"),
     ("jump", "l"),
-    ("branch", "rll"),  # r != 0 ? first : second
-    ("workspace_bytes", "ir"),  # device i0 needs r bytes
-    ("scratch_bytes", "r"),  # every host thread needs r bytes of scratch (a multiple of 64)
-    ("output_dim", "iir"),  # outputs[i0].shape[i1] = r
-    ("begin", ""),  # end of the sizes part: with FLAG_SIZES_ONLY return RC_OK here; else check the given sizes
-    ("buffer_input", "bi"),  # b = inputs[i].data
-    ("buffer_output", "bi"),  # b = outputs[i].data
-    ("buffer_weights", "bii"),  # b = weights + i0; i1 bytes
-    ("buffer_workspace", "birr"),  # b = workspaces[i0] + r0; r1 bytes
-    ("buffer_grow", "bir"),  # b = grow(device i0, r bytes)
-    # device, kernel (of the device's library), launch ordinal; buffers, on a device with a library its scratch last; scalars; extent r; grain i
+    ("branch", "rll"),
+    ("workspace_bytes", "ir"),
+    ("scratch_bytes", "r"),
+    ("output_dim", "iir"),
+    ("begin", ""),
+    ("buffer_input", "bi"),
+    ("buffer_output", "bi"),
+    ("buffer_weights", "bii"),
+    ("buffer_workspace", "birr"),
+    ("buffer_grow", "bir"),
     ("launch", "iii*b*rri"),
-    ("copy", "iibbr"),  # source device, destination device; destination b, source b; r bytes
-    ("read", "rbri"),  # r = element at index r of b with dtype code i
-    ("output_buffer", "ibr"),  # outputs[i].data = b, a grown block of r bytes; at `begin` its unknown sizes are -1
-    (
-        "launch_checked",
-        "iii*b*rri*i",
-    ),  # launch; where the kernel returns RC_REQUIREMENT + n, RC_BAD_INPUT with message i[n]
-    ("buffer_device_weights", "biii"),  # b = devices[i0].weights + i1; i2 bytes
+    ("copy", "iibbr"),
+    ("read", "rbri"),
+    ("output_buffer", "ibr"),
+    ("launch_checked", "iii*b*rri*i"),
+    ("buffer_device_weights", "biii"),
 )
 CODES = {name: code for code, (name, _) in enumerate(OPCODES)}
 

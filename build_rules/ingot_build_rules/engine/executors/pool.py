@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import IO, Protocol
 
 from ingot_build_rules.engine.actions.action_spec import ActionSpec
+from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.perform import Outcome
 from ingot_build_rules.engine.actions.rule import Rulebook
@@ -75,6 +76,7 @@ class PoolExecutor:
         """Workers open the blobs of a cache by the ``addresses`` of its layers; their temporary files lie in a folder of their own in
         ``temporary``; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
+        self._codec = Codec(rulebook.types)  # of errors
         self._addresses = list(addresses)
         self._temporary = os.path.join(temporary, secrets.token_hex(12))
         self._size = 0
@@ -183,7 +185,7 @@ class PoolExecutor:
             self._tokens.release()
         if message is None:
             return handle, Outcome(error=_death(self._bury(worker), f"rule {handle.action.rule}"))
-        outcome = read_outcome(message, self._rulebook.errors)
+        outcome = read_outcome(message, self._rulebook.errors, self._codec)
         worker.made.update(dict.fromkeys(outcome.refs))
         while len(worker.made) > _MADE_COUNT_MAX:
             del worker.made[next(iter(worker.made))]

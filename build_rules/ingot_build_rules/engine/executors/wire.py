@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from ingot_artifacts.errors import ArtifactError, OutputError
+from ingot_artifacts.store.blobs import blob_missing
 from ingot_build_rules.engine.actions.action_spec import ActionSpec, Blob, Cost, LoadedModule, Tool
+from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.errors import ActionError
 from ingot_build_rules.engine.actions.message_pack import pack, unpack
 from ingot_build_rules.engine.actions.perform import Outcome
@@ -66,38 +68,62 @@ def read_action(plain: dict[str, Any]) -> ActionSpec:
     )
 
 
-def plain_outcome(outcome: Outcome) -> dict[str, object]:
+def plain_outcome(outcome: Outcome, codec: Codec) -> dict[str, object]:
     """Return an outcome as plain values."""
-    error = outcome.error
-    parts = [str(getattr(error, name, "")) for name in ("what", "where", "why", "do")]
     return {
         "result": outcome.result,
         "refs": outcome.refs,
         "reads": outcome.reads,
         "messages": outcome.messages,
         "seconds": outcome.seconds,
-        "error": None if error is None else [[kind.__qualname__ for kind in type(error).__mro__], *parts],
+        "error": None if outcome.error is None else _plain_error(outcome.error, codec),
         "lost": outcome.lost,
         "cancelled": outcome.cancelled,
     }
 
 
-def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]]) -> Outcome:
-    """Return the outcome; its error is of the nearest class that is known here."""
+def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]], codec: Codec) -> Outcome:
+    """Return the outcome; its error is of the nearest class that is known here, and refers to what it did there."""
     return Outcome(
         result=plain["result"],
         refs=tuple(plain["refs"]),
         reads=tuple(plain["reads"]),
         messages=tuple(plain["messages"]),
         seconds=plain["seconds"],
-        error=None if plain["error"] is None else _error(plain["error"], errors),
+        error=None if plain["error"] is None else _error(plain["error"], errors, codec),
         lost=plain["lost"],
         cancelled=plain["cancelled"],
     )
 
 
-def _error(parts: list[Any], errors: Sequence[type[Exception]]) -> Exception:
+def _plain_error(error: Exception, codec: Codec) -> list[object]:
+    """Names of its class and of those above; each part as it is encoded among artifacts, or as a text."""
+    parts = cast("tuple[object, ...]", getattr(error, "parts", (str(error),)))
+    return [[kind.__qualname__ for kind in type(error).__mro__], [_plain_part(part, codec) for part in parts]]
+
+
+def _plain_part(part: object, codec: Codec) -> bytes:
+    try:
+        return codec.encode(part)[0]
+    except TypeError:
+        return codec.encode(str(part))[0]
+
+
+def _error(plain: list[list[Any]], errors: Sequence[type[Exception]], codec: Codec) -> Exception:
+    names, parts = plain
     kinds: dict[str, type[Exception]] = {
         kind.__qualname__: kind for kind in (*errors, ActionError, OutputError, ArtifactError)
     }
-    return next((kinds[name] for name in parts[0] if name in kinds), ActionError)(*parts[1:])
+    kind = next((kinds[name] for name in names if name in kinds), ActionError)
+    return kind(*(codec.decode(part, _NO_ARTIFACTS) for part in parts))
+
+
+class _NoArtifacts:
+    """An error refers to no artifact: none is ever asked for."""
+
+    def load(self, digest: str, *, raw: bool) -> object:
+        del raw
+        raise blob_missing(digest)
+
+
+_NO_ARTIFACTS = _NoArtifacts()

@@ -41,7 +41,7 @@ def serve(where: str, temporary: str, addresses: Sequence[str]) -> None:
     _send(sink, b"+")  # it listens
     while (message := read_message(source)) is not None:
         outcome = perform_action(read_action(message), rulebook, values)
-        _send(sink, framed(plain_outcome(outcome)))
+        _send(sink, framed(plain_outcome(outcome, values.codec)))
 
 
 def _send(sink: IO[bytes], content: bytes) -> None:

@@ -1,10 +1,10 @@
 """The hook ``device_rules`` of processors: what fusion is told of a device that runs the host's code.
 
-In: a target. Out: ``DeviceRules``. Not done here: the rules (``lowering.fusion.anchors``).
+In: a target. Out: ``DeviceRules``. Not done here: the rules (``anchors``).
 """
 
+from ingot_compiler.backends.host.anchors import ANCHORS
 from ingot_compiler.backends.host.targets.target import parse_target
-from ingot_compiler.lowering.fusion.anchors import ANCHORS
 from ingot_compiler.lowering.fusion.device_rules import DeviceRules
 
 

@@ -41,7 +41,7 @@ def _heads(context: OpContext, x: int, heads: int) -> int:
     """[B, S, heads * D] as [B, heads, S, D]."""
     batch, rows, size = context.shape_of(x)
     if heads < 1 or not isinstance(size, int) or size % heads:
-        raise OpTypeError(f"a last dimension that {heads} heads divide", str(context.type_of(x)))
+        raise OpTypeError(f"a last dimension that {heads} heads divide", context.type_of(x))
     return transpose(context, reshape(context, x, (batch, rows, heads, size // heads)), (0, 2, 1, 3))
 
 

@@ -20,7 +20,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         raise Unsupported("statistics per element (spatial = 0)")
     values, dtype = context.given(), context.dtype_of(context.operand(0))
     if len(context.shape_of(values[0])) < 2:
-        raise OpTypeError("x[N, C, ..] of rank >= 2", str(context.type_of(values[0])))
+        raise OpTypeError("x[N, C, ..] of rank >= 2", context.type_of(values[0]))
     wide = in_dtype(context, values, widest([context.dtype_of(value) for value in values]))
     return (cast(context, context.add("batch_norm", *wide, epsilon=context.float_attribute("epsilon", 1e-5)), dtype),)
 

@@ -18,7 +18,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     shape = context.read_dims(context.operand(0))
     wrong = [dim for dim in shape if isinstance(dim, int) and dim < 0]
     if wrong:
-        raise OpTypeError("sizes >= 0", str(wrong[0]))
+        raise OpTypeError("sizes >= 0", wrong[0])
     value = context.attributes.get("value")
     if isinstance(value, ConstantSource):
         return (broadcast_to(context, reshape(context, context.constant(value), ()), shape),)

@@ -11,7 +11,8 @@ from ingot_compiler.frontend.compose import reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.windows import resolve_pads, span_of, spatial, spatial_count
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ranges import at_least, minimum
 
@@ -23,10 +24,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
     kernel = context.shape_of(w)[2:]
     if len(kernel) != count:
-        raise OpTypeError(f"w of rank {count + 2}", str(context.type_of(w)))
+        raise OpTypeError(f"w of rank {count + 2}", context.type_of(w))
     w, kernel = _with_kernel(context, w)
     if min((*strides, *dilations)) < 1:
-        raise OpTypeError("strides and dilations >= 1", str((strides, dilations)))
+        raise OpTypeError("strides and dilations >= 1", (strides, dilations))
     spans = [span_of(*entry) for entry in zip(kernel, dilations, strict=True)]
     before, after = resolve_pads(context, context.shape_of(x)[2:], spans, strides)
     cropped = _crop(context, x, before, after)
@@ -47,7 +48,7 @@ def _with_kernel(context: OpContext, w: int) -> tuple[int, tuple[Dim, ...]]:
         return w, own
     pairs = zip(given, own, strict=False)
     if len(given) != len(own) or any(isinstance(size, int) and size != promised for promised, size in pairs):
-        raise OpTypeError(f"kernel_shape [{', '.join(map(format_dim, own))}] as w has", str(list(given)))
+        raise OpTypeError(message("kernel_shape ", list(own), " as w has"), list(given))
     return reshape(context, w, (*context.shape_of(w)[:2], *given)), given
 
 

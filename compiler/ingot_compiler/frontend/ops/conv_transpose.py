@@ -24,7 +24,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     extra: tuple[Dim, ...] = spatial(context, "output_padding", count, 0)
     kernel = context.shape_of(w)[2:]
     if len(kernel) != count:
-        raise OpTypeError(f"w of rank {count + 2}", str(context.type_of(w)))
+        raise OpTypeError(f"w of rank {count + 2}", context.type_of(w))
     sizes = context.shape_of(x)[2:]
     full = [
         dim_add(dim_mul(dim_add(size, -1), stride), dim_add(span_of(k, dilation), more))
@@ -50,7 +50,7 @@ def _pads(context: OpContext, sizes: Sequence[Dim], full: Sequence[Dim], strides
     auto_pad = context.string_attribute("auto_pad", "NOTSET", _AUTO_PADS)
     wanted: tuple[Dim, ...] | None = context.ints_attribute("output_shape")
     if wanted is not None and len(wanted) not in (len(sizes), len(sizes) + 2):
-        raise OpTypeError(f"an output_shape of {len(sizes)} sizes", str(wanted))
+        raise OpTypeError(f"an output_shape of {len(sizes)} sizes", wanted)
     if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         wanted = tuple(dim_mul(size, stride) for size, stride in zip(sizes, strides, strict=True))
     if wanted is None:
@@ -68,7 +68,7 @@ def _given_pads(context: OpContext, count: int, auto_pad: str) -> _Pads:
     """The attribute ``pads``; one below 0 adds behind, before an axis it is not done."""
     pads = context.ints_attribute("pads", [0] * 2 * count) if auto_pad == "NOTSET" else (0,) * 2 * count
     if pads is None or len(pads) != 2 * count:
-        raise OpTypeError(f"{2 * count} pads", str(pads))
+        raise OpTypeError(f"{2 * count} pads", pads)
     before, after = pads[:count], pads[count:]
     if any(pad < 0 for pad in before):
         raise Unsupported("negative pads before an axis")

@@ -19,7 +19,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     mode = context.string_attribute("mode", "DCR", ("DCR", "CRD"))
     shape = context.shape_of(x)
     if len(shape) != 4 or block < 1 or (isinstance(shape[1], int) and shape[1] % (block * block)):
-        raise OpTypeError(f"x[N, C, H, W] with {block * block} dividing C", str(context.type_of(x)))
+        raise OpTypeError(f"x[N, C, H, W] with {block * block} dividing C", context.type_of(x))
     batch, channels, height, width = shape
     depth = dim_floordiv(channels, block * block)
     split = (block, block, depth) if mode == "DCR" else (depth, block, block)

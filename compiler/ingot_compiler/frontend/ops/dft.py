@@ -28,7 +28,7 @@ def _axis(context: OpContext, rank: int) -> int | None:
         return None
     axis = context.axis(given[0], rank)
     if axis == rank - 1:
-        raise OpTypeError("an axis before the one of real and imaginary parts", str(given[0]))
+        raise OpTypeError("an axis before the one of real and imaginary parts", given[0])
     return axis
 
 

@@ -19,7 +19,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     dtype = dtype_of(context.int_attribute("dtype", 0)) or context.dtype_of(x)
     shape = context.shape_of(x)
     if len(shape) != 2:
-        raise OpTypeError("rank 2", str(context.type_of(x)))
+        raise OpTypeError("rank 2", context.type_of(x))
     diagonal = binary_scalar(context, "add", range_mask(context, shape, 0), context.int_attribute("k", 0))
     return (cast(context, context.add("equal", diagonal, range_mask(context, shape, 1)), dtype),)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import scaled, transpose
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -17,7 +18,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     a, b, c = context.operand(0), context.operand(1), context.optional(2)
     for matrix in (a, b):
         if context.rank_of(matrix) != 2:
-            raise OpTypeError("matrices", str(context.type_of(matrix)))
+            raise OpTypeError("matrices", context.type_of(matrix))
     a = transpose(context, a, (1, 0)) if context.int_attribute("transA", 0) else a
     b = transpose(context, b, (1, 0)) if context.int_attribute("transB", 0) else b
     result = scaled(context, context.add("matmul", a, b), context.float_attribute("alpha", 1.0))
@@ -26,7 +27,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     own, other = context.shape_of(result), context.shape_of(c)
     sizes = zip(reversed(own), reversed(other), strict=False)
     if len(other) > 2 or any(isinstance(d, int) and d != 1 and isinstance(o, int) and d != o for o, d in sizes):
-        raise OpTypeError(f"C that broadcasts to {list(map(str, own))}", str(context.type_of(c)))
+        raise OpTypeError(message("C that broadcasts to ", list(own)), context.type_of(c))
     return (context.add("add", result, scaled(context, c, context.float_attribute("beta", 1.0))),)
 
 

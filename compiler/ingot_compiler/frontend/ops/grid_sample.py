@@ -47,7 +47,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = len(sizes_from(context, x, 3))
     sizes = context.shape_of(x)[2:]
     if context.rank_of(grid) != rank or context.shape_of(grid)[-1] != len(sizes):
-        raise OpTypeError(f"a grid of rank {rank} with {len(sizes)} coordinates", str(context.type_of(grid)))
+        raise OpTypeError(f"a grid of rank {rank} with {len(sizes)} coordinates", context.type_of(grid))
     mode = context.string_attribute("mode", "linear", ("linear", "bilinear", "nearest", "cubic", "bicubic"))
     padding = context.string_attribute("padding_mode", "zeros", ("zeros", "border", "reflection"))
     align = bool(context.int_attribute("align_corners", 0))

@@ -18,7 +18,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, groups = context.operand(0), context.int_attribute("num_groups", 1)
     channels = context.shape_of(x)[1] if context.rank_of(x) > 1 else 0
     if groups < 1:
-        raise OpTypeError("num_groups >= 1", str(groups))
+        raise OpTypeError("num_groups >= 1", groups)
     parameters = [context.operand(1), context.operand(2)]
     if context.opset < 21:
         size = dim_floordiv(channels, groups)

@@ -19,7 +19,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, scale, bias = (context.operand(position) for position in range(3))
     epsilon, shape = context.float_attribute("epsilon", 1e-5), context.shape_of(x)
     if len(shape) < 3:
-        raise OpTypeError("x[N, C, spatial..] of rank >= 3", str(context.type_of(x)))
+        raise OpTypeError("x[N, C, spatial..] of rank >= 3", context.type_of(x))
     if isinstance(shape[1], int):
         return (context.add("group_norm", x, scale, bias, groups=shape[1], epsilon=epsilon),)
     per_channel = (context.type_of(scale).element_count, *[1] * (len(shape) - 2))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.compose import reshape, unsqueeze
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -17,7 +18,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     a, b = context.operand(0), context.operand(1)
     rank_a, rank_b = context.rank_of(a), context.rank_of(b)
     if not rank_a or not rank_b:
-        raise OpTypeError("rank >= 1", f"{context.type_of(a)} and {context.type_of(b)}")
+        raise OpTypeError("rank >= 1", message(context.type_of(a), " and ", context.type_of(b)))
     left = unsqueeze(context, a, (0,)) if rank_a == 1 else a
     right = unsqueeze(context, b, (1,)) if rank_b == 1 else b
     result = context.add("matmul", left, right)

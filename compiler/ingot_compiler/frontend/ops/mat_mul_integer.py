@@ -14,18 +14,18 @@ from ingot_compiler.frontend.quantization import along, centred
 
 
 def product(context: OpContext, a: int, a_zero: int | None, b: int, b_zero: int | None) -> int:
-    """i32 matmul of a - a_zero (per row) and b - b_zero (per column)."""
+    """i32 product of a - a_zero (per row) and b - b_zero (per column): nine bits, exact in i16."""
     rank_a, rank_b = context.rank_of(a), context.rank_of(b)
     if a_zero is not None and context.rank_of(a_zero) == 1 and rank_a > 1:
         a_zero = along(context, a_zero, a, rank_a - 2)
     if b_zero is not None and context.rank_of(b_zero) == 1 and rank_b > 1:
         b_zero = along(context, b_zero, b, rank_b - 1)
-    left, right = centred(context, a, a_zero, "i32"), centred(context, b, b_zero, "i32")
+    left, right = centred(context, a, a_zero, "i16"), centred(context, b, b_zero, "i16")
     if rank_a > 1 and rank_b > 1:
-        return context.add("matmul", left, right)
+        return context.add("matmul_integer", left, right)
     left = unsqueeze(context, left, (0,)) if rank_a == 1 else left
     right = unsqueeze(context, right, (1,)) if rank_b == 1 else right
-    result = context.add("matmul", left, right)
+    result = context.add("matmul_integer", left, right)
     shape = list(context.shape_of(result))
     if rank_b == 1:
         del shape[-1]

@@ -24,7 +24,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     kernel, strides = spatial(context, "kernel_shape", count, 1), spatial(context, "strides", count, 1)
     pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
     if len(pads) != 2 * count:
-        raise OpTypeError(f"{2 * count} pads", str(pads))
+        raise OpTypeError(f"{2 * count} pads", pads)
     shape = context.shape_of(x)
     pooled: list[Dim] = [
         (size - 1) * strides[axis] + kernel[axis] - pads[axis] - pads[count + axis]
@@ -34,7 +34,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     indices = checked_indices(context, indices, product(own))
     wanted = own if given is None else context.read_dims(given)
     if len(wanted) != len(own):
-        raise OpTypeError(f"an output_shape of {len(own)} sizes", str(wanted))
+        raise OpTypeError(f"an output_shape of {len(own)} sizes", wanted)
     if wanted != own:
         # The indices belong to the image that was pooled, which may be smaller than the one wanted.
         flat = context.scalar("i64", 0)

@@ -29,7 +29,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         pads = _full_pads(context, context.operand(1), context.optional(3), rank)
         value = context.scalar(dtype, 0) if given is None else reshape(context, given, ())
     if context.count_of(pads) != 2 * rank:
-        raise OpTypeError(f"{2 * rank} pads", str(context.count_of(pads)))
+        raise OpTypeError(f"{2 * rank} pads", context.count_of(pads))
     added, removed = _signs(context, pads)
     if any(dim != 0 for dim in removed):
         x = _cropped(context, x, removed)

@@ -12,6 +12,7 @@ from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import reshape_dims
 from ingot_compiler.ir.dims import Dim, dim_floordiv
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -27,10 +28,10 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[Dim, ...]:
     if wanted.count(-1) > 1:
-        raise OpTypeError("at most one -1 in the shape", str(list(wanted)))
+        raise OpTypeError("at most one -1 in the shape", list(wanted))
     copied = [copies and dim == 0 for dim in wanted]
     if any(copied[len(own) :]):
-        raise OpTypeError(f"0 only at the {len(own)} axes of the operand", str(list(wanted)))
+        raise OpTypeError(f"0 only at the {len(own)} axes of the operand", list(wanted))
     target = [own[index] if copied[index] else dim for index, dim in enumerate(wanted)]
     if -1 not in wanted:
         return tuple(target)
@@ -38,7 +39,7 @@ def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[D
     left = product([dim for index, dim in enumerate(own) if not (index < len(copied) and copied[index])])
     others = product([dim for index, dim in enumerate(target) if not copied[index] and dim != -1])
     if isinstance(left, int) and isinstance(others, int) and (left % others if others else left):
-        raise OpTypeError(f"a shape of {left} elements", str(list(wanted)))
+        raise OpTypeError(message("a shape of ", left, " elements"), list(wanted))
     target[wanted.index(-1)] = dim_floordiv(left, others)
     return tuple(target)
 

@@ -92,7 +92,7 @@ def _target(context: OpContext, x: int, axes: Sequence[int]) -> Target:
 def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Target:
     count = context.type_of(sizes).element_count
     if count != len(old):
-        raise OpTypeError(f"{len(old)} sizes", str(count))
+        raise OpTypeError(f"{len(old)} sizes", count)
     policy = context.string_attribute("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
     if policy != "stretch":
         known = context.dims(sizes)
@@ -113,11 +113,11 @@ def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Targ
 def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> Target:
     """New sizes floor(size * scale)."""
     if context.type_of(scales).element_count != len(old):
-        raise OpTypeError(f"{len(old)} scales", str(context.type_of(scales)))
+        raise OpTypeError(f"{len(old)} scales", context.type_of(scales))
     factors = known_floats(context, scales)
     if factors is not None:
         if not all(factor > 0 for factor in factors):
-            raise OpTypeError("scales > 0", str(factors))
+            raise OpTypeError("scales > 0", factors)
         return Target([scaled_size(size, factor) for size, factor in zip(old, factors, strict=True)], list(factors))
     later = cast(context, scales, "f64")
     sizes = context.add("floor", context.add("mul", later, cast(context, context.integers(old), "f64")))

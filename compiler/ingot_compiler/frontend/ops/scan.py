@@ -12,7 +12,8 @@ from ingot_compiler.frontend.compose import require_dim, reshape, slice_axis, tr
 from ingot_compiler.frontend.context import OpContext, RegionBody, Unsupported
 from ingot_compiler.frontend.control import build_loop
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, format_dim
+from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 _BATCHED_OPSET = 8
@@ -45,7 +46,7 @@ def _scan(context: OpContext, operands: Sequence[int]) -> Sequence[int]:
     length = context.shape_of(sources[0])[axes[0]]
     for source, axis in zip(sources[1:], axes[1:], strict=True):
         own = context.shape_of(source)[axis]
-        require_dim(context, own - length, f"scan inputs of {format_dim(length)} elements", own)
+        require_dim(context, own - length, message("scan inputs of ", length, " elements"), own)
 
     def step(inputs: Sequence[int]) -> Sequence[int]:
         slices = [

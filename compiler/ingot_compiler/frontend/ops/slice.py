@@ -37,7 +37,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         return (slice_by_gather(context, x, bounds[0], bounds[1], bounds[2]),)
     counted = tuple(context.axis(axis, rank) for axis in known_axes)
     if len(set(counted)) < count:
-        raise OpTypeError("every axis at most once", str(list(known_axes)))
+        raise OpTypeError("every axis at most once", list(known_axes))
     resolved = _resolve(context, (starts, ends), [context.shape_of(x)[axis] for axis in counted], known_steps)
     return (_slice(context, x, dict(zip(counted, zip(*resolved, known_steps, strict=True), strict=True))),)
 
@@ -52,7 +52,7 @@ def _operand(context: OpContext, position: int, name: str) -> int | None:
 def _check_counts(context: OpContext, vectors: Sequence[int]) -> None:
     counts = [context.count_of(vector) for vector in vectors]
     if len(set(counts)) > 1:
-        raise OpTypeError("as many starts, ends, axes and steps", str(counts))
+        raise OpTypeError("as many starts, ends, axes and steps", counts)
 
 
 def _resolve(

@@ -19,7 +19,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     mode = context.string_attribute("mode", "DCR", ("DCR", "CRD"))
     shape = context.shape_of(x)
     if len(shape) != 4 or block < 1 or any(isinstance(size, int) and size % block for size in shape[2:]):
-        raise OpTypeError(f"x[N, C, H, W] with {block} dividing H and W", str(context.type_of(x)))
+        raise OpTypeError(f"x[N, C, H, W] with {block} dividing H and W", context.type_of(x))
     batch, channels = shape[:2]
     height, width = (dim_floordiv(size, block) for size in shape[2:])
     split = reshape(context, x, (batch, channels, height, block, width, block))

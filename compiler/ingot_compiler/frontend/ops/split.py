@@ -11,6 +11,7 @@ from ingot_compiler.frontend.compose import reshape, slice_axis
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
@@ -19,10 +20,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
     sizes = _sizes(context, context.shape_of(x)[axis], count)
     if len(sizes) != count:
-        raise OpTypeError(f"sizes of {count} parts", str(len(sizes)))
+        raise OpTypeError(f"sizes of {count} parts", len(sizes))
     total = _sum(sizes)
     if isinstance(total, int) and isinstance(context.shape_of(x)[axis], int) and total != context.shape_of(x)[axis]:
-        raise OpTypeError(f"sizes that add up to {context.shape_of(x)[axis]}", str(list(sizes)))
+        raise OpTypeError(message("sizes that add up to ", context.shape_of(x)[axis]), list(sizes))
     # Sizes that only a run can compare: the reshape checks them, so that no part lies outside of x.
     shape = list(context.shape_of(x))
     shape[axis] = total
@@ -50,11 +51,11 @@ def _sizes(context: OpContext, size: Dim, count: int) -> tuple[Dim, ...]:
     if given is not None:
         return given
     if context.int_attribute("num_outputs", count) != count:
-        raise OpTypeError(f"num_outputs {count}, as many as results", str(context.int_attribute("num_outputs", count)))
+        raise OpTypeError(f"num_outputs {count}, as many as results", context.int_attribute("num_outputs", count))
     # Equal parts; from opset 18 on the last one may be smaller.
     part = dim_floordiv(dim_add(size, count - 1), count)
     if context.opset < 18 and isinstance(size, int) and size % count:
-        raise OpTypeError(f"a size that {count} divides", str(size))
+        raise OpTypeError(f"a size that {count} divides", size)
     return (*[part] * (count - 1), dim_add(size, dim_mul(part, 1 - count)))
 
 

@@ -30,7 +30,7 @@ def _translate(context: OpContext) -> Sequence[int]:
         counted = context.axes(axes, len(shape))
     wrong = [axis for axis in counted if isinstance(shape[axis], int) and shape[axis] != 1]
     if wrong:
-        raise OpTypeError(f"size 1 at axis {wrong[0]}", str(context.type_of(x)))
+        raise OpTypeError(f"size 1 at axis {wrong[0]}", context.type_of(x))
     return (reshape(context, x, [size for axis, size in enumerate(shape) if axis not in counted]),)
 
 

@@ -18,7 +18,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, shape = context.operand(0), context.shape_of(context.operand(0))
     repeats = context.read_dims(context.operand(1))
     if len(repeats) != len(shape):
-        raise OpTypeError(f"{len(shape)} repeats", str(len(repeats)))
+        raise OpTypeError(f"{len(shape)} repeats", len(repeats))
     pairs = list(zip(repeats, shape, strict=True))
     split = reshape(context, x, [dim for repeat, size in pairs for dim in ((1, size) if repeat != 1 else (size,))])
     wide = broadcast_to(

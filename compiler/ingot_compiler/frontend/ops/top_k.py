@@ -11,7 +11,8 @@ from ingot_compiler.frontend.compose import cast, read_size, require_dim, slice_
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.selection import order
-from ingot_compiler.ir.dims import Dim, dim_max, dim_min, format_dim
+from ingot_compiler.ir.dims import Dim, dim_max, dim_min
+from ingot_compiler.ir.message import message
 
 
 def _count(context: OpContext) -> Dim:
@@ -25,7 +26,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = context.rank_of(x)
     axis = context.axis(context.int_attribute("axis", -1), rank)
     count, size = _count(context), context.shape_of(x)[axis]
-    require_dim(context, dim_max(count - size, 0) - dim_min(count, 0), f"K in [0, {format_dim(size)}]", count)
+    require_dim(context, dim_max(count - size, 0) - dim_min(count, 0), message("K in [0, ", size, "]"), count)
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     rows = transpose(context, x, swap)

@@ -21,7 +21,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     # The standard has no negative axes here; an exporter writes them all the same, and they mean one thing only.
     axes = tuple(axis + rank if axis < 0 else axis for axis in permutation)
     if sorted(axes) != list(range(rank)):
-        raise OpTypeError(f"a permutation of {rank} axes", str(list(permutation)))
+        raise OpTypeError(f"a permutation of {rank} axes", list(permutation))
     return (transpose(context, x, axes),)
 
 

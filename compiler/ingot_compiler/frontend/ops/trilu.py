@@ -17,7 +17,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, k = context.operand(0), context.optional(1)
     shape = context.shape_of(x)
     if len(shape) < 2:
-        raise OpTypeError("rank >= 2", str(context.type_of(x)))
+        raise OpTypeError("rank >= 2", context.type_of(x))
     rows, columns = range_mask(context, shape[-2:], 0), range_mask(context, shape[-2:], 1)
     if k is not None:
         rows = context.add("add", rows, reshape(context, k, ()))

@@ -20,7 +20,7 @@ def _target(context: OpContext, x: int) -> Target:
     value = context.attributes.get("scales")
     scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     if len(scales) != len(shape) or not all(scale > 0 for scale in scales):
-        raise OpTypeError(f"{len(shape)} scales > 0", str(scales))
+        raise OpTypeError(f"{len(shape)} scales > 0", scales)
     return Target([scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales)
 
 

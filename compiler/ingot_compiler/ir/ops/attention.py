@@ -15,9 +15,10 @@ import numpy as np
 from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, require_attributes
 from ingot_compiler.ir.claim_rules import broadcasts_to, equal, sizes_of
 from ingot_compiler.ir.claims import Bound, Claim
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul, format_dim
+from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
-from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import (
@@ -57,9 +58,10 @@ def _heads_divide(heads: Dim, groups: Dim) -> tuple[Bound, ...]:
     if heads == groups:
         return ()
     fits = not (isinstance(heads, int) and isinstance(groups, int)) or (groups > 0 and heads % groups == 0)
-    require(fits, f"k heads that divide {format_dim(heads)} q heads", groups)
+    if not fits:
+        raise OpTypeError(message("k heads that divide ", heads, " q heads"), groups)
     rest = heads - dim_mul(groups, dim_floordiv(heads, groups))
-    return (Bound(rest, f"{format_dim(groups)} heads of k do not divide {format_dim(heads)} of q"),)
+    return (Bound(rest, message(groups, " heads of k do not divide ", heads, " of q")),)
 
 
 def _bias(shape: tuple[int, ...], masks: Sequence[Array], causal: bool) -> Array:

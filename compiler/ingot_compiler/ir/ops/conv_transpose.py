@@ -15,6 +15,7 @@ from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_i
 from ingot_compiler.ir.claim_rules import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, widen
@@ -49,7 +50,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_same_dtype(types)
     x, w = types[:2]
     require_dtype(x, NUMBERS)
-    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", f"{x} and {w}")
+    require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
     groups, channels = (
         attribute_int(attributes, "groups"),
         equal("numbers of input channels", sizes_of(types, 0)[1], w.shape[0]),

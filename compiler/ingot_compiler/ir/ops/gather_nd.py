@@ -29,7 +29,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require(0 <= count < min(x.rank, indices.rank), f"batch_dims in [0, {min(x.rank, indices.rank)})", count)
     depth = indices.shape[-1]
     if not isinstance(depth, int) or not 1 <= depth <= x.rank - count:
-        raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", str(indices))
+        raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", indices)
     batch = equal_shapes("batch sizes", x.shape[:count], indices.shape[:count])
     common = (claim.common for claim in batch)
     result = TensorType(x.dtype, (*common, *indices.shape[count:-1], *x.shape[count + depth :]))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.region_rules import (
@@ -35,7 +36,7 @@ def unified(regions: Sequence[Graph]) -> tuple[HoledType, ...]:
     holed: list[HoledType] = []
     for one, other in zip(first, second, strict=True):
         alike = one.dtype == other.dtype and one.rank == other.rank
-        require(alike, "branches of one element type and rank", f"{one} and {other}")
+        require(alike, "branches of one element type and rank", message(one, " and ", other))
         pairs = zip(visible_sizes(one.shape, hidden), visible_sizes(other.shape, hidden), strict=True)
         holed.append((one, tuple(left if left == right else HOLE for left, right in pairs)))
     return tuple(holed)

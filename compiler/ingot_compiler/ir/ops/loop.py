@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from ingot_compiler.ir.attributes import Attributes, attribute_dim, require_attributes
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.region_rules import (
@@ -54,11 +55,11 @@ def loop_results(types: Sequence[TensorType], iterations: Dim | None, body: Grap
     varying: set[str] = set()
     for outside, inside, after in zip(types[CONTROL:], inputs[CONTROL:], made, strict=False):
         same = outside.dtype == inside.dtype == after.dtype and outside.rank == inside.rank == after.rank
-        require(same, "a carried value of one element type and rank", f"{outside}, {inside}, {after}")
+        require(same, "a carried value of one element type and rank", message(outside, ", ", inside, ", ", after))
         varying |= set(own_symbols(inside.shape, outside.shape))
         axes = zip(outside.shape, inside.shape, after.shape, strict=True)
         kept = all(last == here for first, here, last in axes if first == here)
-        require(kept, f"a carried value that keeps {inside}", after)
+        require(kept, message("a carried value that keeps ", inside), after)
         pairs = zip(outside.shape, inside.shape, strict=True)
         results.append((outside, tuple(first if first == here else HOLE for first, here in pairs)))
     hidden = inner_symbols(body) | varying

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, attribute_str, require_attributes
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType
@@ -21,7 +22,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_operands(types, 1)
     require_dtype(types[0], INTEGERS)
     index, count = attribute_int(attributes, "index"), types[0].element_count
-    require(index >= 0 and (not isinstance(count, int) or index < count), f"index in [0, {count})", index)
+    require(index >= 0 and (not isinstance(count, int) or index < count), message("index in [0, ", count, ")"), index)
     name = attribute_str(attributes, "symbol")
     require(name.isidentifier() and name.isascii(), "symbol to be an identifier", repr(name))
     return Inferred(())

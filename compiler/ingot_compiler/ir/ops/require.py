@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_text, require_attributes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
@@ -22,7 +22,7 @@ from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtyp
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "what")
     require_operands(types, 2)
-    attribute_str(attributes, "what")
+    attribute_text(attributes, "what")
     x, condition = types
     require_dtype(condition, BOOLS)
     return broadcast_result(x.dtype, types)
@@ -31,7 +31,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, condition = np.broadcast_arrays(*operands)
     if not condition.all():
-        raise ValueError(attribute_str(attributes, "what"))
+        raise ValueError(str(attribute_text(attributes, "what")))
     return (x,)
 
 

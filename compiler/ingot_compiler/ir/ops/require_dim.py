@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_text, require_attributes
 from ingot_compiler.ir.claims import Bound
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.types import TensorType
@@ -19,13 +19,13 @@ from ingot_compiler.ir.typing_rules import require_operands
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "difference", "what")
     require_operands(types, 0)
-    difference, what = attribute_dim(attributes, "difference"), attribute_str(attributes, "what")
+    difference, what = attribute_dim(attributes, "difference"), attribute_text(attributes, "what")
     return Inferred((), (Bound(difference, what),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     if attribute_dim(attributes, "difference") != 0:
-        raise ValueError(attribute_str(attributes, "what"))
+        raise ValueError(str(attribute_text(attributes, "what")))
     return ()
 
 

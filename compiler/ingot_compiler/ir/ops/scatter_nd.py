@@ -35,7 +35,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require(indices.rank >= 1, "indices of rank >= 1", indices)
     depth = indices.shape[-1]
     if not isinstance(depth, int) or not 1 <= depth <= x.rank:
-        raise OpTypeError(f"index vectors of 1 to {x.rank} elements", str(indices))
+        raise OpTypeError(f"index vectors of 1 to {x.rank} elements", indices)
     of_x, of_indices, of_updates = (sizes_of(types, operand) for operand in range(3))
     slices = (*of_indices[:-1], *of_x[depth:])
     same = equal_shapes("sizes of the picked slices and updates", slices, of_updates)

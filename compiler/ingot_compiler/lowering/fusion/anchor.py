@@ -1,6 +1,6 @@
 """What fusion is told of an op with loops of its own.
 
-In: nothing. Out: ``Anchor``. Not done here: which ops there are (``anchors``).
+In: nothing. Out: ``Anchor``. Not done here: which ops there are (``loop_anchors``, and those of back ends).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the rules of ops work with: values are stored, deferred or constant, and steps are appended in order.
 
 In: what is known of the values (``values``), one call per decision of a rule. Out: steps and buffers. Not done here: the decisions
-themselves: ``layout``, ``grouping`` and ``choose_kind`` are functions, ``storage``, ``requirements`` and ``run_time_symbols`` own their state.
+themselves: ``layout`` and ``grouping`` are functions, ``storage``, ``requirements`` and ``run_time_symbols`` own their state.
 
 A value is a constant, *stored* (in a buffer, seen through a view) or *deferred*: a tree of elementwise ops over stored
 leaves, with at most one *anchor* (an op with loops of its own) in it. A deferred value becomes one kernel when

@@ -1,6 +1,6 @@
 """A stored value in the layout that somebody needs: as it lies where it fits, else a copy.
 
-In: the fuser, a value. Out: where it lies so. Not done here: which layout an op asks for (``anchors``).
+In: the fuser, a value. Out: where it lies so. Not done here: which layout an op asks for (its anchor).
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ingot_compiler.ir.claims import requirements
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import is_nonnegative
@@ -50,7 +51,7 @@ class Requirements:
         dims = list(dict.fromkeys(dim for shape in shapes for dim in shape if dim not in self._checked.sizes))
         self._checked.sizes.update(dims)
         return [
-            Requirement(dim_min(dim, 0), f"a size is negative: {dim}", node.source)
+            Requirement(dim_min(dim, 0), message("a size is negative: ", dim), node.source)
             for dim in dims
             if not is_nonnegative(dim)
         ]
@@ -62,7 +63,7 @@ class Requirements:
         for result in node.results:
             count = self._values.type_of(result).element_count
             if not isinstance(count, int) and count not in (*counts, *self._checked.counts):
-                what = f"expected at most {ELEMENT_COUNT_MAX} elements, got {count}"
+                what = message(f"expected at most {ELEMENT_COUNT_MAX} elements, got ", count)
                 found.append(Requirement(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node.source))
                 self._checked.counts.add(count)
         return found
@@ -74,5 +75,5 @@ class Requirements:
             claims = OPS_BY_NAME[node.op].infer(operands, node.table).claims
         except OpTypeError as error:
             # The sizes that a graph was specialised for contradict its claims: a call with these sizes is refused.
-            return [Requirement(1, str(error), node.source)]
+            return [Requirement(1, error.text, node.source)]
         return [Requirement(excess, what, node.source) for claim in claims for excess, what in requirements(claim)]

@@ -1,6 +1,6 @@
 """What there is to say about a kind of kernel, in one record.
 
-In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there are (``kinds``), which an op becomes (``fusion.anchors``).
+In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there are (``kinds``), which an op becomes (anchors).
 """
 
 from __future__ import annotations

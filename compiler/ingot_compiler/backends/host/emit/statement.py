@@ -3,7 +3,7 @@
 In: statements and the context. Out: instructions. Not done here: contractions, attention (``kernels``), which
 register in ``SPECIAL`` of ``kernel``.
 
-A vector loop runs whole vectors, then one masked vector for the rest. ``Reduce(lanes=True)`` deals whole vectors in turn to
+A vector loop runs whole vectors, wider ones first where all elements are narrow, then one masked vector for the rest. ``Reduce(lanes=True)`` deals whole vectors in turn to
 its partial results (8, 4 or 1 by the cost of the body), the vectors after the last full turn and the masked rest to the
 first one; partials combine as a balanced tree, then lanes by halving. The order depends on extent and lanes only.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from ingot_compiler.backends.host.emit.context import Context, Typed
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index, lane_stride
+from ingot_compiler.backends.host.emit.loop_lanes import wide_lanes
 from ingot_compiler.backends.host.emit.memory import emit_store
 from ingot_compiler.backends.host.emit.reduce import (
     combine,
@@ -134,23 +135,23 @@ def _emit_for(context: Context, statement: For) -> None:
         return
     extent = _loop_extent(context, statement.extent)
 
-    def step(index: Operand, mask: Operand | None, vector: bool) -> None:
+    def step(index: Operand, mask: Operand | None, lanes: int) -> None:
         with context.scope():
-            if vector:
-                context.vectorize(statement.variable, index, mask)
+            if lanes:
+                context.vectorize(statement.variable, index, mask, lanes=lanes)
             else:
                 context.bind({statement.variable: index})
             emit_statements(context, statement.body)
 
     def serial(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
-        step(index, None, vector=False)
+        step(index, None, 0)
         return ()
 
     if statement.kind == "serial":
         context.writer.loop(constant(0, "i64"), extent, 1, (), serial)
         return
     _refuse_nested_lanes(context, statement.variable)
-    over_vectors(context, extent, lambda index, mask: step(index, mask, vector=True))
+    over_vectors(context, extent, step, wide_lanes(context, statement.variable, statement.body))
 
 
 def _refuse_nested_lanes(context: Context, variable: str) -> None:
@@ -158,21 +159,32 @@ def _refuse_nested_lanes(context: Context, variable: str) -> None:
         raise InternalError(f"vector loop {variable} stands inside vector loop {context.vector.name}")
 
 
-def over_vectors(context: Context, extent: Operand, step: Callable[[Operand, Operand | None], None]) -> None:
-    """Run ``step(first, mask)`` for whole vectors (mask None), then once for the rest, if there is one."""
+def over_vectors(
+    context: Context, extent: Operand, step: Callable[[Operand, Operand | None, int], None], wide: int = 0
+) -> None:
+    """Run ``step(first, mask, lanes)`` for whole vectors (mask None), then once for the rest, if there is one.
+
+    ``wide``: lanes of the vectors to begin with, a multiple of the usual ones.
+    """
     w, lanes = context.writer, context.lanes
-    whole = _multiple_below(context, extent, lanes)
+    done, whole = constant(0, "i64"), _multiple_below(context, extent, lanes)
 
-    def body(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
-        step(index, None)
-        return ()
+    def run(first: Operand, last: Operand, count: int) -> None:
+        def body(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            step(index, None, count)
+            return ()
 
-    w.loop(constant(0, "i64"), whole, lanes, (), body)
+        w.loop(first, last, count, (), body)
+
+    if wide > lanes:
+        begun, done = done, _multiple_below(context, extent, wide)
+        run(begun, done, wide)
+    run(done, whole, lanes)
     if extent.integer is None:
         left = w.compare("slt", whole, extent)
-        w.if_then(left, lambda: step(whole, context.tail_mask(whole, extent)))
+        w.if_then(left, lambda: step(whole, context.tail_mask(whole, extent), lanes))
     elif extent.integer > max(whole.integer or 0, 0):
-        step(whole, context.tail_mask(whole, extent))
+        step(whole, context.tail_mask(whole, extent), lanes)
 
 
 def _multiple_below(context: Context, extent: Operand, step: int) -> Operand:

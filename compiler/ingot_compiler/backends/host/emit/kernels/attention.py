@@ -10,12 +10,18 @@ tile are skipped, unless a value is not finite: 0 * inf must stay NaN, as in the
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.attention_layout import (
+    AttentionLayout,
+    attention_layout,
+    attention_query_block,
+    attention_scratch_bytes,
+)
 from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_pack import emit_pack_keys, emit_pack_values
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.backends.host.emit.kernels.multiply import Axis, SumTile, emit_sum
+from ingot_compiler.backends.host.emit.kernels.multiply import Axis, Factors, SumTile, emit_sum
 from ingot_compiler.backends.host.emit.math.exp import exp
 from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.memory import emit_address
@@ -23,16 +29,11 @@ from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.attention_layout import (
-    AttentionLayout,
-    attention_layout,
-    attention_query_block,
-    attention_scratch_bytes,
-)
 from ingot_compiler.lowering.loops import Attention
 
 __all__ = ["attention_query_block", "attention_scratch_bytes", "emit_attention"]
 
+_F32 = Factors("f32", "f32", "f32")
 _ZERO = constant(0, "i64")
 _NO_GROUP = -(1 << 63)
 _MINUS_INFINITY = float("-inf")
@@ -135,7 +136,7 @@ def _emit_scores(head: _Head, tile: _Tile) -> None:
         b = w.offset(head.packed_keys, w.mul(key, constant(depth, "i64")), "float")
         sums = emit_sum(
             w,
-            SumTile(queries, b, layout.vectors, layout.lanes, "float", None),
+            SumTile(queries, b, layout.vectors, layout.lanes, _F32, None),
             [Axis(depth, _depth_step(head), layout.panel)],
         )
         for number, value in enumerate(sums):
@@ -313,7 +314,7 @@ def _emit_value_panel(head: _Head, tile: _Tile, start: Operand, vectors: int, ma
     w, layout, statement = head.context.writer, head.layout, head.statement
     rows = tuple((_score_row(head, constant(row, "i64")), 0) for row in range(layout.rows))
     b = w.offset(head.packed_values, start, "float")
-    sum_tile = SumTile(rows, b, vectors, layout.lanes, "float", None)
+    sum_tile = SumTile(rows, b, vectors, layout.lanes, _F32, None)
     sums = emit_sum(w, sum_tile, [Axis(tile.limit, 1, layout.value_padded)])
     factors = [
         w.splat(w.load(w.offset(head.factors, constant(row, "i64"), "float"), "float"), layout.lanes)

@@ -6,6 +6,7 @@ Keys are transposed into panels: square blocks through registers where depth is 
 the last repeat the last one: their scores are never used.
 """
 
+from ingot_compiler.backends.host.attention_layout import AttentionLayout
 from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
@@ -13,7 +14,6 @@ from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.writer import Operand, Writer, constant, constants
 from ingot_compiler.ir.dims import coefficient, substitute
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.lowering.attention_layout import AttentionLayout
 from ingot_compiler.lowering.loops import Attention
 
 _ZERO = constant(0, "i64")

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.backends.host.emit.kernels.multiply import Axis, SumTile, emit_sum, merged_dims
+from ingot_compiler.backends.host.emit.kernels.multiply import Axis, Factors, SumTile, emit_sum, merged_dims
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.backends.host.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, dim_min, substitute
+from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
-from ingot_compiler.lowering.tiles import lanes_of
-
-_ELEMENTS = {"f32": "float", "f64": "double"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class _Unit:
     context: Context
     statement: Contraction
     lanes: int
-    element: str
+    factors: Factors
     axes: tuple[Axis, ...]
     a_index: Dim
     b_index: Dim
@@ -64,14 +63,28 @@ def emit_contraction(context: Context, statement: Contraction) -> None:
 
 def _unit(context: Context, statement: Contraction) -> _Unit:
     loops = (*statement.taps, (statement.depth, statement.depth_extent))
+    factors = _factors(context, statement)
     axes = tuple(
         Axis(*(part if isinstance(part, int) else emit_index(context, part) for part in axis))
-        for axis in merged_dims(loops, statement.a_index, statement.b_index)
+        for axis in merged_dims(loops[:-1] if factors.pairs else loops, statement.a_index, statement.b_index)
     )
     zeros: dict[str, Dim] = {name: 0 for name, _ in loops}
-    lanes, element = lanes_of(statement.dtype, context.target), _ELEMENTS[statement.dtype]
+    lanes = lanes_of(statement.dtype, context.target)
     a_index, b_index = substitute(statement.a_index, zeros), substitute(statement.b_index, zeros)
-    return _Unit(context, statement, lanes, element, axes, a_index, b_index)
+    return _Unit(context, statement, lanes, factors, axes, a_index, b_index)
+
+
+def _factors(context: Context, statement: Contraction) -> Factors:
+    """What A and B hold; pairs are seen by the factor of the column."""
+    a, b = context.dtypes[statement.a], context.dtypes[statement.b]
+    pairs = coefficient(statement.b_index, statement.column) == 2
+    beside = [coefficient(index, statement.depth) for index in (statement.a_index, statement.b_index)]
+    if pairs and not (
+        a == b == "i16"
+        and (statement.dtype, statement.depth_extent, beside, statement.b_padded) == ("i32", 2, [1, 1], True)
+    ):
+        raise InternalError("pairs of a contraction do not lie beside each other", why=f"A {a} {beside}, B {b}")
+    return Factors(a, b, statement.dtype, pairs)
 
 
 # ---- columns --------------------------------------------------------------------------------------------------------
@@ -197,7 +210,7 @@ def _emit_tile(unit: _Unit, panel: _Panel, row: Operand, rows: int, valid: Opera
     statement, context = unit.statement, unit.context
     valid = None if rows == 1 else valid
     mask = None if statement.b_padded else panel.mask
-    tile = SumTile(_row_pointers(unit, row, rows, valid), panel.b, panel.vectors, unit.lanes, unit.element, mask)
+    tile = SumTile(_row_pointers(unit, row, rows, valid), panel.b, panel.vectors, unit.lanes, unit.factors, mask)
     sums = emit_sum(context.writer, tile, unit.axes)
     results = Results(
         statement.row, row, rows, valid, statement.column, panel.column, panel.vectors, unit.lanes, panel.mask,

@@ -17,10 +17,10 @@ from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.backends.host.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
-from ingot_compiler.lowering.tiles import BLOCK_CHAINS_MAX, lanes_of
 
 _ELEMENTS = {"f32": "float", "f64": "double"}
 _SPARE_REGISTERS = 4  # inputs in flight

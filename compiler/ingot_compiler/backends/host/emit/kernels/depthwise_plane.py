@@ -1,7 +1,7 @@
 """Depthwise convolutions of images that lie row-major: one plane at a time, pixels in lanes.
 
 In: a ``DepthwisePlane`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
-Not done here: channels in lanes (``depthwise``), choosing between the two (``fusion.anchors``).
+Not done here: channels in lanes (``depthwise``), choosing between the two (``choose_kind``).
 
 A vector of pixels is computed for several rows together, so that a vector of the image serves all rows that it is a tap
 of; the weights of one kernel column wait in registers. Every element is one chain: kernel columns, within them kernel rows.
@@ -17,10 +17,10 @@ from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
 from ingot_compiler.backends.host.writer import Operand, constant, constants
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
-from ingot_compiler.lowering.tiles import BLOCK_CHAINS_MAX, lanes_of
 
 _ELEMENTS = {"f32": "float", "f64": "double"}
 _MASKED_LOAD_BITS_MIN = 256  # vectors below it have no masked loads: masks must be constants

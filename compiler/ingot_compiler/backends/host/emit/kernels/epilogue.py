@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import Context
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.backends.host.writer import Operand, constant, element_bits
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -73,7 +73,7 @@ def _emit_through_stack(context: Context, results: Results, sums: Sequence[Opera
     """Store the tile, then loop over its rows."""
     w, element, lanes = context.writer, sums[0].element, results.lanes
     tile = w.slot(element, len(sums) * lanes)
-    align = lanes * (8 if element == "double" else 4)
+    align = lanes * element_bits(element) // 8
     for number, value in enumerate(sums):
         w.store(value, w.offset(tile, constant(number * lanes, "i64"), element), align)
 

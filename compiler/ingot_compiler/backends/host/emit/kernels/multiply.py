@@ -10,14 +10,18 @@ comes from L2, never harmful.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.backends.host.writer import Operand, Writer, constant
+from ingot_compiler.backends.host.emit.convert import MEMORY, REGISTER, emit_cast, from_memory
+from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
+from ingot_compiler.backends.host.writer import Operand, Writer, constant, element_bits
 from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.errors import InternalError
+from ingot_compiler.ir.types import DType
 
 _UNROLL_MAX = 4
 _CHAINS_PER_BLOCK = 60  # multiply-adds that hide a loop's overhead; more would only cost compile time
 _PREFETCH_STEPS = 8
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
+_PAIR_ALIGN_BYTES = 2  # a pair of i16 lies where one may lie
 
 Step = int | Operand
 
@@ -32,6 +36,21 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class Factors:
+    """Element types of A and B in memory and of the sums; ``pairs``: two i16 that lie beside each other make one product."""
+
+    a: DType
+    b: DType
+    sum: DType
+    pairs: bool = False
+
+    @property
+    def together(self) -> int:
+        """Elements of A, and of a column of B, that one step takes."""
+        return 2 if self.pairs else 1
+
+
+@dataclass(frozen=True, slots=True)
 class SumTile:
     """One register tile: ``a`` holds a pointer and a constant displacement for every row; B's last vector is read under
     ``mask`` (None: whole)."""
@@ -40,7 +59,7 @@ class SumTile:
     b: Operand
     vectors: int
     lanes: int
-    element: str
+    factors: Factors
     mask: Operand | None
 
 
@@ -64,7 +83,7 @@ def merged_dims(loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim) ->
 
 def emit_sum(writer: Writer, tile: SumTile, axes: Sequence[Axis]) -> tuple[Operand, ...]:
     """Return the accumulators: ``vectors`` of the first row, then of the next."""
-    zero = Operand("zeroinitializer", tile.element, tile.lanes)
+    zero = Operand("zeroinitializer", REGISTER[tile.factors.sum], tile.lanes)
     start = (zero,) * (len(tile.a) * tile.vectors)
     return _emit_axes(writer, tile, axes, constant(0, "i64"), constant(0, "i64"), start)
 
@@ -124,34 +143,59 @@ def _emit_step(
     """One step of depth: a row of B, then every row of A times it."""
     a, a_rest = _displaced(writer, a, axis.a_step, step)
     b, b_rest = _displaced(writer, b, axis.b_step, step)
-    row = writer.offset(tile.b, b, tile.element)
+    a_element, b_element = MEMORY[tile.factors.a], MEMORY[tile.factors.b]
+    row = writer.offset(tile.b, b, b_element)
     columns = [_load_b(writer, tile, row, b_rest, vector) for vector in range(tile.vectors)]
     _prefetch_b(writer, tile, axis, row, b_rest)
     result: list[Operand] = []
     for number, (pointer, displacement) in enumerate(tile.a):
-        moved = writer.offset(pointer, a, tile.element)
-        at = writer.offset(moved, constant(displacement + a_rest, "i64"), tile.element)
-        factor = writer.splat(writer.load(at, tile.element), tile.lanes)
+        moved = writer.offset(pointer, a, a_element)
+        at = writer.offset(moved, constant(displacement + a_rest, "i64"), a_element)
+        factor = _load_a(writer, tile, at)
         for vector, column in enumerate(columns):
-            result.append(writer.fma(factor, column, sums[number * tile.vectors + vector]))
+            result.append(_add_product(writer, tile.factors, factor, column, sums[number * tile.vectors + vector]))
     return tuple(result)
 
 
+def _load_a(writer: Writer, tile: SumTile, at: Operand) -> Operand:
+    """An element of A, or a pair as one i32, in every lane."""
+    factors = tile.factors
+    if factors.pairs:
+        return writer.splat(writer.load(at, "i32", align=_PAIR_ALIGN_BYTES), tile.lanes)
+    loaded = from_memory(writer, writer.load(at, MEMORY[factors.a]), factors.a)
+    return writer.splat(emit_cast(writer, loaded, factors.a, factors.sum), tile.lanes)
+
+
 def _load_b(writer: Writer, tile: SumTile, row: Operand, displacement: int, vector: int) -> Operand:
-    at = writer.offset(row, constant(displacement + vector * tile.lanes, "i64"), tile.element)
+    factors = tile.factors
+    element, together = MEMORY[factors.b], factors.together
+    at = writer.offset(row, constant(displacement + vector * tile.lanes * together, "i64"), element)
     if tile.mask is not None and vector == tile.vectors - 1:
-        return writer.masked_load(at, tile.mask, tile.element)
-    return writer.load(at, tile.element, tile.lanes)
+        loaded = writer.masked_load(at, tile.mask, element)
+    else:
+        loaded = writer.load(at, element, tile.lanes * together)
+    return (
+        loaded if factors.pairs else emit_cast(writer, from_memory(writer, loaded, factors.b), factors.b, factors.sum)
+    )
+
+
+def _add_product(writer: Writer, factors: Factors, left: Operand, right: Operand, total: Operand) -> Operand:
+    """``left * right + total``."""
+    if total.is_float:
+        return writer.fma(left, right, total)
+    product = multiply_pairs(writer, left, right) if factors.pairs else writer.binary("mul", left, right)
+    return writer.binary("add", product, total)
 
 
 def _prefetch_b(writer: Writer, tile: SumTile, axis: Axis, row: Operand, displacement: int) -> None:
     if not isinstance(axis.b_step, int) or len(tile.a) == 1:
         return
-    if isinstance(axis.extent, int) and axis.extent * axis.b_step * 4 < _PREFETCH_FROM_BYTES:
+    element = MEMORY[tile.factors.b]
+    if isinstance(axis.extent, int) and axis.extent * axis.b_step * element_bits(element) < 8 * _PREFETCH_FROM_BYTES:
         return
     for vector in range(tile.vectors):
-        ahead = displacement + vector * tile.lanes + _PREFETCH_STEPS * axis.b_step
-        writer.prefetch(writer.offset(row, constant(ahead, "i64"), tile.element))
+        ahead = displacement + vector * tile.lanes * tile.factors.together + _PREFETCH_STEPS * axis.b_step
+        writer.prefetch(writer.offset(row, constant(ahead, "i64"), element))
 
 
 def _displaced(writer: Writer, offset: Operand, stride: Step, step: int) -> tuple[Operand, int]:

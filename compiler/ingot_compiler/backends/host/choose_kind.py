@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.kinds.contraction import CONV
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.types import FLOATS, DType, TensorType
+from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.kinds.contraction import CONV, MATMUL
-from ingot_compiler.lowering.kinds.depthwise import DEPTHWISE
-from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
 from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.kinds.matmul_integer import MATMUL_INTEGER
 
 PLANE_STRIDE_MAX = 2  # pixels further apart share no vectors
 _PLANE_RANKS = (3, 4)
@@ -34,16 +33,12 @@ class ConvFacts:
     becomes_output: bool
 
 
-def matmul_kind(dtype: DType) -> Kind:
-    """Floats have register tiles."""
-    return MATMUL if dtype in FLOATS else MATMUL_INTEGER
-
-
 def conv_kind(node: Node, facts: ConvFacts) -> Kind:
-    """A depthwise convolution has one input and one output channel per group, and weights known to the build."""
+    """A depthwise convolution is of floats, has one input and one output channel per group, and weights known to the build."""
     groups = node.integer("groups")
     out_channels, own_channels = facts.weights.shape[:2]
-    if groups == 1 or out_channels != groups or own_channels != 1 or not facts.constant_weights:
+    one_each = groups != 1 and out_channels == groups and own_channels == 1
+    if not one_each or not facts.constant_weights or facts.x.dtype not in FLOATS:
         return CONV
     return DEPTHWISE_PLANE if _stays_row_major(node, facts) else DEPTHWISE
 

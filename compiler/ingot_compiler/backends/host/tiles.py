@@ -9,7 +9,7 @@ Constants, measured on a 512-bit core with two multiply-add and two load ports (
 
 from functools import cache
 
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import Tile
 
@@ -26,8 +26,8 @@ _PIXELS_MAX = 14
 
 
 def lanes_of(dtype: DType, target: KernelTarget) -> int:
-    """Return the number of elements of `dtype` (f32 or f64) in one vector register."""
-    return target.f32_lanes // 2 if dtype == "f64" else target.f32_lanes
+    """Return the number of elements of `dtype` in one vector register."""
+    return target.vector_bits // dtype_size_bits(dtype)
 
 
 @cache
@@ -39,7 +39,11 @@ def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dty
     lanes = lanes_of(dtype, target)
     height = _ROWS_SYMBOLIC if rows is None else max(rows, 1)
     width = _ROWS_SYMBOLIC * lanes if columns is None else max(columns, 1)
-    candidates = [tile for tile in _tiles(target) if tile.rows <= height and (tile.vectors - 1) * lanes < width]
+    candidates = [
+        tile
+        for tile in _tiles(target, target.has_fma and dtype in FLOATS)
+        if tile.rows <= height and (tile.vectors - 1) * lanes < width
+    ]
     return min(candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows))
 
 
@@ -61,9 +65,9 @@ def choose_row_block(
 
 
 @cache
-def _tiles(target: KernelTarget) -> list[Tile]:
-    """List the tiles whose accumulators, row of B and broadcast (and product, without FMA) fit the registers."""
-    budget = target.vector_register_count - (1 if target.has_fma else 2)
+def _tiles(target: KernelTarget, fused: bool) -> list[Tile]:
+    """List the tiles whose accumulators, row of B and broadcast (and product, where it is not `fused` with the sum) fit the registers."""
+    budget = target.vector_register_count - (1 if fused else 2)
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
     return [Tile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
 

@@ -3,8 +3,8 @@
 In: a group anchored by ``attention``. Out: its loop program. Not done here: finding the pattern (``passes``).
 """
 
+from ingot_compiler.backends.host.attention_layout import attention_query_block, attention_scratch_bytes
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, symbol
-from ingot_compiler.lowering.attention_layout import attention_query_block, attention_scratch_bytes
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget

@@ -4,17 +4,17 @@ In: a group anchored by ``conv`` with one input and one output channel per group
 program. Not done here: images whose channels lie together (``depthwise``).
 """
 
+from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
+from ingot_compiler.backends.host.kinds.contraction import anchored_epilogue
+from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, choose_pixels
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
-from ingot_compiler.lowering.convolution import TAP_NAMES, ConvShape
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.contraction import anchored_epilogue
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import DepthwisePlane, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
-from ingot_compiler.lowering.tiles import BLOCK_CHAINS_MAX, choose_pixels
 from ingot_compiler.lowering.views import flat_offset
 
 _FREE_ROWS_BITS = 256  # below it a block is straight code, and therefore short

@@ -3,17 +3,19 @@
 In: a group anchored by ``conv`` (channels-last, zero halo in the buffer) or ``matmul``. Out: its loop program.
 Not done here: packing of B (``pack``: the fused graph's constants are already panels), depthwise (``depthwise``).
 
-A constant B is packed in panels ``[group][panel][k][NB]``, NB = tile columns; a B made at run time is read in place.
+A constant B is packed in panels ``[group][panel][k][NB]``, NB = tile columns, of 16-bit integers ``[panel][k / 2][NB][2]`` where
+the depth is even; a B made at run time is read in place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ingot_compiler.backends.host.convolution import ConvShape
+from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, substitute, symbol
 from ingot_compiler.ir.graph import Node
-from ingot_compiler.ir.types import DType, dtype_size_bytes
-from ingot_compiler.lowering.convolution import ConvShape
+from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits, dtype_size_bytes
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
@@ -21,7 +23,6 @@ from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
 from ingot_compiler.lowering.space import Run, Space, ceil_div
-from ingot_compiler.lowering.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
 
@@ -39,6 +40,7 @@ class _Product:
     taps: tuple[tuple[str, Dim], ...]
     depth: Dim
     packed: bool
+    pairs: bool = False  # the depth is a pair that lies beside each other in A and B; the last tap counts pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,23 @@ def panel_width(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> 
     return contraction_tile(rows, columns, target, dtype).vectors * lanes_of(dtype, target)
 
 
+def has_pairs(dtype: DType, depth: Dim) -> bool:
+    """Whether a packed B of ``dtype`` holds pairs of its rows beside each other (see ``Contraction``)."""
+    return dtype == "i16" and isinstance(depth, int) and depth % 2 == 0
+
+
+def sum_dtype(dtype: DType) -> DType:
+    """What products of operands of ``dtype`` are summed in."""
+    if dtype in FLOATS:
+        return "f64" if dtype == "f64" else "f32"
+    return "i32" if dtype_size_bits(dtype) < dtype_size_bits("i32") else dtype
+
+
 def _fixed(dim: Dim) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _units(product: _Product, tile: Tile, target: KernelTarget, dtype: DType) -> _Units:
+def _units(product: _Product, tile: Tile, target: KernelTarget, dtype: DType, b_dtype: DType) -> _Units:
     index = symbol("p")
     panels = ceil_div(product.columns, tile.vectors * lanes_of(dtype, target))
     depth = dim_mul(dim_product(tuple(extent for _, extent in product.taps)), product.depth)
@@ -75,7 +89,7 @@ def _units(product: _Product, tile: Tile, target: KernelTarget, dtype: DType) ->
     per_outer = dim_mul(panels, blocks)
     within = dim_mod(index, per_outer) if product.outer != 1 else index
     outer = dim_floordiv(index, per_outer) if product.outer != 1 else 0
-    b_bytes = typical(dim_mul(depth, product.columns)) * dtype_size_bytes(dtype)
+    b_bytes = typical(dim_mul(depth, product.columns)) * dtype_size_bytes(b_dtype)
     if b_bytes <= SMALL_B_BYTES:
         panel, row_unit = _split(within, panels)
     else:
@@ -105,9 +119,9 @@ def _program(
     anchor = group.nodes[group.anchor]
     buffers = GroupBuffers(group)
     a, b = (_operand(group, anchor.operands[position]) for position in (0, 1))
-    dtype = a.type.dtype
+    dtype = sum_dtype(a.type.dtype)
     tile = contraction_tile(product.rows, product.columns, target, dtype)
-    units = _units(product, tile, target, dtype)
+    units = _units(product, tile, target, dtype, b.type.dtype)
     width = tile.vectors * lanes_of(dtype, target)
     row, column = symbol("row"), symbol("column")
     column_start = dim_mul(units.panel, width)
@@ -116,7 +130,11 @@ def _program(
         panels = ceil_div(product.columns, width)
         panel_size = dim_mul(_total_depth(product), width)
         base = dim_mul(dim_mul(units.outer, panels) + units.panel, panel_size)
-        b_index = base + dim_mul(flat_k, width) + column - column_start
+        if product.pairs:
+            pair = symbol(product.taps[-1][0])
+            b_index = base + dim_mul(pair, 2 * width) + dim_mul(2, column - column_start) + symbol("k")
+        else:
+            b_index = base + dim_mul(flat_k, width) + column - column_start
     else:
         b_index = _bind(b_base, units.outer) + dim_mul(flat_k, b_pitch) + column
     outer_axes, row_axes, column_axes = result_space
@@ -162,11 +180,15 @@ def anchored_epilogue(group: Group, buffers: GroupBuffers, space: Space) -> tupl
     anchor = group.nodes[group.anchor]
     result = group.results[0]
     dtype = dict(group.types)[anchor.results[0]].dtype
-    elements = Elements(group, buffers, {anchor.results[0]: Local("acc", dtype)})
+    wide = dtype if dtype in FLOATS else sum_dtype(dtype)  # registers hold halves as f32
+    elements = Elements(group, buffers, {anchor.results[0]: Local("acc", wide)})
     if len(anchor.operands) > BIAS:
         bias = _operand(group, anchor.operands[BIAS])
         load = Load(buffers.number(bias), bias.view.offset + dim_mul(space.index(1), bias.view.strides[0]))
-        elements.given[anchor.results[0]] = elements.let(Apply("add", (Local("acc", dtype), load), dtype), dtype)
+        elements.given[anchor.results[0]] = elements.let(Apply("add", (Local("acc", wide), load), wide), wide)
+    if wide != dtype:
+        narrowed = Apply("cast", (elements.given[anchor.results[0]],), dtype)
+        elements.given[anchor.results[0]] = elements.let(narrowed, dtype)
     value = elements.value(result.value, space)
     return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
 
@@ -181,11 +203,14 @@ def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
     depth, columns = a.type.shape[-1], result_shape[-1]
     k, row = symbol("k"), symbol("row")
     if _is_packed(anchor):
+        pairs = has_pairs(b.type.dtype, depth)
+        taps: tuple[tuple[str, Dim], ...] = (("pair", dim_floordiv(depth, 2)),) if pairs else ()
+        step = dim_mul(2, symbol("pair")) + k if pairs else k
         axes = tuple(range(rank - 1))
         rows_shape = a.type.shape[:-1]
         shift = rank - len(a.type.shape)
-        product = _Product(1, dim_product(rows_shape), columns, (), depth, packed=True)
-        a_index = a.view.offset + flat_offset(row, rows_shape, a.view.strides[:-1]) + dim_mul(k, a.view.strides[-1])
+        product = _Product(1, dim_product(rows_shape), columns, taps, 2 if pairs else depth, packed=True, pairs=pairs)
+        a_index = a.view.offset + flat_offset(row, rows_shape, a.view.strides[:-1]) + dim_mul(step, a.view.strides[-1])
         assert shift == 0
         return _program(group, target, product, a_index, 0, 0, ((), axes, (rank - 1,)), 0)
     batch = result_shape[:-2]

@@ -11,7 +11,7 @@ from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph, Node, make_attributes
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.types import DType
+from ingot_compiler.ir.types import FLOATS, DType
 
 
 def extend(expression: Graph, op: OpName, attributes: Mapping[str, Attribute], literals: Sequence[float] = ()) -> Graph:
@@ -43,22 +43,29 @@ def cast_to(expression: Graph, dtype: DType) -> Graph:
     return extend(expression, "cast", {"dtype": dtype})
 
 
-def pack_panels(expression: Graph, width: int) -> Graph:
-    """[G, K, N] -> [G, ceil(N/width), K, width], zeros after column N: what the contraction kernel streams."""
+def pack_panels(expression: Graph, width: int, together: int = 1) -> Graph:
+    """[G, K, N] -> [G, ceil(N/width), K, width], zeros after column N: what the contraction kernel streams.
+
+    ``together`` rows lie beside each other: [G, ceil(N/width), K/together, width, together].
+    """
     groups, depth, columns = _ints(expression)
     panels = -(-columns // width)
     spare = panels * width - columns
     if spare:
         pads: dict[str, Attribute] = {"before": (0, 0, 0), "after": (0, 0, spare), "mode": "constant"}
-        expression = extend(expression, "pad", pads, [0.0])
+        zero = 0.0 if expression.types[expression.outputs[0]].dtype in FLOATS else 0
+        expression = extend(expression, "pad", pads, [zero])
+    if together > 1:
+        shape = (groups, depth // together, together, panels, width)
+        return extend(extend(expression, "reshape", {"shape": shape}), "transpose", {"permutation": (0, 3, 1, 4, 2)})
     expression = extend(expression, "reshape", {"shape": (groups, depth, panels, width)})
     return extend(expression, "transpose", {"permutation": (0, 2, 1, 3)})
 
 
-def pack_matrix(expression: Graph, width: int) -> Graph:
+def pack_matrix(expression: Graph, width: int, together: int = 1) -> Graph:
     """[K, N] -> panels of one group."""
     depth, columns = _ints(expression)
-    return pack_panels(extend(expression, "reshape", {"shape": (1, depth, columns)}), width)
+    return pack_panels(extend(expression, "reshape", {"shape": (1, depth, columns)}), width, together)
 
 
 def conv_matrix(expression: Graph, groups: int) -> Graph:

@@ -7,13 +7,14 @@ Not done here: the inputs' share of the gates (a ``matmul`` over all steps at on
 
 from __future__ import annotations
 
+from ingot_compiler.backends.host.kinds.contraction import contraction_tile
+from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.contraction import contraction_tile
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program
 from ingot_compiler.lowering.loops import (
@@ -34,7 +35,6 @@ from ingot_compiler.lowering.loops import (
     Value,
 )
 from ingot_compiler.lowering.space import ceil_div, point, round_up
-from ingot_compiler.lowering.tiles import lanes_of
 
 _BLOCKS_ROWS_MAX = 32
 

@@ -1,53 +1,40 @@
-"""What each op with loops of its own asks of its operands: layouts, packed weights, what may be fused before it.
+"""What ops with register tiles ask of their operands: layouts, packed weights; with them all ops with loops that processors run.
 
-In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``). One function and one line per op.
+In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops whose loops any device runs
+(``lowering.fusion.loop_anchors``). One function and one line per op.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from ingot_compiler.backends.host import packing
+from ingot_compiler.backends.host.choose_kind import ConvFacts, conv_kind
+from ingot_compiler.backends.host.kinds.attention import ATTENTION
+from ingot_compiler.backends.host.kinds.contraction import MATMUL, has_pairs, panel_width, sum_dtype
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_product
 from ingot_compiler.ir.graph import Node, make_attributes
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.fusion import packing
-from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
-from ingot_compiler.lowering.fusion.choose_kind import ConvFacts, conv_kind, matmul_kind
+from ingot_compiler.lowering.fusion.anchor import Anchor
 from ingot_compiler.lowering.fusion.deferred import Leaf
 from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import node_halo
-from ingot_compiler.lowering.fusion.relayout import contiguous, image, relaid
+from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS, packed_at_run_time
+from ingot_compiler.lowering.fusion.relayout import contiguous, image
 from ingot_compiler.lowering.fusion.storage import Stored
 from ingot_compiler.lowering.fusion.values import Values
-from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
-from ingot_compiler.lowering.kinds.attention import ATTENTION
-from ingot_compiler.lowering.kinds.contraction import MATMUL, panel_width
-from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
-from ingot_compiler.lowering.kinds.cumsum import CUMSUM
-from ingot_compiler.lowering.kinds.depthwise import DEPTHWISE
-from ingot_compiler.lowering.kinds.depthwise_plane import DEPTHWISE_PLANE
-from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
-from ingot_compiler.lowering.kinds.kind import Kind
-from ingot_compiler.lowering.kinds.pool import POOL
-from ingot_compiler.lowering.kinds.recurrent import RECURRENT
-from ingot_compiler.lowering.kinds.reduce import REDUCE
-from ingot_compiler.lowering.kinds.resize import RESIZE
-from ingot_compiler.lowering.kinds.rows import ROWS
-from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
-from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
 
 
 def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
     attributes = make_attributes({**dict(node.attributes), **extra})
     return replace(node, operands=operands, attributes=attributes)
-
-
-def _compute_dtype(dtype: DType) -> DType:
-    """Half precisions are multiplied in f32."""
-    return "f64" if dtype == "f64" else "f32"
 
 
 def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
@@ -68,7 +55,7 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
 def conv(fuser: Fuser, index: int, node: Node) -> None:
     """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for depthwise)."""
     x, w = node.operands[:2]
-    dtype = _compute_dtype(fuser.values.type_of(x).dtype)
+    dtype = sum_dtype(fuser.values.type_of(x).dtype)
     x = _converted(fuser, index, x, dtype)
     kind = conv_kind(node, _conv_facts(fuser, node))
     on_plane = kind is DEPTHWISE_PLANE
@@ -124,25 +111,13 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
     own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
     view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[1], strides[0]))
     packed = TensorType(kind.dtype, (groups, *kind.shape[2:], kind.shape[1], own))
-    return _packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
-
-
-def _packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
-    """A dense copy of weights seen through another view."""
-    value = fuser.values.add(packed, fuser.values.device_of(w))
-    fuser.storage.put(value, stored)
-    return value, relaid(fuser, value, range(packed.rank))
+    return packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
     """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous rows."""
     values, b = fuser.values, node.operands[1]
-    result = values.type_of(node.results[0])
-    kind = matmul_kind(result.dtype)
-    if kind is not MATMUL:
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands])
-        return
-    dtype = _compute_dtype(result.dtype)
+    dtype = _factor_dtype([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], dtype)
     a_leaf = fuser.leaf_at(a, contiguous(fuser, a))
     if values.is_constant(b) and values.type_of(b).rank == 2:
@@ -150,17 +125,24 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
-    fuser.defer_anchor(index, _with(node, (a_leaf[0], b_leaf[0]), **extra), kind, [a_leaf, b_leaf])
+    fuser.defer_anchor(index, _with(node, (a_leaf[0], b_leaf[0]), **extra), MATMUL, [a_leaf, b_leaf])
+
+
+def _factor_dtype(dtypes: Sequence[DType]) -> DType:
+    """What the operands of a product are stored as: two of 8 or 16 bits fit i16 but for u16."""
+    if all(dtype in ("i8", "u8", "i16") for dtype in dtypes):
+        return "i16"
+    return sum_dtype(dtypes[0])
 
 
 def _packed_matrix(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
     """A constant matrix in panels of the tile that the product runs with."""
     values, (result,) = fuser.values, node.results
     rows_count, device = dim_product(values.type_of(a).shape[:-1]), values.device_of(result)
-    width = panel_width(rows_count, values.type_of(result).shape[-1], fuser.targets[device], dtype)
-    return fuser.constant(
-        packing.pack_matrix(packing.cast_to(values.expression(node.operands[1]), dtype), width), device
-    )
+    width = panel_width(rows_count, values.type_of(result).shape[-1], fuser.targets[device], sum_dtype(dtype))
+    matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
+    pairs = has_pairs(dtype, values.type_of(a).shape[-1])
+    return fuser.constant(packing.pack_matrix(matrix, width, 2 if pairs else 1), device)
 
 
 def attention(fuser: Fuser, index: int, node: Node) -> None:
@@ -173,68 +155,6 @@ def attention(fuser: Fuser, index: int, node: Node) -> None:
         masks = [_converted(fuser, index, masks[0], "f32")]
     leaves += [fuser.leaf(mask) for mask in masks]
     fuser.defer_anchor(index, _with(node, (*values, *masks)), ATTENTION, leaves)
-
-
-def _with_prologue(fuser: Fuser, index: int, node: Node, kind: Kind) -> None:
-    """An anchor whose first operand may be an elementwise tree; the others are stored."""
-    first = node.operands[0]
-    part = fuser.absorb(first, fuser.values.type_of(first).shape, anchor_allowed=False)
-    leaves = [fuser.leaf(operand) for operand in node.operands[1:]]
-    if part is None:
-        leaves.insert(0, fuser.leaf(first))
-    fuser.defer_anchor(index, node, kind, leaves, [part] if part else [])
-
-
-def rows(fuser: Fuser, index: int, node: Node) -> None:
-    """Softmax and normalisations."""
-    _with_prologue(fuser, index, node, ROWS)
-
-
-def reduce(fuser: Fuser, index: int, node: Node) -> None:
-    """Reductions."""
-    _with_prologue(fuser, index, node, REDUCE)
-
-
-def pool(fuser: Fuser, index: int, node: Node) -> None:
-    """Windows over an image."""
-    x = node.operands[0]
-    none = (0,) * fuser.values.type_of(x).rank
-    leaf = fuser.leaf_at(x, image(fuser, x, (none, none)))
-    fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), POOL, [leaf])
-
-
-def stored_only(kind: Kind) -> AnchorRule:
-    """An op whose operands are all stored, whatever their layout."""
-
-    def rule(fuser: Fuser, index: int, node: Node) -> None:
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands])
-
-    return rule
-
-
-def scatter(kind: Kind) -> AnchorRule:
-    """Updates of a copy of the first operand: the kernel runs at once, on the copy."""
-
-    def rule(fuser: Fuser, index: int, node: Node) -> None:
-        x = node.operands[0]
-        place = relaid(fuser, x, range(fuser.values.type_of(x).rank))
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands[1:]])
-        fuser.compute(node.results[0], place)
-
-    return rule
-
-
-def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
-    """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
-    w, groups = node.operands[1], node.integer("groups")
-    stored, kind = fuser.where(w), fuser.values.type_of(w)
-    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
-    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
-    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], own, kind.shape[1]))
-    weights = _packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
-    x, *others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
-    anchor = replace(node, operands=(node.operands[0], weights[0], *node.operands[2:]))
-    fuser.defer_anchor(index, anchor, CONV_TRANSPOSE, [x, weights, *others])
 
 
 def recurrent(fuser: Fuser, index: int, node: Node) -> None:
@@ -265,31 +185,11 @@ def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:
     return fuser.constant(packing.pack_panels(values.expression(weights), width), device)
 
 
-def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
-    """The kernel reads what it writes: it has no followers."""
-    del index
-    fuser.compute_results(SUPPRESS_OVERLAPS, node, [fuser.leaf(operand) for operand in node.operands])
-
-
 ANCHORS: dict[str, Anchor] = {
-    "argmax": Anchor(stored_only(ARGUMENT_REDUCE)),
-    "argmin": Anchor(stored_only(ARGUMENT_REDUCE)),
+    **LOOP_ANCHORS,
     "attention": Anchor(attention),
-    "average_pool": Anchor(pool, reads_image=True),
     "conv": Anchor(conv, reads_image=True, reads_halo=True),
-    "conv_transpose": Anchor(conv_transpose),
-    "cumsum": Anchor(stored_only(CUMSUM)),
-    "group_norm": Anchor(stored_only(GROUP_NORM)),
-    "layer_norm": Anchor(rows),
-    "log_softmax": Anchor(rows),
     "matmul": Anchor(matmul),
-    "max_pool": Anchor(pool, reads_image=True),
+    "matmul_integer": Anchor(matmul),
     "recurrent": Anchor(recurrent),
-    "reduce": Anchor(reduce),
-    "resize": Anchor(stored_only(RESIZE)),
-    "rms_norm": Anchor(rows),
-    "scatter_elements": Anchor(scatter(SCATTER_ELEMENTS)),
-    "scatter_nd": Anchor(scatter(SCATTER_ND)),
-    "softmax": Anchor(rows),
-    "suppress_overlaps": Anchor(suppress_overlaps),
 }

@@ -1,0 +1,37 @@
+"""Products of pairs of 16-bit integers, summed to 32 bits: one instruction where the processor has it.
+
+In: a pair in every lane, and a vector of pairs. Out: their sums of products, i32 lanes that wrap. Not done here: the loop (``multiply``).
+"""
+
+from __future__ import annotations
+
+from ingot_compiler.backends.host.writer import Operand, Writer, constant, vector_type
+
+_MULTIPLY_ADD = {  # lanes -> feature ("": every x86-64 has it), intrinsic
+    4: ("", "llvm.x86.sse2.pmadd.wd"),
+    8: ("avx2", "llvm.x86.avx2.pmadd.wd"),
+    16: ("avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
+}
+_HALF_BITS = 16
+
+
+def multiply_pairs(writer: Writer, left: Operand, right: Operand) -> Operand:
+    """``left`` is an i32 in each lane whose halves are a pair, ``right`` has two i16 for each lane."""
+    lanes = left.lanes
+    feature, intrinsic = _MULTIPLY_ADD.get(lanes, ("", ""))
+    known = writer.target.arch == "x86-64" and intrinsic
+    if known and (not feature or feature in writer.target.features):
+        halves = writer.define(f"bitcast {left.typed} to {vector_type('i16', 2 * lanes)}", "i16", 2 * lanes)
+        return writer.call(intrinsic, (halves, right), "i32", lanes)
+    wide = writer.define(f"bitcast {right.typed} to {vector_type('i32', lanes)}", "i32", lanes)
+    low = writer.binary("mul", _low(writer, left), _low(writer, wide))
+    return writer.binary("add", low, writer.binary("mul", _high(writer, left), _high(writer, wide)))
+
+
+def _low(writer: Writer, pairs: Operand) -> Operand:
+    by = constant(_HALF_BITS, "i32", pairs.lanes)
+    return writer.binary("ashr", writer.binary("shl", pairs, by), by)
+
+
+def _high(writer: Writer, pairs: Operand) -> Operand:
+    return writer.binary("ashr", pairs, constant(_HALF_BITS, "i32", pairs.lanes))

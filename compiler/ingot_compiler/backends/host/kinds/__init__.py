@@ -1,0 +1,15 @@
+"""The kinds of kernel that processors run: those with register tiles, one record and one file each, beside the plain loops.
+
+In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``anchors``).
+"""
+
+from ingot_compiler.backends.host.kinds.attention import ATTENTION
+from ingot_compiler.backends.host.kinds.contraction import CONV, MATMUL
+from ingot_compiler.backends.host.kinds.depthwise import DEPTHWISE
+from ingot_compiler.backends.host.kinds.depthwise_plane import DEPTHWISE_PLANE
+from ingot_compiler.backends.host.kinds.recurrent import RECURRENT
+from ingot_compiler.lowering.kinds import KINDS as LOOP_KINDS
+from ingot_compiler.lowering.kinds.kind import Kind
+
+_TILED = (ATTENTION, CONV, DEPTHWISE, DEPTHWISE_PLANE, MATMUL, RECURRENT)
+KINDS: dict[str, Kind] = {**LOOP_KINDS, **{kind.name: kind for kind in _TILED}}

@@ -1,0 +1,48 @@
+"""Puts the user's names into texts and errors: the one place where what later stages refer to by number gets its name.
+
+In: a text or an error with references, and the ``names`` artifact. Out: the same saying ``node '/layer1/conv' (Conv)`` and ``batch``.
+Not done here: which nodes compute a size that has no name (``message.with_makers``), raising.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from ingot_compiler.ir.dims import format_dim_in_names
+from ingot_compiler.ir.graph import Names
+from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text, message
+from ingot_runtime.ingot_error import IngotError
+
+ErrorT = TypeVar("ErrorT", bound=IngotError)
+
+
+def refers(error: IngotError) -> bool:
+    """Whether anything in an error may have a name of the user's."""
+    return not all(isinstance(part, str) for part in error.parts)
+
+
+def error_in_names(error: ErrorT, names: Names) -> ErrorT:
+    """``error`` in the user's names."""
+    return type(error)(*(text_in_names(message(part), names) for part in error.parts))
+
+
+def text_in_names(text: Text, names: Names) -> str:
+    """``text`` in the user's names."""
+    if isinstance(text, str):
+        return text
+    called = dict(names.symbols)
+    return "".join(_piece_in_names(piece, names, called) for piece in text.pieces)
+
+
+def _piece_in_names(piece: Piece, names: Names, called: Mapping[str, str]) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, NodeRef):
+        name, op = names.nodes[piece.ordinal]
+        return f"node {name!r} ({op})"
+    if isinstance(piece, InputRef):
+        return f"input {names.inputs[piece.position]!r}"
+    if isinstance(piece, OutputRef):
+        return f"output {names.outputs[piece.position]!r}"
+    return format_dim_in_names(piece, called)

@@ -1,0 +1,124 @@
+"""What ops with loops of their own ask of their operands where plain loops are enough, so that any back end may have them.
+
+In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops that a back end has tiles for (its own
+anchors). One function and one line per op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ingot_compiler.ir.dims import dim_floordiv
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fusion.anchor import Anchor, AnchorRule
+from ingot_compiler.lowering.fusion.deferred import Leaf
+from ingot_compiler.lowering.fusion.fuser import Fuser
+from ingot_compiler.lowering.fusion.relayout import image, relaid
+from ingot_compiler.lowering.fusion.storage import Stored
+from ingot_compiler.lowering.kinds.argument_reduce import ARGUMENT_REDUCE
+from ingot_compiler.lowering.kinds.conv_transpose import CONV_TRANSPOSE
+from ingot_compiler.lowering.kinds.cumsum import CUMSUM
+from ingot_compiler.lowering.kinds.group_norm import GROUP_NORM
+from ingot_compiler.lowering.kinds.kind import Kind
+from ingot_compiler.lowering.kinds.pool import POOL
+from ingot_compiler.lowering.kinds.reduce import REDUCE
+from ingot_compiler.lowering.kinds.resize import RESIZE
+from ingot_compiler.lowering.kinds.rows import ROWS
+from ingot_compiler.lowering.kinds.scatter import SCATTER_ELEMENTS, SCATTER_ND
+from ingot_compiler.lowering.kinds.suppress_overlaps import SUPPRESS_OVERLAPS
+
+
+def packed_at_run_time(fuser: Fuser, w: int, packed: TensorType, stored: Stored) -> Leaf:
+    """A dense copy of weights seen through another view."""
+    value = fuser.values.add(packed, fuser.values.device_of(w))
+    fuser.storage.put(value, stored)
+    return value, relaid(fuser, value, range(packed.rank))
+
+
+def _with_prologue(fuser: Fuser, index: int, node: Node, kind: Kind) -> None:
+    """An anchor whose first operand may be an elementwise tree; the others are stored."""
+    first = node.operands[0]
+    part = fuser.absorb(first, fuser.values.type_of(first).shape, anchor_allowed=False)
+    leaves = [fuser.leaf(operand) for operand in node.operands[1:]]
+    if part is None:
+        leaves.insert(0, fuser.leaf(first))
+    fuser.defer_anchor(index, node, kind, leaves, [part] if part else [])
+
+
+def rows(fuser: Fuser, index: int, node: Node) -> None:
+    """Softmax and normalisations."""
+    _with_prologue(fuser, index, node, ROWS)
+
+
+def reduce(fuser: Fuser, index: int, node: Node) -> None:
+    """Reductions."""
+    _with_prologue(fuser, index, node, REDUCE)
+
+
+def pool(fuser: Fuser, index: int, node: Node) -> None:
+    """Windows over an image."""
+    x = node.operands[0]
+    none = (0,) * fuser.values.type_of(x).rank
+    leaf = fuser.leaf_at(x, image(fuser, x, (none, none)))
+    fuser.defer_anchor(index, replace(node, operands=(leaf[0],)), POOL, [leaf])
+
+
+def stored_only(kind: Kind) -> AnchorRule:
+    """An op whose operands are all stored, whatever their layout."""
+
+    def rule(fuser: Fuser, index: int, node: Node) -> None:
+        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands])
+
+    return rule
+
+
+def scatter(kind: Kind) -> AnchorRule:
+    """Updates of a copy of the first operand: the kernel runs at once, on the copy."""
+
+    def rule(fuser: Fuser, index: int, node: Node) -> None:
+        x = node.operands[0]
+        place = relaid(fuser, x, range(fuser.values.type_of(x).rank))
+        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands[1:]])
+        fuser.compute(node.results[0], place)
+
+    return rule
+
+
+def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
+    """Weights [C, O/G, kernel..] as [G, kernel.., C/G, O/G]."""
+    w, groups = node.operands[1], node.integer("groups")
+    stored, kind = fuser.where(w), fuser.values.type_of(w)
+    own, strides = dim_floordiv(kind.shape[0], groups), stored.view.strides
+    view = replace(stored.view, strides=(own * strides[0], *strides[2:], strides[0], strides[1]))
+    packed = TensorType(kind.dtype, (groups, *kind.shape[2:], own, kind.shape[1]))
+    weights = packed_at_run_time(fuser, w, packed, Stored(stored.buffer, view))
+    x, *others = [fuser.leaf(operand) for operand in (node.operands[0], *node.operands[2:])]
+    anchor = replace(node, operands=(node.operands[0], weights[0], *node.operands[2:]))
+    fuser.defer_anchor(index, anchor, CONV_TRANSPOSE, [x, weights, *others])
+
+
+def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
+    """The kernel reads what it writes: it has no followers."""
+    del index
+    fuser.compute_results(SUPPRESS_OVERLAPS, node, [fuser.leaf(operand) for operand in node.operands])
+
+
+LOOP_ANCHORS: dict[str, Anchor] = {
+    "argmax": Anchor(stored_only(ARGUMENT_REDUCE)),
+    "argmin": Anchor(stored_only(ARGUMENT_REDUCE)),
+    "average_pool": Anchor(pool, reads_image=True),
+    "conv_transpose": Anchor(conv_transpose),
+    "cumsum": Anchor(stored_only(CUMSUM)),
+    "group_norm": Anchor(stored_only(GROUP_NORM)),
+    "layer_norm": Anchor(rows),
+    "log_softmax": Anchor(rows),
+    "max_pool": Anchor(pool, reads_image=True),
+    "reduce": Anchor(reduce),
+    "resize": Anchor(stored_only(RESIZE)),
+    "rms_norm": Anchor(rows),
+    "scatter_elements": Anchor(scatter(SCATTER_ELEMENTS)),
+    "scatter_nd": Anchor(scatter(SCATTER_ND)),
+    "softmax": Anchor(rows),
+    "suppress_overlaps": Anchor(suppress_overlaps),
+}

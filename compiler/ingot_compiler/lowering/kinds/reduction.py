@@ -1,0 +1,124 @@
+"""What a reduction is: its axes, which of them run in lanes, how its total is stored.
+
+In: a group anchored by ``reduce``. Out: ``Reduction``. Not done here: its loops (``reduce``, ``split_reduce``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+from ingot_compiler.ir.dims import Dim, dim_product, symbol
+from ingot_compiler.ir.graph import Node
+from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.elements import Elements, GroupBuffers
+from ingot_compiler.lowering.fused import Group, Operand
+from ingot_compiler.lowering.kinds.program import INDEX
+from ingot_compiler.lowering.loops import Apply, For, FromIndex, Statement, Store, Value
+from ingot_compiler.lowering.space import Run, Space
+from ingot_compiler.lowering.typical import typical
+from ingot_compiler.lowering.views import storage_order
+
+ReduceFunction = OneOf["sum", "product", "max", "min"]
+LANE = "j"
+_FUNCTIONS: dict[str, ReduceFunction] = {
+    "max": "max",
+    "mean": "sum",
+    "min": "min",
+    "product": "product",
+    "sum": "sum",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """``reduced``: axes from the outermost in memory to the innermost; ``outer``: kept axes but ``lane_axis``, which runs in lanes."""
+
+    group: Group
+    anchor: Node
+    source: TensorType
+    result: TensorType
+    reduced: tuple[int, ...]
+    outer: tuple[int, ...]
+    lane_axis: int | None
+
+    @staticmethod
+    def of(group: Group) -> Reduction:
+        """Read a group."""
+        anchor, types = group.nodes[group.anchor], dict(group.types)
+        source = types[anchor.operands[0]]
+        axes = set(anchor.ints("axes"))
+        reduced = tuple(axis for axis in _operand_order(group, source) if axis in axes)
+        kept = tuple(axis for axis in range(source.rank) if axis not in axes and source.shape[axis] != 1)
+        lane_axis = _lane_axis(group, source, kept)
+        outer = tuple(axis for axis in kept if axis != lane_axis)
+        return Reduction(group, anchor, source, types[anchor.results[0]], reduced, outer, lane_axis)
+
+    @property
+    def function(self) -> ReduceFunction:
+        """How two elements are joined."""
+        return _FUNCTIONS[self.anchor.text("function")]
+
+    @property
+    def element_count(self) -> Dim:
+        """Elements that one result is made from."""
+        return dim_product(tuple(self.source.shape[axis] for axis in sorted(self.reduced)))
+
+    @property
+    def unit_count(self) -> Dim:
+        """Results, those in lanes counted as one."""
+        return dim_product(tuple(self.source.shape[axis] for axis in self.outer))
+
+    @property
+    def lane_count(self) -> Dim:
+        """Results that run in lanes, 1 if none does."""
+        return 1 if self.lane_axis is None else self.source.shape[self.lane_axis]
+
+    def result_space(self) -> Space:
+        """The result's point: reduced axes are of size 1 or gone."""
+        kept = [axis for axis in range(self.source.rank) if axis not in self.reduced]
+        same_rank = self.result.rank == self.source.rank
+        place = {axis: axis if same_rank else position for position, axis in enumerate(kept)}
+        runs = [Run(tuple(place[axis] for axis in self.outer), symbol(INDEX))]
+        if self.lane_axis is not None:
+            runs.append(Run((place[self.lane_axis],), symbol(LANE)))
+        return Space(self.result.shape, tuple(runs))
+
+
+def in_lanes(reduction: Reduction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The statements for all results in lanes."""
+    return body if reduction.lane_axis is None else (For(LANE, reduction.lane_count, "vector", body),)
+
+
+def store_total(
+    reduction: Reduction, group: Group, buffers: GroupBuffers, elements: Elements, total: Value
+) -> tuple[Statement, ...]:
+    """What becomes of the total: a mean is divided, followers are computed, the result is stored."""
+    dtype = reduction.result.dtype
+    if reduction.anchor.text("function") == "mean":
+        total = elements.let(Apply("div", (total, FromIndex(reduction.element_count, dtype)), dtype), dtype)
+    before = elements.take()
+    result, space = group.results[0], reduction.result_space()
+    elements.given[reduction.anchor.results[0]] = total
+    value = elements.value(result.value, space)
+    place = space.offset_of(result.view, result.type.shape)
+    return (*before, *elements.take(), Store(buffers.number(result), place, value))
+
+
+def _whole_operands(group: Group, source: TensorType) -> list[Operand]:
+    return [operand for operand in group.operands if operand.type.shape == source.shape]
+
+
+def _operand_order(group: Group, source: TensorType) -> tuple[int, ...]:
+    for operand in _whole_operands(group, source):
+        return storage_order(operand.view, source.shape)
+    return tuple(range(source.rank))
+
+
+def _lane_axis(group: Group, source: TensorType, kept: tuple[int, ...]) -> int | None:
+    """The kept axis with stride 1 in an operand of the full shape, if it is not tiny."""
+    for operand in _whole_operands(group, source):
+        for axis in kept:
+            if operand.view.strides[axis] == 1 and typical(source.shape[axis]) > 1:
+                return axis
+    return None
