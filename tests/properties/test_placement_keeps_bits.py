@@ -13,7 +13,7 @@ from tests.unit.lowering_harness import HOST_ALONE, Builder, Compiled, compile_g
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.lowering.fused import Copy, all_steps, groups_of
+from ingot_compiler.lowering.fused import Copy, all_steps, launches_of
 from ingot_compiler.placement.virtual_device import DeclaredDevice, VirtualDevice
 
 THREE = (
@@ -97,6 +97,6 @@ def test_a_network_on_three_devices() -> None:
         (actual,), compiled = _outputs(marks)
         assert actual.tobytes() == expected.tobytes(), marks
         assert copies_of(compiled) == copies, marks
-        devices = {compiled.fused.buffers[buffer].device for group in groups_of(compiled.fused) for buffer in
-                   (operand.buffer for operand in (*group.operands, *group.results))}  # fmt: skip
+        launches = launches_of(compiled.fused)
+        devices = {compiled.fused.buffers[buffer].device for launch in launches for buffer in launch.buffers}
         assert len(devices) == len(set(marks))

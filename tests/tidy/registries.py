@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from keyword import iskeyword
@@ -112,6 +113,39 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
     kind = _source(inspect.unwrap(KINDS[group.kind].lower))
     return _with_lists(*sources, (Path(loop_anchors.__file__).resolve(),), (kind, _list_of(kind)))
+
+
+def path_of_device(kind: str) -> tuple[str, ...]:
+    """List the files of a kind of device: its number, what the loader opens, its back end, each with its list; then the suite of all kinds."""
+    import ingot_runtime_devices.registry as devices
+    from ingot_compiler.backends import registry as backends
+    from ingot_runtime.format import plan
+
+    folder = Path(backends.__file__).resolve().parent / kind
+    opened = _source(devices.OPEN[kind])
+    return (
+        "runtime/FORMAT.md",
+        *_with_lists((Path(plan.__file__).resolve(),), (opened, Path(devices.__file__).resolve())),
+        *_with_lists(tuple(sorted(folder.glob("*.py"))), (Path(backends.__file__).resolve(),)),
+        "pyproject.toml",
+        "tests/conformance/test_devices.py",
+    )
+
+
+def files_that_name_device(kind: str) -> set[str]:
+    """List the files that have a kind of device as a string, or as a room of its own."""
+    packages = [ROOT / top for top in ("artifacts", "build_rules", "compiler", "runtime", "tests/conformance")]
+    found = {
+        str(path.relative_to(ROOT))
+        for package in packages
+        for path in package.rglob("*.py")
+        if any(
+            isinstance(node, ast.Constant) and node.value == kind
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    }
+    layer = re.search(rf'"(?:\w+ \| )*{kind}(?: \| \w+)*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return found | ({"pyproject.toml"} if layer else set())
 
 
 def files_that_name(core: str) -> set[str]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.tidy.registries import REGISTRIES, Registry, files_that_name, path_of_op, path_with_loops
+from tests.tidy.registries import (
+    REGISTRIES,
+    Registry,
+    files_that_name,
+    files_that_name_device,
+    path_of_device,
+    path_of_op,
+    path_with_loops,
+)
 from tests.tidy.source import ROOT, modules
 
 from ingot_build_rules.cli.verbs import VERBS
@@ -66,6 +74,17 @@ def test_the_way_of_gelu_is_as_contributing_says() -> None:
 def test_the_way_of_softmax_is_as_contributing_says() -> None:
     """For an op with loops of its own, too: the kernel's files are those of the kind that fusion gives it."""
     assert _recipe("An op with loops of its own: Softmax") == path_with_loops("Softmax", (2, 3), axis=1)
+
+
+def test_the_way_of_a_device_is_as_contributing_says() -> None:
+    """CONTRIBUTING lists exactly the files of a kind of device and its back end, in that order; no other code names the kind."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("\n## A device with its back end: null", 1)[1].split("\n## ", 1)[0]
+    table = "".join(line for line in section.splitlines() if line.startswith("|"))
+    listed = tuple(dict.fromkeys(re.findall(r"`((?:\w+/)+\w+\.(?:py|md)|pyproject\.toml)`", table)))
+    assert listed == path_of_device("null")
+    naming = files_that_name_device("null")
+    assert {"pyproject.toml", "compiler/ingot_compiler/backends/null/backend.py"} < naming < set(listed)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.codegen_harness import RUNNABLE
 from tests.unit.lowering_harness import Builder, check_graph, compile_graph, f32, normal
 
-from ingot_compiler.lowering.fused import groups_of
+from ingot_compiler.lowering.fused import launches_of
 
 RELATIVE = 1e-5  # chains of at most 49 multiply-adds
 
@@ -35,7 +35,7 @@ def depthwise(
 
 def kinds(builder: Builder, outputs: list[int]) -> list[str]:
     """The kinds of the kernels that a graph becomes."""
-    return [group.kind for group in groups_of(compile_graph(builder.finish(outputs)).fused)]
+    return [launch.group.kind for launch in launches_of(compile_graph(builder.finish(outputs)).fused)]
 
 
 GEOMETRIES = [

@@ -65,6 +65,29 @@ def test_commutative_ops_are_those_whose_operands_may_be_exchanged() -> None:
     assert found == {op.name for op in _with(Trait.COMMUTATIVE)}
 
 
+def _jumps(op: CoreOp, operand_count: int) -> bool:
+    """Whether a step of 1e-4 around a multiple of one half moves a small result by more than a tenth."""
+    grid = [array.ravel() for array in np.meshgrid(*[np.arange(-3, 3.5, 0.5)] * operand_count)]
+    with np.errstate(all="ignore"):
+        found = [op.reference([grid[0] + step, *grid[1:]], {})[0].astype(np.float64) for step in (-1e-4, 0, 1e-4)]
+        beside = np.all([np.isfinite(one) & (np.abs(one) < 100) for one in found], axis=0)  # no pole
+        return bool((np.ptp(found, axis=0)[beside] > 0.1).any())
+
+
+def test_steps_are_the_functions_that_jump() -> None:
+    """Of all elementwise functions of floats without attributes, exactly these; beside them ops that choose a place."""
+    found: set[str] = set()
+    for op in _with(Trait.ELEMENTWISE):
+        for count in (1, 2):
+            try:
+                op.infer([TensorType("f64", (4,))] * count, {})
+            except OpTypeError:
+                continue
+            found |= {op.name} if _jumps(op, count) else set()
+    assert found == {op.name for op in _with(Trait.STEP) if Trait.ELEMENTWISE in op.traits}
+    assert {op.name for op in _with(Trait.STEP)} - found == {"argmax", "argmin", "resize"}
+
+
 def test_sources_have_one_result_and_no_operands() -> None:
     """Attributes alone give one result."""
     assert set(SOURCES) == {op.name for op in _with(Trait.SOURCE)}

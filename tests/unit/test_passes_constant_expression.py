@@ -21,10 +21,13 @@ from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op import Array
+from ingot_compiler.ir.ops import OPS
 from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.constant_expression import constant_values, evaluate, extract
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
+from ingot_compiler.passes.fold_literals import fold_literals
 
 # Private in numpy, and the only place that says which extensions this build can use.
 multiarray: Any = importlib.import_module("numpy._core._multiarray_umath")
@@ -244,3 +247,18 @@ def test_same_bytes_under_other_dispatch_levels() -> None:
         found[enabled] = digests
     assert set(found.values()) == {all_digests()}
     assert "" in found
+
+
+@pytest.mark.parametrize("op", [op.name for op in OPS if Trait.DIVIDES in op.traits])
+def test_a_division_of_integers_by_zero_is_left_to_the_call(op: str) -> None:
+    """Of literals it is not folded, by one it is; of weights no division of integers is."""
+    for divisor, folded in ((0, False), (1, True)):
+        builder = GraphBuilder([])
+        seven, by = (
+            builder.add("literal", (), {"dtype": "i32", "shape": (), "value": (number,)}) for number in (7, divisor)
+        )
+        graph = fold_literals(builder.finish([builder.add(op_name(op), (seven, by))]))
+        assert ({node.op for node in graph.nodes} == {"literal"}) == folded
+        weight = builder.add("constant", (), {"dtype": "i32", "shape": (), "weight": "0"})
+        quotient = builder.add(op_name(op), (weight, by))
+        assert quotient not in constant_values(builder.finish([quotient]))

@@ -17,15 +17,14 @@ import numpy.typing as npt
 
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.op import Array, bf16_to_f32
+from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 # Of the largest magnitude; integers and booleans must be equal.
 TOLERANCES: dict[DType, float] = {"f64": 1e-9, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
 # Where rounding may decide between two answers (a comparison of computed floats), so many elements may take the other.
 JUMPING_PART_MAX = 0.01
-_JUMPS = frozenset(
-    ("argmax", "argmin", "ceil", "equal", "floor", "fmod", "less", "less_equal", "mod", "resize", "round", "sign")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +78,13 @@ def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:
     """Whether rounding inside these nodes can decide between two answers: a step function of a float they compute."""
     computed = {result for node in nodes if node.op != "literal" for result in node.results}
     return any(
-        _is_step(node) and any(operand in computed and types[operand].dtype in FLOATS for operand in node.operands)
+        any(operand in computed and types[operand].dtype in FLOATS for operand in node.operands) and _is_step(node)
         for node in nodes
     ) or any(node.op == "resize" for node in nodes)
 
 
 def _is_step(node: Node) -> bool:
-    return node.op in _JUMPS or (node.op == "cast" and node.text("dtype") not in FLOATS)
+    return Trait.STEP in OPS_BY_NAME[node.op].traits or (node.op == "cast" and node.text("dtype") not in FLOATS)
 
 
 def _numbers(array: Array, dtype: DType) -> npt.NDArray[Any]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ingot_build_rules.compilation.memory_limit import MemoryLimit
 from ingot_build_rules.compilation.model_source import ModelSource
-from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLayout, lay_out
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
@@ -386,8 +385,8 @@ class Compilation:
         labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
         packed = tuple(map(_packed, layout.constants, contents))
-        machine = str(resolve_target("native"))
-        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(HOST, machine), machine)
+        target = self.options.targets[0]
+        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(HOST, target), target)
         return packed, await self.need(DIGEST_WEIGHTS, digest_inputs)
 
     async def _bundle(self) -> BundleFrame:

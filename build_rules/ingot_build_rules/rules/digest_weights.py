@@ -16,12 +16,12 @@ from ingot_compiler.ir.errors import InternalError
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
     """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB; ``support``: the support
-    functions for ``machine``, where the build was started. Which code computes the digests does not change them."""
+    functions of the bundle's first ``target``, which compute the digests where this machine can run them. The digests do not depend on it."""
 
     packed: tuple[PackedConstant, ...]
     weights_bytes: int
     support: Artifact[memoryview]
-    machine: str
+    target: str
 
 
 def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
@@ -30,10 +30,8 @@ def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_compiler.backends.host.support.host import HostDigests
     from ingot_compiler.backends.host.targets.target import parse_target
 
-    is_usable = not parse_target(inputs.machine).missing_on(
-        host_target().features
-    )  # an executor may be another machine
-    digests = HostDigests(bytes(inputs.support.value()) if is_usable else b"")
+    can_run = not parse_target(inputs.target).missing_on(host_target().features)
+    digests = HostDigests(bytes(inputs.support.value()) if can_run else b"")
     chunks = ((packed.offset_bytes, _content(packed)) for packed in inputs.packed)
     return context.keep_bytes(weights_tree(chunks, (inputs.weights_bytes,), digests.mib_tree_entry))
 

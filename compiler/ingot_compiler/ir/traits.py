@@ -24,6 +24,10 @@ class Trait(Flag):
     """The reference gives the same bits on every machine: integers, or IEEE 754 operations that round once."""
     EXACT_ON_INTEGERS = auto()
     """As ``EXACT``, of integers and booleans alone (the order of a float sum is numpy's)."""
+    DIVIDES = auto()
+    """Of integers, what a divisor of 0 gives is nobody's promise."""
+    STEP = auto()
+    """The result jumps where an operand that is a float changes a little: rounding decides between two answers."""
     MOVEMENT = auto()
     """Every element of the result is an element of an operand; attributes and sizes decide which."""
     INDEXED = auto()

@@ -37,7 +37,6 @@ EXPRESSION_NODES_MAX = (
     1024  # of one value, each as often as it is read: every value that kernels read has an expression of its own
 )
 _ARITHMETIC_DTYPES = frozenset(("f32", "f64"))
-_FLOATS_ONLY = frozenset(("div", "sqrt", "reciprocal"))
 
 
 def constant_values(graph: Graph) -> frozenset[int]:
@@ -90,7 +89,9 @@ def _is_foldable(graph: Graph, node: Node) -> bool:
         return may_cast(operands[0].dtype, result.dtype)
     if node.op not in ARITHMETIC or result.dtype == "bool":
         return False
-    return result.dtype in _ARITHMETIC_DTYPES or (result.dtype not in FLOATS and node.op not in _FLOATS_ONLY)
+    return result.dtype in _ARITHMETIC_DTYPES or (
+        result.dtype not in FLOATS and Trait.DIVIDES not in OPS_BY_NAME[node.op].traits
+    )
 
 
 def _is_symbolic(value: Attribute) -> bool:

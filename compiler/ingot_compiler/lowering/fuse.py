@@ -35,12 +35,12 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
     ``devices``: the rules of each device of the table, the host's first. A kernel never holds operations of two devices: every
     crossing is a ``copy``, whose operand is stored.
     """
-    flat = flatten(placed.graph)
+    flat = flatten(placed, [device.legalise for device in devices])
     graph = flat.graph
     returned = [value for regions in flat.regions.values() for region in regions for value in region.outputs]
-    devices_of_nodes = _devices_of_nodes(graph, placed.device_of)
+    devices_of_nodes = _devices_of_nodes(graph, flat.device_of)
     anchors = [devices[device].anchors.get(node.op) for node, device in zip(graph.nodes, devices_of_nodes, strict=True)]
-    values = Values(graph, placed.device_of, returned, image_demands(_image_readers(graph, anchors)))
+    values = Values(graph, flat.device_of, returned, image_demands(_image_readers(graph, anchors)))
     fuser = Fuser(values, graph.inputs, [device.target for device in devices])
     _refuse_unknown(
         node for node, anchor in zip(graph.nodes, anchors, strict=True) if not anchor and not _is_folded(values, node)
@@ -57,9 +57,8 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
 
 
 def _devices_of_nodes(graph: Graph, device_of: Sequence[int]) -> list[int]:
-    """Where each node runs; nodes of regions, and those without results, run on the host."""
-    results = [node.results[0] if node.results else len(device_of) for node in graph.nodes]
-    return [device_of[result] if result < len(device_of) else 0 for result in results]
+    """Where each node runs; nodes without results run on the host."""
+    return [device_of[node.results[0]] if node.results else 0 for node in graph.nodes]
 
 
 def _image_readers(graph: Graph, anchors: Sequence[Anchor | None]) -> Iterator[tuple[Node, bool]]:
@@ -119,7 +118,7 @@ def _refuse_unknown(nodes: Iterable[Node]) -> None:
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",
-            why="these operations have no kernel on a CPU yet",
+            why="a device that they are placed on has no kernel for them yet",
             do="report the model",
         )
 

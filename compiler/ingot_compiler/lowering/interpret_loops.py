@@ -121,8 +121,7 @@ class _Machine:
             case FromIndex(index, dtype):
                 return cast(evaluate(index, symbols), dtype)
             case Compare(function, left, right):
-                a, b = evaluate(left, symbols), evaluate(right, symbols)
-                return {"less": a < b, "less_equal": a <= b, "equal": a == b}[function]
+                return apply_function(function, "i64", (evaluate(left, symbols), evaluate(right, symbols)))
             case Local(name, _):
                 return names[name]
             case Apply("select", (condition, left, right), _):

@@ -11,9 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal as OneOf
+from typing import get_args
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.types import DType
+
+Comparison = OneOf["less", "less_equal", "equal"]
+COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
 # ---- values ---------------------------------------------------------------------------------------------------------
 
@@ -46,7 +50,7 @@ class FromIndex:
 class Compare:
     """``left function right`` on index expressions, a bool value: guards of padding and ranges."""
 
-    function: OneOf["less", "less_equal", "equal"]
+    function: Comparison
     left: Dim
     right: Dim
 

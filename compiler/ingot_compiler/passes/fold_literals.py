@@ -25,7 +25,6 @@ from ingot_compiler.passes.rewrite import Rewriter, rewrite
 
 ELEMENTS_MAX = 1024
 _INTEGERS = Trait.EXACT | Trait.EXACT_ON_INTEGERS | Trait.MOVEMENT | Trait.INDEXED
-_DIVISIONS = frozenset(("div", "mod", "fmod"))
 _FOLDED_FLOATS = frozenset(("f32", "f64"))
 
 
@@ -39,7 +38,9 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
         return None
     operands = [literal_array(state, operand) for operand in node.operands]
     known = [operand for operand in operands if operand is not None]
-    if len(known) != len(operands) or (node.op in _DIVISIONS and _divides_integers_by_zero(known)):
+    if len(known) != len(operands) or (
+        Trait.DIVIDES in OPS_BY_NAME[node.op].traits and _divides_integers_by_zero(known)
+    ):
         return None
     with np.errstate(all="ignore"):
         try:

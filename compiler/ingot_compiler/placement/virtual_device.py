@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from ingot_compiler.ir.errors import UserError
+from ingot_runtime.format.plan import DEVICE_KINDS
 
 _Field = TypeVar("_Field", str, int)
 
@@ -18,7 +19,7 @@ ANY_ID = -1
 ANY_TARGET = ""
 ANY_SCOPE = ""
 HOST_TYPE = "cpu"
-_DEVICE_TYPES = ("cuda", "opencl", "null")  # the other targets' heads are host architectures
+_DEVICE_TYPES = DEVICE_KINDS[1:]  # the other targets' heads are host architectures
 
 
 @dataclass(frozen=True, slots=True)

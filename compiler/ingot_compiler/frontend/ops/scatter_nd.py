@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.index_checks import checked_vectors
 from ingot_compiler.frontend.onnx_op import OnnxOp
+from ingot_compiler.ir.typing_rules import SCATTER_REDUCTIONS
 
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, indices, updates = (context.operand(position) for position in range(3))
-    combine = context.string_attribute("reduction", "none", ("none", "add", "mul", "min", "max"))
+    combine = context.string_attribute("reduction", "none", SCATTER_REDUCTIONS)
     places = checked_vectors(context, indices, context.shape_of(x))
     return (context.add("scatter_nd", x, places, updates, reduction=combine),)
 

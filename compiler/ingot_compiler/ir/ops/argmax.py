@@ -21,4 +21,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (arg_extreme(np.argmax, operands[0], attributes),)
 
 
-OP = CoreOp("argmax", infer_arg_extreme, _reference, traits=Trait.EXACT)
+OP = CoreOp("argmax", infer_arg_extreme, _reference, traits=Trait.EXACT | Trait.STEP)

@@ -21,4 +21,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (arg_extreme(np.argmin, operands[0], attributes),)
 
 
-OP = CoreOp("argmin", infer_arg_extreme, _reference, traits=Trait.EXACT)
+OP = CoreOp("argmin", infer_arg_extreme, _reference, traits=Trait.EXACT | Trait.STEP)

@@ -21,4 +21,4 @@ def _divide(a: Array, b: Array) -> Array:
     return np.asarray(quotient + ((rest != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
 
 
-OP = CoreOp("div", binary(NUMBERS), directly(_divide), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp("div", binary(NUMBERS), directly(_divide), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES)

@@ -13,5 +13,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
 OP = CoreOp(
-    "equal", binary(ANY, "bool"), directly(np.equal), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+    "equal",
+    binary(ANY, "bool"),
+    directly(np.equal),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT | Trait.STEP,
 )

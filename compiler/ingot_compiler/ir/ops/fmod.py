@@ -12,4 +12,6 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
-OP = CoreOp("fmod", binary(NUMBERS), directly(np.fmod), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "fmod", binary(NUMBERS), directly(np.fmod), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES | Trait.STEP
+)

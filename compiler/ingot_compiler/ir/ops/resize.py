@@ -27,6 +27,7 @@ from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
+from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import require_dtype, require_sizes
 
@@ -166,4 +167,4 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     return (narrow(result, x),)
 
 
-OP = CoreOp("resize", _infer, _reference)
+OP = CoreOp("resize", _infer, _reference, traits=Trait.STEP)

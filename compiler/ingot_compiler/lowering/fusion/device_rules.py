@@ -6,15 +6,19 @@ In: nothing. Out: ``DeviceRules``. Not done here: any back end's rules.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ingot_compiler.lowering.fusion.anchor import Anchor
+from ingot_compiler.lowering.fusion.legalise import Expansion
 from ingot_compiler.lowering.kernel_target import KernelTarget
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceRules:
-    """``anchors``: op with loops of its own -> what it asks of its operands, and by that the kind of kernel that it becomes."""
+    """``anchors``: op with loops of its own -> what it asks of its operands, and by that the kind of kernel that it becomes.
+    ``legalise``: op that the device has no kernel for -> the ops that it becomes before anything is fused.
+    """
 
     target: KernelTarget
     anchors: Mapping[str, Anchor]
+    legalise: Mapping[str, Expansion] = field(default_factory=dict[str, Expansion])

@@ -1,16 +1,18 @@
 """A graph with regions as one list of nodes: every value gets an id of its own, so that fusion has one table of values.
 
-In: a graph. Out: a graph whose ops of control flow have no regions, each followed by the nodes of its regions, and where these
-lie. Not done here: what runs when (``fusion.control``).
+In: a graph with places, what each device expands. Out: a graph whose ops of control flow have no regions, each followed by the nodes of its
+regions, and where these lie; ops that a device expands are those that they become. Not done here: what runs when (``fusion.control``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.types import TensorType
+from ingot_compiler.lowering.fusion.legalise import Expansion, expand
+from ingot_compiler.placement.placed import PlacedGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,10 @@ class FlatRegion:
 
 @dataclass(slots=True)
 class FlatGraph:
-    """``regions``: index of a node of control flow -> its regions, which follow it."""
+    """``regions``: index of a node of control flow -> its regions, which follow it; ``device_of``: of each value."""
 
     graph: Graph
+    device_of: tuple[int, ...]
     regions: dict[int, tuple[FlatRegion, ...]] = field(default_factory=dict[int, tuple[FlatRegion, ...]])
 
     def end(self, index: int) -> int:
@@ -35,18 +38,24 @@ class FlatGraph:
         return self.regions[index][-1].last if index in self.regions else index + 1
 
 
-def flatten(graph: Graph) -> FlatGraph:
-    """The same graph, flat; values of the outermost graph keep their ids."""
-    flat = _Flattening(list(graph.types))
+def flatten(placed: PlacedGraph, expansions: Sequence[Mapping[str, Expansion]]) -> FlatGraph:
+    """The same graph, flat; values of the outermost graph keep their ids, those of regions are the host's.
+
+    ``expansions``: per device, the host's first.
+    """
+    graph = placed.graph
+    flat = _Flattening(list(graph.types), list(placed.device_of), expansions)
     for node in graph.nodes:
         flat.add(node, {})
     nodes = tuple(flat.nodes)
-    return FlatGraph(Graph(graph.inputs, nodes, graph.outputs, tuple(flat.types)), flat.regions)
+    return FlatGraph(Graph(graph.inputs, nodes, graph.outputs, tuple(flat.types)), tuple(flat.device_of), flat.regions)
 
 
 @dataclass(slots=True)
 class _Flattening:
     types: list[TensorType]
+    device_of: list[int]
+    expansions: Sequence[Mapping[str, Expansion]]
     nodes: list[Node] = field(default_factory=list[Node])
     regions: dict[int, tuple[FlatRegion, ...]] = field(default_factory=dict[int, tuple[FlatRegion, ...]])
 
@@ -55,14 +64,35 @@ class _Flattening:
         index = len(self.nodes)
         operands = tuple(names.get(operand, operand) for operand in node.operands)
         results = tuple(names.get(result, result) for result in node.results)
-        self.nodes.append(replace(node, operands=operands, results=results, regions=()))
+        device = self.device_of[results[0]] if results else 0
+        flat = replace(node, operands=operands, results=results, regions=())
+        rule = self.expansions[device].get(node.op)
+        if rule is None:
+            self.nodes.append(flat)
+        else:
+            self._expand(flat, device, rule)
         if node.regions:
             self.regions[index] = tuple(self._region(region, names) for region in node.regions)
 
+    def _expand(self, node: Node, device: int, rule: Expansion) -> None:
+        given, made = ([self.types[value] for value in values] for values in (node.operands, node.results))
+        expanded = expand(node, given, made, rule)
+        ids = dict(enumerate(node.operands)) | dict(zip(expanded.results, node.results, strict=True))
+        for part in expanded.nodes:
+            for result in part.results:
+                if result not in ids:
+                    ids[result] = self._new_value(expanded.types[result], device)
+            operands, results = (tuple(ids[value] for value in values) for values in (part.operands, part.results))
+            self.nodes.append(replace(part, operands=operands, results=results, source=node.source, mark=node.mark))
+
+    def _new_value(self, kind: TensorType, device: int) -> int:
+        self.types.append(kind)
+        self.device_of.append(device)
+        return len(self.types) - 1
+
     def _region(self, region: Graph, outside: Mapping[int, int]) -> FlatRegion:
         own = [*region.inputs, *(result for node in region.nodes for result in node.results)]
-        names = {**outside, **{value: len(self.types) + at for at, value in enumerate(own)}}
-        self.types += [region.types[value] for value in own]
+        names = {**outside, **{value: self._new_value(region.types[value], 0) for value in own}}
         first = len(self.nodes)
         for node in region.nodes:
             self.add(node, names)

@@ -20,6 +20,7 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
+    COMPARISONS,
     Apply,
     Compare,
     Constant,
@@ -39,7 +40,7 @@ _WRITTEN_OUT_MAX = 16
 
 
 def _f(function: str, *arguments: Value) -> Value:
-    return Apply(function, arguments, "bool" if function in ("less", "less_equal", "equal") else "f64")
+    return Apply(function, arguments, "bool" if function in COMPARISONS else "f64")
 
 
 def _c(value: float) -> Value:
