@@ -20,6 +20,7 @@ from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.host_program.verify_program import verify_program
+from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering import fuse
 from ingot_compiler.lowering.fused import FusedGraph, launches_of
 from ingot_compiler.lowering.group_steps import LoweredGroup
@@ -131,6 +132,8 @@ def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
     check_memory(plan, fused)
 
 
-def _built(built: tuple[Program, object], fused: FusedGraph, programs: Sequence[LoopProgram], *_: object) -> None:
+def _built(
+    built: tuple[Program, tuple[Text, ...]], fused: FusedGraph, programs: Sequence[LoopProgram], *_: object
+) -> None:
     check_launches(fused, programs)
     check_program(built[0])
