@@ -32,7 +32,6 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
 )
-from ingot_compiler.lowering.kinds import KINDS
 
 CONSTANT, BUFFER = -2, -1
 """First part of the path of a constant and of a buffer; that of a step is its index."""
@@ -191,9 +190,7 @@ class _Check:
     # ---- steps --------------------------------------------------------------------------------------------------------
 
     def group(self, group: Group) -> Iterator[Problem]:
-        """A kernel: its kind, its nodes, what it reads and writes."""
-        if group.kind not in KINDS:
-            yield self.problem(f"one of {' '.join(KINDS)}", group.kind, "kinds of kernels")
+        """A kernel: its nodes, what it reads and writes. Its kind is its back end's to know (``lower``)."""
         if not -1 <= group.anchor < len(group.nodes):
             yield self.problem(f"-1 to {len(group.nodes) - 1}", str(group.anchor), "which node decides the loops")
         types = dict(group.types)
