@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ingot_compiler.backends.host import lower_group
+from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
@@ -58,7 +59,7 @@ def check_placed(placed: PlacedGraph) -> None:
 
 def check_fused(fused: FusedGraph) -> None:
     """Stage 6."""
-    verify_fused(fused)
+    verify_fused(fused, KINDS)
     check_text(fused, print_fused(fused), parse_fused, print_fused)
 
 
@@ -83,7 +84,7 @@ def check_program(program: Program) -> None:
 
 def check_launches(expanded: FusedGraph, programs: Sequence[LoopProgram]) -> None:
     """Stage 6 with its groups expanded, and stage 7 within the buffers of it."""
-    verify_fused(expanded)
+    verify_fused(expanded, KINDS)
     for launch in launches_of(expanded):
         counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
         verify_loops(programs[launch.program], counts)

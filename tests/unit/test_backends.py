@@ -17,6 +17,7 @@ from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import parse_target as parse_processor
 from ingot_compiler.backends.registry import BACKENDS, backend_of, parse_target
 from ingot_compiler.ir.errors import InternalError, UserError
+from ingot_compiler.lowering.fused import Group
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 HOOKS = [field.name for field in fields(Backend) if field.name != "kind"]
@@ -95,3 +96,11 @@ def test_every_rule_that_loads_is_known() -> None:
     """The modules of a rule are its own and those of its hooks, each once."""
     modules = RULEBOOK.modules_of(RULEBOOK.by_name["codegen"])
     assert modules == ("ingot_build_rules.rules.codegen", "ingot_compiler.backends.host.compile_kernel")
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
+def test_a_kind_that_a_back_end_does_not_have_is_refused(backend: Backend) -> None:
+    """Which kinds of kernels there are is known to the device's back end alone; a fused graph that names another is told so."""
+    group = Group("matmull", (), (), (), ())
+    with pytest.raises(InternalError, match="no kind of kernel is called 'matmull'"):
+        hook(backend, "lower_group")(group, "x86-64-v3")

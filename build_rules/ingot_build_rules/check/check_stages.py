@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.verify_program import Surroundings, verify_program
 from ingot_compiler.ir.verify import verify
@@ -37,8 +38,8 @@ def check_stages(compiled: CompiledModel) -> None:
 
 def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
     fused, expanded = build.fused, build.expanded
-    verify_fused(fused)
-    verify_fused(expanded)
+    verify_fused(fused, KINDS)
+    verify_fused(expanded, KINDS)
     for launch in build.launches:
         counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
         verify_loops(build.programs[launch.program], counts)

@@ -27,6 +27,8 @@ from ingot_compiler.ir.graph import Names
 _SHOWN_MAX = 4
 _IMPORT_SHOWN_MAX = 8
 _MADE_BY = {
+    ("plan_memory", "steps"): "lower",
+    ("codegen_main", "steps"): "lower",
     ("codegen_main", "symbols"): "codegen",
     ("codegen_main", "kernel_indices"): "codegen",
     ("codegen_main", "constant_offsets"): "fuse",

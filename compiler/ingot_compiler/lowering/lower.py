@@ -17,8 +17,10 @@ def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> Lowe
     """Apply the lowering of the group's kind.
 
     Raises:
-        InternalError: a loop has the name of a size; one would be taken for the other, with a wrong answer.
+        InternalError: the back end has no such kind; or a loop has the name of a size; one would be taken for the other, with a wrong answer.
     """
+    if group.kind not in kinds:
+        raise InternalError(f"no kind of kernel is called {group.kind!r}", why=f"expected one of {', '.join(kinds)}")
     lowered = kinds[group.kind].lower(group, target)
     sizes = set(used_symbols((group.nodes, group.types, group.operands, group.results)))
     for program in lowered.programs:

@@ -6,11 +6,12 @@ column. Not done here: devices and targets, which are beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from ingot_compiler.ir.graph import Graph, Node
+from ingot_compiler.ir.message import InputRef, Message, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.parse_graph import Places, read_graph, read_node, read_source
 from ingot_compiler.ir.problem import Path
 from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_type
@@ -35,8 +36,8 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.verify_fused import BUFFER, CONSTANT, find_fused_problems
 
 
-def parse_fused(text: str) -> FusedGraph:
-    """The fused graph that ``text`` writes down; ``parse_fused(print_fused(f)) == f``."""
+def parse_fused(text: str, kinds: Collection[str] = ()) -> FusedGraph:
+    """The fused graph that ``text`` writes down; ``parse_fused(print_fused(f)) == f``. ``kinds``: of kernels, as in ``verify_fused``."""
     reader = Reader("fused", text)
     steps = _Steps(reader)
     places = steps.places
@@ -54,7 +55,7 @@ def parse_fused(text: str) -> FusedGraph:
         constants.append(read_graph(reader, places, path))
     reader.end()
     fused = FusedGraph(inputs, outputs, tuple(buffers), body, tuple(constants), specialisation)
-    reader.check(find_fused_problems(fused), places)
+    reader.check(find_fused_problems(fused, kinds), places)
     return fused
 
 
@@ -154,10 +155,25 @@ class _Steps:
         return Grow(buffer, count, kept, self.reader.buffer() if self.reader.accept("by") else -1)
 
     def require(self, _: Path) -> Requirement:
-        """``require DIM = 0, "what" @[1]``."""
+        """``require DIM = 0, "what" @[1]``; the text may be ``["in pieces", size s0]``."""
         difference = read_dim(self.reader)
         self.reader.expect("=", "0", ",")
-        return Requirement(difference, self.reader.string(), read_source(self.reader))
+        what: Text = Message(self.reader.items(self.piece, "]")) if self.reader.accept("[") else self.reader.string()
+        return Requirement(difference, what, read_source(self.reader))
+
+    def piece(self) -> Piece:
+        """A piece of a text: ``"words"``, ``node 1``, ``size 2*s0``."""
+        reader = self.reader
+        if reader.token.kind == "STRING":
+            return reader.string()
+        start = reader.token
+        word = reader.choice(("node", "input", "output", "size"))
+        if word != "size":
+            return _REFERENCES[word](reader.integer())
+        size = read_dim(reader)
+        if isinstance(size, int):
+            raise reader.fail(f"expected a size with a symbol, got {size}", start)
+        return size
 
     def copy(self, _: Path) -> Copy:
         """``copy b0 to b1 @[1]``."""
@@ -238,6 +254,7 @@ class _Steps:
         return value, kind
 
 
+_REFERENCES: Mapping[str, Callable[[int], Piece]] = {"node": NodeRef, "input": InputRef, "output": OutputRef}
 _READERS: Mapping[str, Callable[[_Steps, Path], Step]] = {
     "read": _Steps.read,
     "set": _Steps.set,

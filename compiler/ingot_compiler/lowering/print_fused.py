@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.dims import format_dim
+from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.print_graph import print_graph, print_node
 from ingot_compiler.lowering.fused import (
     BufferSpec,
@@ -85,7 +86,7 @@ def _step(step: Step, number: int) -> Iterator[str]:
             kept = f", keep {format_dim(step.kept)}{spare}" if step.kept != 0 or spare else ""
             yield f"grow b{step.buffer} to {format_dim(step.element_count)}{kept}"
         case Requirement():
-            yield f"require {format_dim(step.difference)} = 0, {json.dumps(step.what)}{_source(step.source)}"
+            yield f"require {format_dim(step.difference)} = 0, {_text(step.what)}{_source(step.source)}"
         case Copy():
             yield f"copy b{step.operand} to b{step.result}{_source(step.source)}"
         case IfStep():
@@ -102,6 +103,27 @@ def _step(step: Step, number: int) -> Iterator[str]:
             yield "}"
         case Group():
             yield from _group(step)
+
+
+def _text(text: Text) -> str:
+    """A text in quotes; one in pieces in brackets."""
+    if isinstance(text, str):
+        return json.dumps(text)
+    return f"[{', '.join(map(_piece, text.pieces))}]"
+
+
+def _piece(piece: Piece) -> str:
+    match piece:
+        case str():
+            return json.dumps(piece)
+        case NodeRef(ordinal):
+            return f"node {ordinal}"
+        case InputRef(position):
+            return f"input {position}"
+        case OutputRef(position):
+            return f"output {position}"
+        case _:
+            return f"size {format_dim(piece)}"
 
 
 def _group(group: Group) -> Iterator[str]:

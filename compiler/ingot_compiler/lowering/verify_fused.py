@@ -9,7 +9,7 @@ are expressions of their buffer's type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -32,18 +32,17 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
 )
-from ingot_compiler.lowering.kinds import KINDS
 
 CONSTANT, BUFFER = -2, -1
 """First part of the path of a constant and of a buffer; that of a step is its index."""
 
 
-def verify_fused(fused: FusedGraph) -> None:
-    """Raise InternalError for the first problem."""
-    require_none(find_fused_problems(fused), "step", "fused graph", "fused")
+def verify_fused(fused: FusedGraph, kinds: Collection[str] = ()) -> None:
+    """Raise InternalError for the first problem; ``kinds``: of kernels that there are, none where nobody knows."""
+    require_none(find_fused_problems(fused, kinds), "step", "fused graph", "fused")
 
 
-def find_fused_problems(fused: FusedGraph) -> Iterator[Problem]:
+def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     sizes = [name for kind in fused.inputs for dim in kind.shape for name in symbol_set(dim) if dim == symbol(name)]
     first = len(fused.steps)
@@ -59,7 +58,7 @@ def find_fused_problems(fused: FusedGraph) -> Iterator[Problem]:
     yield from _buffers(fused, frozenset(sizes))
     for start, steps in ((0, fused.steps[:first]), (first, fused.steps[first:])):
         if steps:
-            check = _Check(fused, set(sizes), _given(fused))
+            check = _Check(fused, kinds, set(sizes), _given(fused))
             yield from check.steps(steps, (), start)
             yield from check.outputs()
     for number, expression in enumerate(fused.constants):
@@ -130,6 +129,7 @@ class _Check:
     """One way to run: the symbols that are bound and the buffers that hold something, as the steps pass."""
 
     fused: FusedGraph
+    kinds: Collection[str]
     symbols: set[str]
     written: set[int]
     path: Path = field(default=())
@@ -192,8 +192,8 @@ class _Check:
 
     def group(self, group: Group) -> Iterator[Problem]:
         """A kernel: its kind, its nodes, what it reads and writes."""
-        if group.kind not in KINDS:
-            yield self.problem(f"one of {' '.join(KINDS)}", group.kind, "kinds of kernels")
+        if self.kinds and group.kind not in self.kinds:
+            yield self.problem(f"one of {' '.join(sorted(self.kinds))}", group.kind, "kinds of kernels")
         if not -1 <= group.anchor < len(group.nodes):
             yield self.problem(f"-1 to {len(group.nodes) - 1}", str(group.anchor), "which node decides the loops")
         types = dict(group.types)

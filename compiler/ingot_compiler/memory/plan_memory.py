@@ -73,7 +73,8 @@ def _plan_device(
         for buffer in sorted(sizes, key=lambda item: (offsets.get(item, 0), item))
     )  # fmt: skip
     ends = [round_up(offsets[b] + typical(sizes[b]), ALIGNMENT_BYTES) for b in offsets]
-    return placements, PoolPlan(device, max(ends, default=0), lower_bound_bytes(buffers), fixed)
+    size_bytes = max(ends, default=0)
+    return placements, PoolPlan(device, size_bytes, min(lower_bound_bytes(buffers), size_bytes), fixed)
 
 
 def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:

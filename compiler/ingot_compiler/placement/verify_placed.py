@@ -77,8 +77,8 @@ def _node(placed: PlacedGraph, index: int, node: Node, copied: set[tuple[int, in
         yield Problem(path, node.op, "one device", got, "results of a node")
     if (node.regions or node.op in CONTROL) and device:
         yield Problem(path, node.op, "the host", _name(placed, device), "control runs on the host")
-    # What is made of nothing is made again wherever it is read.
-    if node.mark and node.operands and node.op != "copy" and node.mark != placed.devices[device].name:
+    # What is made of nothing is made again wherever it is read; sizes are the host's, whatever their op is marked.
+    if node.mark and node.operands and node.op not in ("copy", *CONTROL) and node.mark != placed.devices[device].name:
         yield Problem(path, node.op, f"device {node.mark!r}", _name(placed, device), "a node runs where it is marked")
     if node.op == "copy":
         yield from _copy(placed, path, node, device, copied)
