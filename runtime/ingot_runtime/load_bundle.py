@@ -10,13 +10,13 @@ from .format import header as head
 from .format.checks import require
 from .format.interface import interface_digest
 from .format.limits import TREE_ENTRY_SIZE_BYTES
-from .format.plan import DEVICE_KINDS, Plan
+from .format.plan import DEVICE_KINDS, BundlePlan
 from .format.sha256 import sha256
 from .format.source import Source, checked_digest, open_file, read_plan
 from .loader import choose, cpu, system
 from .loader.bind_devices import bind_devices, devices_module
 from .loader.image import Image
-from .loader.pool import Pool, usable_threads
+from .loader.pool import ThreadPool, usable_threads
 from .loader.watch import Watch
 from .loader.weights import VERIFY_MODES, Verifier, Weights, map_weights, whole_mibs
 
@@ -72,7 +72,7 @@ def _load(
     index = choose.choose_variant(plan, usable, architecture, variant, source.name, system.request_amx)
     program = source.section(head.PROGRAM, index) if executor == "vm" else b""
     image = _image(source, plan, index, program)
-    pool = Pool(image, usable_threads(threads))
+    pool = ThreadPool(image, usable_threads(threads))
     watch = Watch(image)
     weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
     attached: Any = None
@@ -98,14 +98,14 @@ def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
     return found if features is None else found & frozenset(features)  # a mask takes features away; it cannot add one
 
 
-def _image(source: Source, plan: Plan, index: int, program: bytes) -> Image:
+def _image(source: Source, plan: BundlePlan, index: int, program: bytes) -> Image:
     """Map the code of variant `index`; its own digests must agree with the plan and, for the vm, with the program."""
     image = Image(source.section(head.CODE, index), plan.variants[index].kernel_count, f"section code {index}")
     require_agreement(plan, index, image.interface_digest, image.program_digest, program)
     return image
 
 
-def require_agreement(plan: Plan, index: int, interface: bytes, program_digest: bytes, program: bytes) -> None:
+def require_agreement(plan: BundlePlan, index: int, interface: bytes, program_digest: bytes, program: bytes) -> None:
     """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of plan and program.
 
     `program` is empty where nobody steps it.
@@ -129,7 +129,7 @@ def require_agreement(plan: Plan, index: int, interface: bytes, program_digest: 
 
 
 def _weights(
-    source: Source, plan: Plan, index: int, image: Image, pool: Pool, watch: Watch, verify: str
+    source: Source, plan: BundlePlan, index: int, image: Image, pool: ThreadPool, watch: Watch, verify: str
 ) -> "tuple[Weights | None, Verifier | None]":
     weights = map_weights(source, image)
     if weights is None:

@@ -13,11 +13,11 @@ from ingot_runtime.errors import DeviceError, ResourceError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import MIB
-from ingot_runtime.format.plan import DEVICE_KINDS, Plan
+from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.source import Source, changed
 from ingot_runtime.loader.block import Block
 from ingot_runtime.loader.image import Image
-from ingot_runtime.loader.pool import Pool as Threads
+from ingot_runtime.loader.pool import ThreadPool as Threads
 from ingot_runtime.loader.watch import Watch
 from ingot_runtime.loader.weights import Verifier, map_weights
 
@@ -55,7 +55,7 @@ class DeviceCounts:
         self.copies = copies
 
 
-class Pool:
+class ThreadPool:
     """Memory on a device that lives with its last reference: ``address``, ``size_bytes``."""
 
     __slots__ = ("_allocation", "address", "size_bytes")
@@ -135,7 +135,7 @@ class Attached:
     def __init__(
         self,
         source: Source,
-        plan: Plan,
+        plan: BundlePlan,
         bound: tuple[tuple[str, int], ...],
         features: frozenset[str],
         watch: int,
@@ -214,10 +214,10 @@ class Attached:
             if not weights.is_whole:
                 raise changed(source.name, "some of its pages could not be read")
 
-    def allocate(self, index: int, size_bytes: int) -> "Block | Pool":
+    def allocate(self, index: int, size_bytes: int) -> "Block | ThreadPool":
         """Return memory of device `index`."""
         device = self._state.devices[index]
-        return Block(size_bytes) if device is None else Pool(device.allocate(size_bytes), size_bytes)
+        return Block(size_bytes) if device is None else ThreadPool(device.allocate(size_bytes), size_bytes)
 
     def launch(
         self, index: int, kernel: int, buffers: "list[int]", scalars: "list[int]", extent: int, grain: int

@@ -25,7 +25,7 @@ from ingot_artifacts.store.cache import Cache  # noqa: E402
 from ingot_build_rules.engine.actions.artifact import Artifact  # noqa: E402
 from ingot_build_rules.engine.actions.codec import Codec  # noqa: E402
 from ingot_build_rules.engine.actions.key import KeyMaker  # noqa: E402
-from ingot_build_rules.engine.actions.rule import Context, Rule, Rulebook  # noqa: E402
+from ingot_build_rules.engine.actions.rule import Rule, Rulebook, RuleContext  # noqa: E402
 from ingot_build_rules.engine.actions.values import Values  # noqa: E402
 from ingot_build_rules.engine.cache.action_cache import ActionCache  # noqa: E402
 from ingot_build_rules.engine.cache.file_digests import DiskFiles  # noqa: E402
@@ -44,11 +44,11 @@ class Number:
     value: int
 
 
-def _plain(_: Context, inputs: Number) -> int:
+def _plain(_: RuleContext, inputs: Number) -> int:
     return inputs.value + 1
 
 
-def _kept(context: Context, inputs: Number) -> Artifact[int]:
+def _kept(context: RuleContext, inputs: Number) -> Artifact[int]:
     return context.keep(inputs.value + 1)
 
 

@@ -22,7 +22,7 @@ from ingot_compiler.backends.host.emit.kernels.attention import attention_query_
 from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import choose_pixels, choose_row_block, choose_tile
-from ingot_compiler.backends.host.writer import Operand, Writer, constant
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store
 
@@ -65,14 +65,14 @@ def peak_flops(target: Target) -> float:
     """Multiply-adds in registers, in flops per second."""
     chains, rounds, lanes = 12, 100_000, target.f32_lanes
     writer = Writer(target)
-    zero = Operand("zeroinitializer", "float", lanes)
-    factor = writer.load(Operand("%o", "ptr"), "float", lanes)
+    zero = LlvmValue("zeroinitializer", "float", lanes)
+    factor = writer.load(LlvmValue("%o", "ptr"), "float", lanes)
     sums = writer.loop(
         constant(0, "i64"), constant(rounds, "i64"), 1, (zero,) * chains,
         lambda _, old: [writer.fma(factor, factor, value) for value in old],
     )  # fmt: skip
     for value in sums:
-        writer.store(value, Operand("%o", "ptr"))
+        writer.store(value, LlvmValue("%o", "ptr"))
     writer.line("ret void")
     engine = load_in_process(writer.module("void @peak(ptr %o)", target.function_attributes), target)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("peak"))
@@ -141,17 +141,17 @@ def _attention(target: Target, heads: int, length: int, depth: int) -> _Bench:
 def read_bytes_per_second(target: Target, array: Array) -> float:
     """Reading an array once, in vectors, with eight sums: what a matrix-vector product can reach."""
     writer, lanes, sums = Writer(target), target.f32_lanes, 8
-    zero = Operand("zeroinitializer", "float", lanes)
+    zero = LlvmValue("zeroinitializer", "float", lanes)
 
-    def body(index: Operand, old: tuple[Operand, ...]) -> Sequence[Operand]:
+    def body(index: LlvmValue, old: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         places = (writer.add(index, constant(number * lanes, "i64")) for number in range(sums))
-        loads = (writer.load(writer.offset(Operand("%i", "ptr"), place, "float"), "float", lanes) for place in places)
+        loads = (writer.load(writer.offset(LlvmValue("%i", "ptr"), place, "float"), "float", lanes) for place in places)
         return [writer.binary("fadd", value, load) for value, load in zip(old, loads, strict=True)]
 
     count = array.size // (lanes * sums) * lanes * sums
     results = writer.loop(constant(0, "i64"), constant(count, "i64"), lanes * sums, (zero,) * sums, body)
     for value in results:
-        writer.store(value, Operand("%o", "ptr"))
+        writer.store(value, LlvmValue("%o", "ptr"))
     writer.line("ret void")
     engine = load_in_process(writer.module("void @read(ptr %i, ptr %o)", target.function_attributes), target)
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address("read"))

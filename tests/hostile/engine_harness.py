@@ -29,7 +29,7 @@ from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.key import KeyMaker
-from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.rule import FileDigests, Rule, Rulebook, RuleContext
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache
 from ingot_build_rules.engine.cache.file_digests import DiskFiles
@@ -83,7 +83,7 @@ def write_line(log: str, *words: object) -> None:
         os.close(descriptor)
 
 
-def _work(context: Context, inputs: Work) -> tuple[Artifact[int], Artifact[memoryview]]:
+def _work(context: RuleContext, inputs: Work) -> tuple[Artifact[int], Artifact[memoryview]]:
     parts = [part.value() for part in inputs.parts]
     name = name_of(inputs)
     write_line(inputs.log, "begin", name, os.getpid())
@@ -95,7 +95,7 @@ def _work(context: Context, inputs: Work) -> tuple[Artifact[int], Artifact[memor
     return result
 
 
-def _look(context: Context, inputs: Look) -> str:
+def _look(context: RuleContext, inputs: Look) -> str:
     """The content of a file; ``do``: where to write something else after it was read."""
     path = Path(inputs.folder, inputs.name)
     text = path.read_text()
@@ -113,24 +113,24 @@ PARTS = ("wrong", Look("here", "in a folder"), ("on", Look("purpose", "")), "not
 """Of the error that ``raise`` raises: two of them hold references."""
 
 
-def _raise(_: Context) -> None:
+def _raise(_: RuleContext) -> None:
     raise WrongError(*PARTS)
 
 
-def _start_child(_: Context) -> None:
+def _start_child(_: RuleContext) -> None:
     """A program of the rule's own, in the way when its worker is killed."""
     subprocess.run(
         [sys.executable, "-c", "import time; time.sleep(3600)", f"a child of a rule for {os.getppid()}"], check=True
     )
 
 
-def _leave_a_file(_: Context) -> None:
+def _leave_a_file(_: RuleContext) -> None:
     """A temporary folder that nobody deletes, and a death."""
     Path(tempfile.mkdtemp(), "left").write_text("left")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-_MISDEEDS: dict[str, Callable[[Context], object]] = {
+_MISDEEDS: dict[str, Callable[[RuleContext], object]] = {
     "raise": _raise,
     "exit": lambda _: os._exit(7),
     "sys.exit": lambda _: sys.exit(3),
@@ -146,7 +146,7 @@ _MISDEEDS: dict[str, Callable[[Context], object]] = {
 }
 
 
-def _call(context: Context, inputs: Call) -> int:
+def _call(context: RuleContext, inputs: Call) -> int:
     function: Callable[[int], int] = context.load(inputs.function)
     return function(inputs.number)
 

@@ -33,7 +33,7 @@ from ingot_artifacts.bundle.contents import BundleContents
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.weights_tree import weights_tree
-from ingot_artifacts.bundle.write import frame_bundle
+from ingot_artifacts.bundle.write import make_skeleton
 from ingot_build_rules.cli.inspect import description_lines, fusion_lines
 from ingot_compiler.backends.host.main.encode_program import encode_program
 from ingot_runtime.errors import BundleError
@@ -70,8 +70,8 @@ class Reader:
 def _parts() -> Parts:
     contents: BundleContents = tiny_contents("batch", targets=("x86-64-v2", "x86-64-v3"))
     tree = weights_tree(contents.weights, contents.weights_bytes, tree_entry)
-    frame = frame_bundle(contents, tree)
-    return Parts(frame.prefix + bytes(frame.size_bytes - len(frame.prefix)))
+    skeleton = make_skeleton(contents, tree)
+    return Parts(skeleton.prefix + bytes(skeleton.size_bytes - len(skeleton.prefix)))
 
 
 def _file(data: bytes) -> int:

@@ -23,7 +23,7 @@ from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import DEVICE_KINDS, Plan
+from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.program import Program
 
 _WORD = 1 << 64
@@ -154,7 +154,7 @@ def _packed(value: int) -> bytes:
     return struct.pack("<Q", value % _WORD)
 
 
-def plan_values(plan: Plan) -> Fixed:
+def plan_values(plan: BundlePlan) -> Fixed:
     """Return a plan as the values of its stream of words: lists are counted, ``Fixed`` are not."""
     tensors = [
         [Fixed([each.name, each.dtype, list(each.dims)]) for each in part] for part in (plan.inputs, plan.outputs)

@@ -19,7 +19,7 @@ from ingot_runtime.format.interface import interface_digest
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
-from ingot_runtime.format.plan import DEVICE_KINDS, Plan, decode_plan
+from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan, decode_plan
 from ingot_runtime.format.program import Program
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.sha256 import sha256
@@ -57,7 +57,7 @@ class Parts:
         return other
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> BundlePlan:
         """A new copy of the plan."""
         return decode_plan(self.payloads[head.PLAN, 0])
 
@@ -90,7 +90,7 @@ class Parts:
         except BundleError:
             return  # the reader refuses the plan: any manifest will do
 
-    def change_plan(self, change: Callable[[Plan], None]) -> None:
+    def change_plan(self, change: Callable[[BundlePlan], None]) -> None:
         """Change the plan in place; the manifest says the same, even what no reader allows."""
         plan = self.plan
         change(plan)

@@ -199,7 +199,7 @@ def test_bytes_between_sections(bundle: Path) -> None:
     assert "not zero" in str(refused(bytes(data)))
 
 
-def forged_plan(data: bytes, change: Callable[[plans.Plan], None]) -> bytes:
+def forged_plan(data: bytes, change: Callable[[plans.BundlePlan], None]) -> bytes:
     """Write another plan, the manifest that agrees with it, and all digests."""
     rows = sections(data)
     by_kind = {row.kind: row for row in rows}
@@ -219,7 +219,7 @@ def forged_plan(data: bytes, change: Callable[[plans.Plan], None]) -> bytes:
 def test_forged_name_is_another_valid_bundle(bundle: Path) -> None:
     """A consistent forgery may rename: the answer is the same bits under the new name."""
 
-    def rename(plan: plans.Plan) -> None:
+    def rename(plan: plans.BundlePlan) -> None:
         plan.outputs[0].name = "z"
         plan.model = "ynit"
 
@@ -227,42 +227,42 @@ def test_forged_name_is_another_valid_bundle(bundle: Path) -> None:
     assert (forged.run({"x": X})["z"] == tiny_reference(X)).all()
 
 
-def _dtype(plan: plans.Plan) -> None:
+def _dtype(plan: plans.BundlePlan) -> None:
     plan.inputs[0].dtype = 6
 
 
-def _rank(plan: plans.Plan) -> None:
+def _rank(plan: plans.BundlePlan) -> None:
     plan.outputs[0].dims = (4, 8, 1)
 
 
-def _size(plan: plans.Plan) -> None:
+def _size(plan: plans.BundlePlan) -> None:
     plan.inputs[0].dims = (4, 9)
 
 
-def _output_size(plan: plans.Plan) -> None:
+def _output_size(plan: plans.BundlePlan) -> None:
     plan.outputs[0].dims = (1, 8)
 
 
-def _no_input(plan: plans.Plan) -> None:
+def _no_input(plan: plans.BundlePlan) -> None:
     plan.inputs = ()
 
 
-def _more_kernels(plan: plans.Plan) -> None:
+def _more_kernels(plan: plans.BundlePlan) -> None:
     plan.variants[0].kernel_count = 2
 
 
-def _workspace(plan: plans.Plan) -> None:
+def _workspace(plan: plans.BundlePlan) -> None:
     plan.variants[0].workspace_bytes = (64,)
 
 
-def _range(plan: plans.Plan) -> None:
+def _range(plan: plans.BundlePlan) -> None:
     plan.variants[0].ranges = ((0, 1 << 40),)
 
 
 @pytest.mark.parametrize(
     "change", [_dtype, _rank, _size, _output_size, _no_input, _more_kernels, _workspace, _range]
 )  # fmt: skip
-def test_forged_plan_cannot_overrun(bundle: Path, change: Callable[[plans.Plan], None]) -> None:
+def test_forged_plan_cannot_overrun(bundle: Path, change: Callable[[plans.BundlePlan], None]) -> None:
     """A plan, manifest and digests that agree with each other but not with the image are refused."""
     assert isinstance(refused(forged_plan(bundle.read_bytes(), change)), ingot_runtime.FormatError)
 
@@ -281,7 +281,7 @@ def test_manifest_must_be_the_plans(bundle: Path) -> None:
 def test_forged_feature_list_is_refused(bundle: Path) -> None:
     """A plan that hides a CPU feature which the image needs is refused before the image runs."""
 
-    def hide(plan: plans.Plan) -> None:
+    def hide(plan: plans.BundlePlan) -> None:
         plan.variants[0].features = plan.variants[0].features[1:]
 
     assert "CPU features" in str(refused(forged_plan(bundle.read_bytes(), hide)))

@@ -19,7 +19,7 @@ from ingot_artifacts.inspect.describe import describe_bundle, verify_bundle
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.limits import ALIGNMENT_SMALL_BYTES
-from ingot_runtime.format.plan import DevicePlan, LibraryPlan, Plan
+from ingot_runtime.format.plan import BundlePlan, DevicePlan, LibraryPlan
 from ingot_runtime.format.program import CODES, Instruction, Program
 from ingot_runtime.format.sha256 import sha256
 
@@ -57,7 +57,7 @@ def test_parts_are_the_bundle() -> None:
     assert runs(whole(), "vm")
 
 
-def _replace(plan: Plan, index: int, **fields: object) -> None:
+def _replace(plan: BundlePlan, index: int, **fields: object) -> None:
     device = plan.devices[index]
     values = {
         "name": device.name,
@@ -70,19 +70,19 @@ def _replace(plan: Plan, index: int, **fields: object) -> None:
     plan.devices = (*plan.devices[:index], made, *plan.devices[index + 1 :])
 
 
-def _libraries(plan: Plan, **fields: object) -> None:
+def _libraries(plan: BundlePlan, **fields: object) -> None:
     old = plan.libraries[0]
     values = {"kind": old.kind, "target": old.target, "features": old.features, "kernel_count": old.kernel_count}
     plan.libraries = (LibraryPlan(**{**values, **fields}),)  # type: ignore[arg-type]  # by name
 
 
-def _two_libraries(plan: Plan) -> None:
+def _two_libraries(plan: BundlePlan) -> None:
     plan.libraries = plan.libraries * 2
 
 
 @dataclass(frozen=True)
 class Lie:
-    change: Callable[[Plan], None]
+    change: Callable[[BundlePlan], None]
     message: str
     kind: type[Exception] = ingot_runtime.FormatError
 
@@ -244,7 +244,7 @@ def test_sizes_that_lie(name: str) -> None:
 def test_plans_that_lie_about_pools(device: int, change: int, executor: str) -> None:
     """What main needs of each device is compared with what the plan promises, before memory is taken."""
 
-    def lie(plan: Plan) -> None:
+    def lie(plan: BundlePlan) -> None:
         sizes = list(plan.variants[0].workspace_bytes)
         sizes[device] += change
         plan.variants[0].workspace_bytes = tuple(sizes)

@@ -22,7 +22,7 @@ from ingot_build_rules.cli.main import main
 from ingot_compiler.ir.errors import UserError
 from ingot_runtime import command
 from ingot_runtime.format import header as head
-from ingot_runtime.format.plan import Plan
+from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.words import FORBIDDEN_RANGES, forbidden_character
 from ingot_runtime.ingot_error import error_text
 from ingot_runtime.npz import read_npz, write_npz
@@ -58,32 +58,32 @@ def assert_harmless(text: str) -> None:
     assert all(line.isprintable() for line in text.split("\n")), ascii(text)
 
 
-def _model(plan: Plan) -> None:
+def _model(plan: BundlePlan) -> None:
     plan.model = f"m{EVIL}"
 
 
-def _input(plan: Plan) -> None:
+def _input(plan: BundlePlan) -> None:
     plan.inputs[0].name += EVIL
 
 
-def _output(plan: Plan) -> None:
+def _output(plan: BundlePlan) -> None:
     plan.outputs[0].name = EVIL
 
 
-def _device(plan: Plan) -> None:
+def _device(plan: BundlePlan) -> None:
     plan.devices[0].name = EVIL
 
 
-def _target(plan: Plan) -> None:
+def _target(plan: BundlePlan) -> None:
     plan.variants[0].target = EVIL
 
 
-def _feature(plan: Plan) -> None:
+def _feature(plan: BundlePlan) -> None:
     plan.variants[0].features = (EVIL, *plan.variants[0].features)
 
 
 @pytest.mark.parametrize("change", [_model, _input, _output, _device, _target, _feature])
-def test_forged_plan(bundle: Path, tmp_path: Path, capsys: Output, change: Callable[[Plan], None]) -> None:
+def test_forged_plan(bundle: Path, tmp_path: Path, capsys: Output, change: Callable[[BundlePlan], None]) -> None:
     """A control character in any name of a plan is refused by every reader, and told of without harm."""
     parts = Parts(bundle.read_bytes())
     parts.change_plan(change)

@@ -10,7 +10,7 @@ import blake3
 import numpy as np
 import numpy.typing as npt
 
-from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, DeviceSpec, VariantImage
 from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.digest.tree import tree_entry_with
 from ingot_compiler.backends.host.link import link_image
@@ -131,8 +131,8 @@ def tiny_contents(
     """Return a bundle with one input and one output, f32[`rows`, WIDTH]."""
     return BundleContents(
         model="tiny",
-        inputs=(TensorSpec(names[0], "f32", (rows, WIDTH)),),
-        outputs=(TensorSpec(names[1], "f32", (rows, WIDTH)),),
+        inputs=(BundleTensor(names[0], "f32", (rows, WIDTH)),),
+        outputs=(BundleTensor(names[1], "f32", (rows, WIDTH)),),
         devices=(DeviceSpec("host"),),
         variants=tuple(_variant(target, rows) for target in targets),
         weights=((WEIGHTS_AT, memoryview(tiny_weights(seed).tobytes())),),

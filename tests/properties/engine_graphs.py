@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
-from ingot_build_rules.engine.actions.rule import AnyRule, Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.rule import AnyRule, FileDigests, Rule, Rulebook, RuleContext
 from ingot_build_rules.engine.cache.file_digests import moment
 from ingot_runtime.ingot_error import IngotError
 
@@ -99,19 +99,19 @@ def _effect(rule: str) -> int:
     return PRESENT.code[rule] // 2
 
 
-def _sum(context: Context, inputs: Numbers) -> Artifact[int]:
+def _sum(context: RuleContext, inputs: Numbers) -> Artifact[int]:
     parts = [part.value() for part in inputs.parts]
     _runs("sum", inputs.number, parts)
     return context.keep((inputs.number + sum(parts) + _effect("sum")) % _VALUES)
 
 
-def _halve(context: Context, inputs: Numbers) -> Artifact[int]:
+def _halve(context: RuleContext, inputs: Numbers) -> Artifact[int]:
     parts = [part.value() for part in inputs.parts]
     _runs("halve", inputs.number, parts)
     return context.keep((inputs.number + sum(parts) + _effect("halve")) // 16)
 
 
-def _picky(context: Context, inputs: Numbers) -> Artifact[int]:
+def _picky(context: RuleContext, inputs: Numbers) -> Artifact[int]:
     parts = [part.value() for part in inputs.parts]
     identity = _runs("picky", inputs.number, parts)
     if (sum(parts) + _effect("picky")) % 5 == 0:
@@ -120,21 +120,21 @@ def _picky(context: Context, inputs: Numbers) -> Artifact[int]:
     return context.keep(sum(parts))
 
 
-def _pair(context: Context, inputs: Numbers) -> tuple[Artifact[int], Artifact[int]]:
+def _pair(context: RuleContext, inputs: Numbers) -> tuple[Artifact[int], Artifact[int]]:
     parts = [part.value() for part in inputs.parts]
     _runs("pair", inputs.number, parts)
     total = inputs.number + sum(parts) + _effect("pair")
     return context.keep(total % _VALUES), context.keep(total % 3)
 
 
-def _plain(context: Context, inputs: Numbers) -> int:
+def _plain(context: RuleContext, inputs: Numbers) -> int:
     parts = [part.value() for part in inputs.parts]
     _runs("plain", inputs.number, parts)
     context.warn(f"plain {inputs.number}")
     return (sum(parts) + _effect("plain")) % 4
 
 
-def _follow(context: Context, inputs: Start) -> Artifact[int]:
+def _follow(context: RuleContext, inputs: Start) -> Artifact[int]:
     """Read a file, then the one that it names, until one names none."""
     name, seen, total = inputs.name, list[tuple[str, str]](), _effect("follow")
     while name not in dict(seen):
@@ -152,7 +152,7 @@ def _resolve(files: FileDigests, inputs: Start, name: str) -> str:
     return files.digest(f"{inputs.folder}/{name}")
 
 
-_COMPUTE: dict[str, Callable[[Context, Numbers], object]] = {
+_COMPUTE: dict[str, Callable[[RuleContext, Numbers], object]] = {
     "sum": _sum, "halve": _halve, "picky": _picky, "pair": _pair, "plain": _plain,
 }  # fmt: skip
 _RULES: dict[str, AnyRule] = {name: Rule(name, 1, ("number", "parts"), compute) for name, compute in _COMPUTE.items()}

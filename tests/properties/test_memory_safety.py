@@ -10,8 +10,8 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners import PLANNERS, plan_with
 from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
+    MemoryPool,
     PlannedBuffer,
-    Pool,
     buffers_of_lifetimes,
     lower_bound_bytes,
     mutual,
@@ -20,7 +20,7 @@ from ingot_compiler.memory.planners.buffers import (
 from ingot_compiler.memory.planners.greedy_by_size import size_order
 from ingot_compiler.memory.planners.placing import first_fit, place_in_order
 
-POOLS = (Pool("fast", 4096), Pool("middle", 20_000), Pool("slow"))
+POOLS = (MemoryPool("fast", 4096), MemoryPool("middle", 20_000), MemoryPool("slow"))
 
 
 @st.composite

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.hostile.tiny import WEIGHTS_AT, oracle_digest, tiny_contents, tiny_weights, tree_entry
 
-from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec
+from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, Chunk
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_artifacts.digest.tree import lane_checksum
 from ingot_artifacts.errors import ArtifactError, OutputError
@@ -166,9 +166,9 @@ def test_interrupted(tmp_path: Path) -> None:
 def test_contents_that_break_the_format() -> None:
     """What no reader would take is refused by the writer."""
     with pytest.raises(ArtifactError, match="unknown dtype"):
-        TensorSpec("x", "f31", ())
+        BundleTensor("x", "f31", ())
     with pytest.raises(ArtifactError, match="a name is too long"):
-        TensorSpec("x" * 5000, "f32", ())
+        BundleTensor("x" * 5000, "f32", ())
     with pytest.raises(ArtifactError, match="features are not sorted"):
         replace(tiny_contents().variants[0], features=("b", "a"))
 

@@ -12,7 +12,17 @@ from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile, lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Apply, Buffer, Contraction, Load, Local, LoopProgram, Store, Tile, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Buffer,
+    Contraction,
+    Load,
+    Local,
+    LoopProgram,
+    RegisterTile,
+    Store,
+    Value,
+)
 
 P, M, N, K = symbol("p"), symbol("m"), symbol("n"), symbol("k")
 NUMPY: dict[DType, str] = {"f32": "float32", "f64": "float64"}
@@ -29,7 +39,7 @@ def product_program(
     rows: Dim,
     columns: Dim,
     depth: Dim,
-    tile: Tile,
+    tile: RegisterTile,
     *,
     row_block: int = 0,
     dtype: DType = "f32",
@@ -108,7 +118,7 @@ def test_products_of_all_tails(level: str, rows: int, columns: int, depth: int) 
 @pytest.mark.parametrize("packed", [True, False])
 def test_symbolic_sizes(level: str, packed: bool) -> None:
     """One kernel serves any number of rows, columns and depth; B may be read in place, never past its end."""
-    target, tile = parse_target(level), Tile(4, 2)
+    target, tile = parse_target(level), RegisterTile(4, 2)
     kernel = Kernel(product_program(target, symbol("M"), symbol("N"), symbol("K"), tile, packed=packed), target)
     for rows, columns, depth in ((1, 1, 1), (4, 32, 8), (9, 37, 5), (17, 8, 0), (3, 70, 11), (0, 3, 4)):
         a, b, c = normal((rows, depth), 1), normal((depth, columns), 2), empty((rows, columns))
@@ -120,7 +130,7 @@ def test_symbolic_sizes(level: str, packed: bool) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_f64(level: str) -> None:
     """f64 products have half the lanes and their own precision."""
-    target, tile = parse_target(level), Tile(4, 2)
+    target, tile = parse_target(level), RegisterTile(4, 2)
     rows, columns, depth = 11, 43, 19
     a, b, c = normal((rows, depth), 1, "f8"), normal((depth, columns), 2, "f8"), empty((rows, columns), "f8")
     program = product_program(target, rows, columns, depth, tile, dtype="f64")
@@ -132,7 +142,7 @@ def test_f64(level: str) -> None:
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_strided_a(level: str, symbolic: bool) -> None:
     """A may be transposed or spread out: any pitch of row and depth, constant or not."""
-    target, tile = parse_target(level), Tile(4, 2)
+    target, tile = parse_target(level), RegisterTile(4, 2)
     rows, columns, depth = 10, 20, 14
     sizes: tuple[Dim, Dim, Dim] = (symbol("M"), symbol("N"), symbol("K")) if symbolic else (rows, columns, depth)
     a, b, c = normal((depth, rows), 1), normal((depth, columns), 2), empty((rows, columns))
@@ -150,7 +160,12 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
     rows, columns = 23, 150
     a, b = normal((rows, depth), 1), normal((depth, columns), 2)
     results: set[bytes] = set()
-    for tile, block, parts in ((Tile(6, 2), 12, 1), (Tile(1, 1), 5, 3), (Tile(4, 3), 24, 7), (Tile(6, 1), 6, 2)):
+    for tile, block, parts in (
+        (RegisterTile(6, 2), 12, 1),
+        (RegisterTile(1, 1), 5, 3),
+        (RegisterTile(4, 3), 24, 7),
+        (RegisterTile(6, 1), 6, 2),
+    ):
         stored = panels(b, tile.vectors * target.f32_lanes)
         known: tuple[Dim, Dim, Dim] = (rows, columns, depth)
         for sizes in (known, (symbol("M"), symbol("N"), symbol("K"))):
@@ -218,7 +233,7 @@ def test_convolution_over_a_haloed_image(level: str, stride: int, channels: int,
 @pytest.mark.parametrize("level", LEVELS)
 def test_infinities_and_nan_pass(level: str) -> None:
     """A row of A with NaN or inf spoils its own row of C, no other."""
-    target, tile = parse_target(level), Tile(4, 2)
+    target, tile = parse_target(level), RegisterTile(4, 2)
     a, b, c = normal((9, 7), 1), np.abs(normal((7, 30), 2)) + 0.1, empty((9, 30))
     a[2, 3], a[8, 0] = np.nan, np.inf
     Kernel(product_program(target, 9, 30, 7, tile), target).run([a, panels(b, 2 * target.f32_lanes), c, c, c])
@@ -243,7 +258,7 @@ def test_foreign_targets_compile() -> None:
     """Kernels for machines that are not this one become objects."""
     for name in ("aarch64", "riscv64"):
         target = parse_target(name)
-        module = kernel_module(product_program(target, 13, 70, 9, Tile(4, 2)), target)
+        module = kernel_module(product_program(target, 13, 70, 9, RegisterTile(4, 2)), target)
         assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"
 
 

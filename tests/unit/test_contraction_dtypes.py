@@ -15,13 +15,13 @@ from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, Store, Tile
+from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, RegisterTile, Store
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_loops import verify_loops
 
 P, M, N, K = symbol("p"), symbol("M"), symbol("N"), symbol("K")
-TILE = Tile(3, 2)
+TILE = RegisterTile(3, 2)
 SIZES = [(1, 1, 2), (7, 5, 4), (3, 64, 2), (13, 129, 18), (29, 100, 30)]
 NARROW: tuple[DType, ...] = ("i8", "u8", "i16")
 

@@ -20,7 +20,7 @@ from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedError, HitDiffersError
 from ingot_build_rules.engine.actions.key import Key, KeyMaker
 from ingot_build_rules.engine.actions.naive import NaiveBuild
-from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.rule import FileDigests, Rule, Rulebook, RuleContext
 from ingot_build_rules.engine.actions.values import MemoryBlobs, Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache
 from ingot_build_rules.engine.cache.file_digests import DiskFiles
@@ -64,7 +64,7 @@ class WrongError(IngotError):
     """What a rule raises on purpose."""
 
 
-def _double(context: Context, inputs: Number) -> Artifact[int]:
+def _double(context: RuleContext, inputs: Number) -> Artifact[int]:
     if inputs.value == 13:
         raise WrongError("thirteen", "here", "unlucky", "take another")
     if inputs.value == 14:
@@ -72,12 +72,12 @@ def _double(context: Context, inputs: Number) -> Artifact[int]:
     return context.keep(inputs.value * 2)
 
 
-def _add(context: Context, inputs: Pair) -> Artifact[int]:
+def _add(context: RuleContext, inputs: Pair) -> Artifact[int]:
     context.warn("added")
     return context.keep(inputs.left.value() + inputs.right.value())
 
 
-def _follow(context: Context, inputs: Place) -> str:
+def _follow(context: RuleContext, inputs: Place) -> str:
     """The content of the file whose name is the content of another."""
     context.note(inputs.name)
     second = Path(inputs.folder, inputs.name).read_text().strip()
@@ -89,7 +89,7 @@ def _resolve(files: FileDigests, inputs: Place, name: str) -> str:
     return files.digest(f"{inputs.folder}/{name}")
 
 
-def _call_all(context: Context, inputs: Named) -> None:
+def _call_all(context: RuleContext, inputs: Named) -> None:
     for function in inputs.functions:
         context.load(function)()
 

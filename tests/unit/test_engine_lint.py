@@ -23,7 +23,7 @@ from ingot_build_rules.compilation.options import resolve_target
 from ingot_build_rules.engine.actions.codec import Codec
 from ingot_build_rules.engine.actions.errors import UndeclaredReadError
 from ingot_build_rules.engine.actions.perform import Outcome, RunningAction
-from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule, Rulebook
+from ingot_build_rules.engine.actions.rule import FileDigests, Rule, Rulebook, RuleContext
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.executors.lint import LintExecutor
 from ingot_build_rules.rules.compile_options import CompileOptions
@@ -44,7 +44,7 @@ def _resolve(files: FileDigests, inputs: Inputs, name: str) -> str:
     return files.digest(f"{inputs.folder}/{name}")
 
 
-def lint(folder: Path, compute: Callable[[Context, Inputs], object], inputs: Inputs | None = None) -> Outcome:
+def lint(folder: Path, compute: Callable[[RuleContext, Inputs], object], inputs: Inputs | None = None) -> Outcome:
     """Run one action under lint."""
     rule: Rule[Inputs, Any] = Rule("reader", 1, ("paths",), compute, _resolve)
     book = Rulebook("", (rule,), {"Inputs": __name__}, ())
@@ -60,7 +60,7 @@ def lint(folder: Path, compute: Callable[[Context, Inputs], object], inputs: Inp
 def test_an_undeclared_read_is_an_error(tmp_path: Path) -> None:
     """It names the rule and the file, however the file was opened, and whether or not the rule caught its error."""
 
-    def read(_: Context, __: Inputs) -> str:
+    def read(_: RuleContext, __: Inputs) -> str:
         return Path(OUTSIDE).read_text()
 
     outcome = lint(tmp_path, read)
@@ -78,10 +78,10 @@ def test_what_is_declared_may_be_read(tmp_path: Path) -> None:
     """A path among the inputs, also by way of a link; a file that is noted, before or after it is read."""
     (tmp_path / "link").symlink_to(OUTSIDE)
 
-    def read_named(_: Context, inputs: Inputs) -> str:
+    def read_named(_: RuleContext, inputs: Inputs) -> str:
         return Path(inputs.paths[0]).read_text()
 
-    def read_noted(context: Context, inputs: Inputs) -> str:
+    def read_noted(context: RuleContext, inputs: Inputs) -> str:
         text = Path(OUTSIDE).read_text()
         context.note("etc/hostname")
         return text
@@ -94,7 +94,7 @@ def test_what_is_declared_may_be_read(tmp_path: Path) -> None:
 def test_what_is_its_own_may_be_read(tmp_path: Path) -> None:
     """Files and folders that the action made, what its programs left there, blobs, code; what is not there is no read."""
 
-    def work(context: Context, _: Inputs) -> int:
+    def work(context: RuleContext, _: Inputs) -> int:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "own").write_text("own")
             command = "import sys; open(sys.argv[1], 'w').write('text')"
@@ -116,7 +116,7 @@ def test_what_is_its_own_may_be_read(tmp_path: Path) -> None:
 def test_nobody_is_watched_afterwards(tmp_path: Path) -> None:
     """Outside of an action everything may be read; errors and losses of an action stay what they are."""
 
-    def fail(_: Context, __: Inputs) -> str:
+    def fail(_: RuleContext, __: Inputs) -> str:
         Path(OUTSIDE).read_text()
         raise ValueError("a bug")
 

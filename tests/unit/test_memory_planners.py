@@ -6,9 +6,9 @@ from ingot_compiler.ir.errors import InternalError, UserError
 from ingot_compiler.memory.planners import PLANNERS, best, plan_with
 from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
+    MemoryPool,
     Plan,
     PlannedBuffer,
-    Pool,
     buffers_of_lifetimes,
     lower_bound_bytes,
     pool_sizes_bytes,
@@ -16,7 +16,7 @@ from ingot_compiler.memory.planners.buffers import (
 )
 from ingot_compiler.memory.planners.check import check
 
-UNBOUNDED = (Pool("workspace"),)
+UNBOUNDED = (MemoryPool("workspace"),)
 SEED_PLANNERS = ("greedy_by_size", "greedy_by_conflicts", "hill_climb")
 Trace = tuple[tuple[int, int, int], ...]
 
@@ -153,7 +153,7 @@ def test_one_sided_conflicts_are_kept_apart(planner: str) -> None:
 )
 def test_bounded_fast_pool(planner: str, slow_bytes: int) -> None:
     """A buffer leaves a bounded fast pool for the next candidate when it does not fit."""
-    pools = (Pool("fast", 200704), Pool("slow"))
+    pools = (MemoryPool("fast", 200704), MemoryPool("slow"))
     found = plan_with(planner, SMALL_NET, pools)
     assert pool_sizes_bytes(SMALL_NET, found) == {"fast": 200704, "slow": slow_bytes}
 
@@ -172,7 +172,7 @@ def test_too_small_a_pool_is_refused(planner: str) -> None:
     """Conflicts in a cycle do not fit into a pool for one: the error names a buffer and advises."""
     buffers = make({"a": 10, "b": 10, "c": 10}, {"a": "b", "b": "c", "c": "a"})
     with pytest.raises(UserError, match="too small") as caught:
-        plan_with(planner, buffers, (Pool("workspace", 10),))
+        plan_with(planner, buffers, (MemoryPool("workspace", 10),))
     assert "10 bytes" in caught.value.why
     assert "raise" in caught.value.do
 
@@ -245,7 +245,7 @@ def test_checker_refuses_unsafe_plans(plan: Plan) -> None:
     """Overlap, overflow, absence, a foreign pool: each is an internal error."""
     buffers = make({"a": 10, "b": 10}, {"b": "a"})
     with pytest.raises(InternalError):
-        check(buffers, (Pool("workspace", 26),), plan)
+        check(buffers, (MemoryPool("workspace", 26),), plan)
 
 
 def test_checker_refuses_misalignment() -> None:

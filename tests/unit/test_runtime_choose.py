@@ -9,7 +9,7 @@ from tests.hostile.tiny import WIDTH, tiny_contents, tiny_reference, tree_entry
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_runtime.format.features import LEVELS
-from ingot_runtime.format.plan import DevicePlan, Plan, VariantPlan
+from ingot_runtime.format.plan import BundlePlan, DevicePlan, VariantPlan
 from ingot_runtime.loader import cpu
 from ingot_runtime.loader.choose import choose_variant, level_of
 
@@ -17,9 +17,9 @@ V2, V3, V4 = (frozenset(LEVELS[f"x86-64-v{level}"]) for level in (2, 3, 4))
 AMX = ("amx-bf16", "amx-tile")
 
 
-def plan_of(*variants: tuple[str, int, frozenset[str]]) -> Plan:
+def plan_of(*variants: tuple[str, int, frozenset[str]]) -> BundlePlan:
     made = tuple(VariantPlan(target, rank, tuple(sorted(needs)), 0, (0,), ()) for target, rank, needs in variants)
-    return Plan("m", (DevicePlan("host", "host", 0),), (), (), (), made)
+    return BundlePlan("m", (DevicePlan("host", "host", 0),), (), (), (), made)
 
 
 PLAN = plan_of(("x86-64-v2", 100, V2), ("x86-64-v4", 300, V4), ("x86-64-v3", 200, V3))
@@ -29,7 +29,7 @@ def never() -> bool:
     raise AssertionError("AMX was asked for without need")
 
 
-def chosen(features: frozenset[str], plan: Plan = PLAN, wished: str | None = None) -> str:
+def chosen(features: frozenset[str], plan: BundlePlan = PLAN, wished: str | None = None) -> str:
     return plan.variants[choose_variant(plan, features, "x86-64", wished, "m.ingot", never)].target
 
 

@@ -17,7 +17,7 @@ from ingot_runtime.format import abi, header, limits
 from ingot_runtime.format.dtypes import DTYPE_NAMES
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import DevicePlan, Plan, TensorPlan, VariantPlan, decode_plan
+from ingot_runtime.format.plan import BundlePlan, DevicePlan, TensorPlan, VariantPlan, decode_plan
 from ingot_runtime.format.program import CODES, OPCODES, Instruction, Program, operand_kinds
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.words import forbidden_character
@@ -69,7 +69,9 @@ def test_msgpack_refuses_the_rest(value: object) -> None:
 def test_plan_decodes_to_itself(inputs: list[TensorPlan], outputs: list[TensorPlan]) -> None:
     """Encode, decode, encode gives the same bytes; the manifest is a function of the plan."""
     variant = VariantPlan("x86-64-v2", 100, ("sse3", "ssse3"), 3, (64,), ((0, 64), (128, 1)))
-    plan = Plan("m", (DevicePlan("host", "host", 0),), ("batch", "len"), tuple(inputs), tuple(outputs), (variant,))
+    plan = BundlePlan(
+        "m", (DevicePlan("host", "host", 0),), ("batch", "len"), tuple(inputs), tuple(outputs), (variant,)
+    )
     again = decode_plan(encode_plan(plan))
     assert encode_plan(again) == encode_plan(plan)
     assert unpackb(manifest_bytes(again)) == manifest_dict(plan)
@@ -82,7 +84,7 @@ def test_plan_refuses_noise(noise: bytes) -> None:
         decode_plan(noise)
 
 
-PLAN = Plan(
+PLAN = BundlePlan(
     "m",
     (DevicePlan("host", "host", 0),),
     (),

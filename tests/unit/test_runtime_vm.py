@@ -10,7 +10,7 @@ import pytest
 from tests.hostile.tiny import op, tree_entry
 
 import ingot_runtime
-from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, TensorSpec, VariantImage
+from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, DeviceSpec, VariantImage
 from ingot_artifacts.bundle.symbols import dims_of, symbols_of
 from ingot_artifacts.bundle.write import write_bundle
 from ingot_compiler.backends.host.link import link_image
@@ -49,7 +49,7 @@ def build(
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
     variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())
-    specs = [tuple(TensorSpec(*tensor) for tensor in group) for group in (inputs, outputs)]
+    specs = [tuple(BundleTensor(*tensor) for tensor in group) for group in (inputs, outputs)]
     write_bundle(BundleContents("m", specs[0], specs[1], (DeviceSpec("host"),), (variant,)), path, tree_entry)
     return path
 

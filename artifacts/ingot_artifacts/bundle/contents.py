@@ -17,7 +17,7 @@ Chunk = tuple[int, memoryview | Callable[[], memoryview]]
 
 
 @dataclass(frozen=True, slots=True)
-class TensorSpec:
+class BundleTensor:
     """An input or output: ``shape`` has sizes and names of symbols; ``dtype`` is a name of ``DTYPE_NAMES``."""
 
     name: str
@@ -95,8 +95,8 @@ class BundleContents:
     """
 
     model: str
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
+    inputs: tuple[BundleTensor, ...]
+    outputs: tuple[BundleTensor, ...]
     devices: tuple[DeviceSpec, ...]
     variants: tuple[VariantImage, ...]
     weights: Sequence[Chunk] = ()

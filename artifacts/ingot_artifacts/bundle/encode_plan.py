@@ -1,11 +1,11 @@
 """The bytes of the plan section: FORMAT.md, "Words and texts" and "Plan".
 
-In: a ``Plan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done here: checking the plan (its reader does).
+In: a ``BundlePlan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done here: checking the plan (its reader does).
 """
 
 import struct
 
-from ingot_runtime.format.plan import DEVICE_KINDS, PLAN_VERSION, Plan, VariantPlan
+from ingot_runtime.format.plan import DEVICE_KINDS, PLAN_VERSION, BundlePlan, VariantPlan
 
 
 class Writer:
@@ -32,7 +32,7 @@ class Writer:
         return struct.pack(f"<q{len(self._words)}q", len(self._words), *self._words) + b"".join(self._texts)
 
 
-def encode_plan(plan: Plan) -> bytes:
+def encode_plan(plan: BundlePlan) -> bytes:
     """Return the bytes of the plan section."""
     out = Writer()
     out.word(PLAN_VERSION)

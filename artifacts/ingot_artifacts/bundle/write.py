@@ -1,6 +1,6 @@
 """Write a bundle: nothing held twice, the file appears whole or not at all.
 
-In: ``BundleContents``, the tree of its weights. Out: a frame (all but the weights), a file by FORMAT.md, its root digest. Not done here:
+In: ``BundleContents``, the tree of its weights. Out: a skeleton (all but the weights), a file by FORMAT.md, its root digest. Not done here:
 compiling, packing weights, their tree (``weights_tree``), reading bundles.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ingot_artifacts.bundle.contents import BundleContents, Chunk, TensorSpec, bytes_of
+from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, Chunk, bytes_of
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
 from ingot_artifacts.bundle.symbols import dims_of
@@ -23,12 +23,12 @@ from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import DevicePlan, LibraryPlan, Plan, TensorPlan, VariantPlan, decode_plan
+from ingot_runtime.format.plan import BundlePlan, DevicePlan, LibraryPlan, TensorPlan, VariantPlan, decode_plan
 from ingot_runtime.format.sha256 import sha256
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class BundleSkeleton:
     """A bundle without its weights: ``root`` digest in hex, ``prefix``: all bytes before the weights, bytes of the whole file."""
 
     root: str
@@ -36,10 +36,10 @@ class Frame:
     size_bytes: int
 
 
-def plan_of(contents: BundleContents) -> Plan:
+def plan_of(contents: BundleContents) -> BundlePlan:
     """Return the plan that describes `contents`."""
     symbols = contents.symbols
-    return Plan(
+    return BundlePlan(
         model=contents.model,
         devices=tuple(
             DevicePlan(device.name, device.kind, device.id, device.scope, device.library) for device in contents.devices
@@ -65,12 +65,12 @@ def plan_of(contents: BundleContents) -> Plan:
     )
 
 
-def _tensor_plan(tensor: TensorSpec, symbols: tuple[str, ...]) -> TensorPlan:
+def _tensor_plan(tensor: BundleTensor, symbols: tuple[str, ...]) -> TensorPlan:
     return TensorPlan(tensor.name, DTYPE_CODES[tensor.dtype], dims_of(tensor.shape, symbols))
 
 
-def frame_bundle(contents: BundleContents, tree: bytes) -> Frame:
-    """Make all of a bundle but its weights, whose bytes are not looked at; the same contents give the same frame.
+def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
+    """Make all of a bundle but its weights, whose bytes are not looked at; the same contents give the same skeleton.
 
     Args:
         contents: what the bundle holds.
@@ -95,22 +95,22 @@ def frame_bundle(contents: BundleContents, tree: bytes) -> Frame:
             prefix[row.offset : row.offset + len(payload)] = payload
     start, root = encode_head(sections, end)
     prefix[: len(start)] = start
-    return Frame(root.hex(), bytes(prefix), end)
+    return BundleSkeleton(root.hex(), bytes(prefix), end)
 
 
-def write_frame(frame: Frame, weights: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
-    """Write a file that is a frame and its weights, whole or not at all; its name lasts after ``sync_folders``.
+def write_with_weights(skeleton: BundleSkeleton, weights: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
+    """Write a file that is a skeleton and its weights, whole or not at all; its name lasts after ``sync_folders``.
 
     Raises:
         OutputError: no folder, no permission, no space; nothing is left behind.
     """
     with atomic_file(path, lasting=True) as file:
-        _reserve(file.fileno(), frame.size_bytes)
-        file.write(frame.prefix)
+        _reserve(file.fileno(), skeleton.size_bytes)
+        file.write(skeleton.prefix)
         for offset, source in weights:
-            file.seek(len(frame.prefix) + offset)
+            file.seek(len(skeleton.prefix) + offset)
             file.write(bytes_of(source))
-        file.truncate(frame.size_bytes)
+        file.truncate(skeleton.size_bytes)
 
 
 def _reserve(descriptor: int, size_bytes: int) -> None:
@@ -129,12 +129,12 @@ def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_en
     Raises:
         OutputError: no folder, no permission, no space. ArtifactError: contents that break the format.
     """
-    frame = frame_bundle(contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry))
-    write_frame(frame, contents.weights, path)
-    return frame.root
+    skeleton = make_skeleton(contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry))
+    write_with_weights(skeleton, contents.weights, path)
+    return skeleton.root
 
 
-def _payloads(contents: BundleContents, plan: Plan, encoded_plan: bytes) -> dict[tuple[int, int], bytes]:
+def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -> dict[tuple[int, int], bytes]:
     """Return all sections but weights and trees."""
     libraries = [list(library.kernels) for library in contents.libraries]
     kernels = {variant.target: list(variant.kernels) for variant in contents.variants}

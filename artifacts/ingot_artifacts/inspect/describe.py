@@ -14,7 +14,7 @@ from ingot_runtime.format.checks import DAMAGED
 from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
-from ingot_runtime.format.plan import Plan, VariantPlan
+from ingot_runtime.format.plan import BundlePlan, VariantPlan
 from ingot_runtime.format.source import Source, open_file, read_plan
 
 
@@ -77,7 +77,7 @@ def verify_bundle(path: str | os.PathLike[str], tree_entry: Callable[[memoryview
     return len(source.sections)
 
 
-def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> Plan:
+def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> BundlePlan:
     """The same for an open bundle; return its plan.
 
     Raises:
@@ -100,7 +100,9 @@ def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> 
     return plan
 
 
-def _verify_weights(source: Source, row: head.Section, plan: Plan, tree_entry: Callable[[memoryview], bytes]) -> None:
+def _verify_weights(
+    source: Source, row: head.Section, plan: BundlePlan, tree_entry: Callable[[memoryview], bytes]
+) -> None:
     tree = source.section(head.TREE, row.id)
     for mib in range(row.size_bytes // MIB):
         data = source.read(row.offset + mib * MIB, MIB)

@@ -19,7 +19,7 @@ from ingot_artifacts.store.survey import walk_blobs
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StoreDamage:
     """``kind``: blob, record, root, index, or foreign (a file that the cache did not make); ``name``: which; ``why``."""
 
     kind: str
@@ -34,7 +34,7 @@ class ScrubReport:
     blob_count: int
     blob_bytes: int
     record_count: int
-    findings: tuple[Finding, ...]
+    findings: tuple[StoreDamage, ...]
 
 
 def verify(cache: Cache) -> ScrubReport:
@@ -44,38 +44,38 @@ def verify(cache: Cache) -> ScrubReport:
         OutputError: what is damaged cannot be moved.
     """
     with cache.building():
-        findings: list[Finding] = []
+        findings: list[StoreDamage] = []
         if not cache.read_only and cache.index.heal():
-            findings.append(Finding("index", "index", "the database was damaged: an empty one stands in its place"))
+            findings.append(StoreDamage("index", "index", "the database was damaged: an empty one stands in its place"))
         strangers = [entry.path for entry in walk_blobs(cache.folder) if not entry.digest]
         findings += _set_aside(cache, "foreign", "not a file of the cache", strangers)
         blob_count, blob_bytes = _check_blobs(cache, findings)
         entries = list(cache.index.scan())
         wrong = [(entry, why) for entry in entries for why in [_fault(entry, cache.blobs)] if why]
-        findings += [Finding("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong]
+        findings += [StoreDamage("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong]
         if not cache.read_only:
             cache.index.discard([entry.number for entry, _ in wrong])
         findings += _set_aside(cache, "root", "its digest does not fit", cache.roots.damaged())
         return ScrubReport(blob_count, blob_bytes, len(entries), tuple(findings))
 
 
-def _check_blobs(cache: Cache, findings: list[Finding]) -> tuple[int, int]:
+def _check_blobs(cache: Cache, findings: list[StoreDamage]) -> tuple[int, int]:
     count = total_bytes = 0
     for entry in walk_blobs(cache.folder):
         if entry.digest:
             count += 1
             total_bytes += entry.size_bytes
             if not cache.blobs.verify(entry.digest):
-                findings.append(Finding("blob", entry.digest, "its bytes do not have this sha256"))
+                findings.append(StoreDamage("blob", entry.digest, "its bytes do not have this sha256"))
     return count, total_bytes
 
 
-def _set_aside(cache: Cache, kind: str, why: str, paths: Sequence[str]) -> Iterator[Finding]:
+def _set_aside(cache: Cache, kind: str, why: str, paths: Sequence[str]) -> Iterator[StoreDamage]:
     """Move files to quarantine, unless the cache is only read."""
     for path in paths:
         if not cache.read_only:
             set_aside(cache.folder, path, os.path.basename(path))
-        yield Finding(kind, os.path.relpath(path, cache.folder), why)
+        yield StoreDamage(kind, os.path.relpath(path, cache.folder), why)
 
 
 def _fault(entry: Entry, blobs: BlobStore) -> str:

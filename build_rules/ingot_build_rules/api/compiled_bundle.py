@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
 from ingot_build_rules.compilation.output_file import check_output
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.model_source import Model
-    from ingot_build_rules.rules.bundle import BundleFrame
+    from ingot_build_rules.rules.bundle import BundleParts
     from ingot_build_rules.rules.compile_options import CompileOptions
 
 Check = bool | Mapping[str, "np.ndarray[Any, Any]"]
@@ -31,25 +31,25 @@ Check = bool | Mapping[str, "np.ndarray[Any, Any]"]
 class Bundle:
     """A compiled model; ``save`` writes the one file that a device needs."""
 
-    def __init__(self, frame: BundleFrame, model: Model, options: CompileOptions, settings: BuildSettings) -> None:
+    def __init__(self, parts: BundleParts, model: Model, options: CompileOptions, settings: BuildSettings) -> None:
         """Take over a finished compilation; use ``ingot.compile``."""
-        self.digest = frame.root
-        self._frame = Frame(frame.root, bytes(frame.prefix.value()), frame.size_bytes)
-        self._weights = [(packed.offset_bytes, packed.content.value()) for packed in frame.packed]
+        self.digest = parts.root
+        self._skeleton = BundleSkeleton(parts.root, bytes(parts.prefix.value()), parts.size_bytes)
+        self._weights = [(packed.offset_bytes, packed.content.value()) for packed in parts.packed]
         self._model, self._options, self._settings = model, options, settings
 
     def save(self, path: str | os.PathLike[str]) -> str:
         """Write the bundle, whole or not at all, and wait until it is on the disk; return its root digest, 64 hex digits."""
         check_output(os.fspath(path))
-        write_frame(self._frame, self._weights, path)
+        write_with_weights(self._skeleton, self._weights, path)
         sync_folders([os.path.dirname(os.path.abspath(path))])
         return self.digest
 
     def to_bytes(self) -> bytes:
         """Return the bundle's bytes, for ``ingot_runtime.load``."""
-        content = bytearray(self._frame.size_bytes)
-        start = len(self._frame.prefix)
-        content[:start] = self._frame.prefix
+        content = bytearray(self._skeleton.size_bytes)
+        start = len(self._skeleton.prefix)
+        content[:start] = self._skeleton.prefix
         for offset_bytes, part in self._weights:
             content[start + offset_bytes : start + offset_bytes + len(part)] = part
         return bytes(content)
@@ -76,10 +76,10 @@ def compile_bundle(
     """
     with open_build(settings) as build:
         compiled = start_compilation(build, model, options, max_bytes)
-        frame = build.run(compiled.compilation.frame())
+        parts = build.run(compiled.compilation.bundle_parts())
         if check is not False:
             _check(compiled, None if check is True else check)
-        return Bundle(frame, model, options, settings)
+        return Bundle(parts, model, options, settings)
 
 
 def _check(compiled: CompiledModel, inputs: Mapping[str, np.ndarray[Any, Any]] | None) -> None:

@@ -14,7 +14,7 @@ from ingot_compiler.ir.errors import VerificationError
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One comparison: ``what`` was compared, ``nodes`` are the model's (name, op), ``kernel`` and ``launch`` if it is one."""
 
     what: str
@@ -49,14 +49,14 @@ class CheckReport:
     ``sizes``: of the open dimensions, for each run on generated inputs."""
 
     launches: int = 0
-    largest: Finding | None = None
+    largest: CheckFinding | None = None
     outputs_relative: float = 0.0
-    differences: list[Finding] = field(default_factory=list[Finding])
+    differences: list[CheckFinding] = field(default_factory=list[CheckFinding])
     targets: list[str] = field(default_factory=list[str])
     targets_left_out: list[str] = field(default_factory=list[str])
     sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: CheckFinding) -> None:
         """Count one comparison."""
         if not finding.deviation.within:
             self.differences.append(finding)

@@ -19,7 +19,7 @@ import numpy as np
 
 import ingot_runtime
 from ingot_artifacts.store.atomic import sync_folders
-from ingot_build_rules.check.check_report import CheckReport, Finding
+from ingot_build_rules.check.check_report import CheckFinding, CheckReport
 from ingot_build_rules.check.check_stages import check_stages
 from ingot_build_rules.check.deviation import deviation, may_jump
 from ingot_build_rules.check.generated_inputs import generated_inputs
@@ -176,7 +176,7 @@ def _named(compiled: CompiledModel, given: list[Array]) -> Inputs:
 
 def _compare_launches(compiled: CompiledModel, build: TargetBuild, run: _Run, report: CheckReport) -> None:
     graph, recorder = run.graph, run.recorder
-    findings: list[Finding] = []
+    findings: list[CheckFinding] = []
     by_value: dict[int, list[Recorded]] = {}
     for item in recorder.recorded:
         if item.expected is not None:
@@ -200,14 +200,14 @@ def _compare_launches(compiled: CompiledModel, build: TargetBuild, run: _Run, re
         report.add(finding)
 
 
-def _finding(compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array) -> Finding:
+def _finding(compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array) -> CheckFinding:
     group = build.launches[item.launch].group
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
     found = deviation(item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types)))
     what = f"the kernel of {called}" if called else "a kernel"
-    return Finding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
+    return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
 
 def _compare_native(compiled: CompiledModel, target: str, run: _Run, again: Inputs, report: CheckReport) -> None:
@@ -217,7 +217,7 @@ def _compare_native(compiled: CompiledModel, target: str, run: _Run, again: Inpu
         if left.tobytes() != right.tobytes() or left.shape != right.shape:
             found = deviation(left, right, tensor.dtype, jumps=False)
             report.differences.append(
-                Finding(
+                CheckFinding(
                     f"output {tensor.name!r} of the native main", target, tensor.dtype, replace(found, within=False)
                 )
             )
@@ -233,4 +233,4 @@ def _compare_outputs(compiled: CompiledModel, target: str, run: _Run, report: Ch
         report.outputs_relative = max(report.outputs_relative, found.relative)
         if not found.within:
             what = f"output {tensor.name!r}, whose kernels all agree with the optimized graph,"
-            report.differences.append(Finding(what, target, tensor.dtype, found))
+            report.differences.append(CheckFinding(what, target, tensor.dtype, found))

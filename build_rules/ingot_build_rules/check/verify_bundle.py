@@ -19,7 +19,7 @@ from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import read_record
-from ingot_runtime.format.plan import Plan
+from ingot_runtime.format.plan import BundlePlan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source, weights_sizes_bytes
 from ingot_runtime.load_bundle import require_agreement
@@ -85,7 +85,7 @@ def _tree_entry() -> Callable[[memoryview], bytes]:
     return HostDigests().mib_tree_entry
 
 
-def _verify_variant(source: Source, plan: Plan, index: int) -> None:
+def _verify_variant(source: Source, plan: BundlePlan, index: int) -> None:
     """Check the image's table of exports, and that image, plan and program were made for each other."""
     variant = plan.variants[index]
     image, program = source.section(head.CODE, index), source.section(head.PROGRAM, index)

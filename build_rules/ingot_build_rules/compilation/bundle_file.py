@@ -1,6 +1,6 @@
-"""The bundle as a file: a frame, and the packed weights where it says.
+"""The bundle as a file: a skeleton, and the packed weights where it says.
 
-In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same already. Not done here: the frame
+In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same already. Not done here: the skeleton
 (``bundle``).
 """
 
@@ -10,28 +10,28 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ingot_artifacts.bundle.write import Frame, write_frame
+from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_build_rules.compilation.compilation import Compilation
-from ingot_build_rules.rules.bundle import BundleFrame
+from ingot_build_rules.rules.bundle import BundleParts
 from ingot_runtime.format.file import open_without_waiting
 from ingot_runtime.format.header import MAGIC
 
 _STEP_BYTES = 1 << 20
 
 
-async def write_bundle_file(compilation: Compilation, path: str) -> BundleFrame:
+async def write_bundle_file(compilation: Compilation, path: str) -> BundleParts:
     """Make ``path`` the bundle; a file that has its bytes keeps its times.
 
     Raises:
         OutputError: no folder, no permission, no space.
     """
-    frame = await compilation.frame()
+    parts = await compilation.bundle_parts()
     build = compilation.build
-    prefix = await build.value(frame.prefix)
-    chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in frame.packed]
-    if not _is_there(path, frame.size_bytes, _spans(prefix, chunks)):
-        write_frame(Frame(frame.root, bytes(prefix), frame.size_bytes), chunks, path)
-    return frame
+    prefix = await build.value(parts.prefix)
+    chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in parts.packed]
+    if not _is_there(path, parts.size_bytes, _spans(prefix, chunks)):
+        write_with_weights(BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes), chunks, path)
+    return parts
 
 
 def is_other_file(path: str) -> bool:

@@ -1,6 +1,6 @@
 """The chain of rules from a model to a bundle: who asks for what, lazily, so that ``--to`` stops early.
 
-In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's frame. Not done here: any stage's own
+In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's parts. Not done here: any stage's own
 work (one rule each), files.
 """
 
@@ -16,7 +16,7 @@ from ingot_build_rules.compilation.weight_layout import PlacedConstant, WeightLa
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
-from ingot_build_rules.rules.bundle import BUNDLE, BundleFrame, BundleInputs
+from ingot_build_rules.rules.bundle import BUNDLE, BundleInputs, BundleParts
 from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
 from ingot_build_rules.rules.codegen_main import CODEGEN_MAIN, MainInputs
 from ingot_build_rules.rules.codegen_support import CODEGEN_SUPPORT, SupportInputs
@@ -172,9 +172,9 @@ class Compilation:
         fused, names = await self.fused(0), (await self.imported()).names
         return await self.need(NAMES, NamesInputs(names, fused.inputs, fused.outputs))
 
-    async def frame(self) -> BundleFrame:
+    async def bundle_parts(self) -> BundleParts:
         """Stage 11: all of the bundle but the file."""
-        return await self._once("frame", self._bundle)
+        return await self._once("bundle_parts", self._bundle)
 
     async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
         """Return one rule's result."""
@@ -389,7 +389,7 @@ class Compilation:
         digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(HOST, target), target)
         return packed, await self.need(DIGEST_WEIGHTS, digest_inputs)
 
-    async def _bundle(self) -> BundleFrame:
+    async def _bundle(self) -> BundleParts:
         interface = await self.interface()  # what the format cannot hold is refused before code is made
         parts: list[Coroutine[Any, Any, object]] = [self.variants(), self._packed()]
         variants, (packed, tree) = cast(

@@ -13,7 +13,7 @@ from ingot_build_rules.compilation.model_source import ModelSource
 from ingot_build_rules.compilation.stage_weights import StageWeights, check_weights, names_of
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
-from ingot_build_rules.rules.bundle import BundleFrame
+from ingot_build_rules.rules.bundle import BundleParts
 from ingot_build_rules.rules.compile_options import CompileOptions, DeviceOption
 from ingot_build_rules.rules.import_model import Imported
 from ingot_build_rules.rules.model_file import opened_model
@@ -93,7 +93,7 @@ class TextCompilation(Compilation):
         """Stage 5."""
         return self._placed or await super().placed()
 
-    async def _bundle(self) -> BundleFrame:
+    async def _bundle(self) -> BundleParts:
         check_weights(self._stage_graph, self._given.weights, self._path)
         return await super()._bundle()
 

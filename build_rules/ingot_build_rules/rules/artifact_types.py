@@ -5,7 +5,7 @@ values is met, so that a build in which everything is there already imports few 
 """
 
 _MODULES = {
-    "ingot_build_rules.rules.bundle": "BundleFrame BundleInputs",
+    "ingot_build_rules.rules.bundle": "BundleParts BundleInputs",
     "ingot_build_rules.rules.codegen": "CodegenInputs",
     "ingot_build_rules.rules.codegen_main": "MainInputs",
     "ingot_build_rules.rules.codegen_support": "SupportInputs",
@@ -39,9 +39,9 @@ _MODULES = {
     "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupRead GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
-        "Local LoopProgram Reduce Require Store Tile Transpose"
+        "Local LoopProgram Reduce Require Store RegisterTile Transpose"
     ),
-    "ingot_compiler.memory.memory_plan": "MemoryPlan Placement PoolPlan",
+    "ingot_compiler.memory.memory_plan": "MemoryPlan BufferPlacement PoolPlan",
     "ingot_compiler.placement.placed": "PlacedGraph",
     "ingot_compiler.placement.virtual_device": "DeclaredDevice VirtualDevice",
 }

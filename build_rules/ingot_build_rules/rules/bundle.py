@@ -1,6 +1,6 @@
 """Rule ``bundle``: every variant, the packed weights and the user's names to one file.
 
-In: images, places of the packed weights and their tree, names, all stages for the reports. Out: ``BundleFrame``: the file without
+In: images, places of the packed weights and their tree, names, all stages for the reports. Out: ``BundleParts``: the file without
 its weights, and where they lie. Not done here: the texts of the reports (``report``), the format (``ingot_artifacts.bundle``), the
 file itself (``bundle_file``). The weights' bytes are not read.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.compile_options import HOST, CompileOptions, DeviceOption
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
@@ -19,7 +19,7 @@ from ingot_build_rules.rules.variant import Library, Variant
 from ingot_compiler.placement.placed import PlacedGraph  # nothing else imports it: its code is in the key by this line
 
 if TYPE_CHECKING:
-    from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, LibrarySpec, TensorSpec, VariantImage
+    from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, DeviceSpec, LibrarySpec, VariantImage
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 
 
@@ -47,7 +47,7 @@ class BundleInputs:
 
 
 @dataclass(frozen=True, slots=True)
-class BundleFrame:
+class BundleParts:
     """``root``: the bundle's digest, 64 hex digits; ``prefix``: its bytes before the weights; bytes of the whole file."""
 
     root: str
@@ -56,11 +56,11 @@ class BundleFrame:
     size_bytes: int
 
 
-def _compute(context: Context, inputs: BundleInputs) -> BundleFrame:
-    from ingot_artifacts.bundle.write import frame_bundle
+def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
+    from ingot_artifacts.bundle.write import make_skeleton
 
-    frame = frame_bundle(_contents(inputs), bytes(inputs.tree.value()))
-    return BundleFrame(frame.root, context.keep_bytes(frame.prefix), inputs.packed, frame.size_bytes)
+    skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
+    return BundleParts(skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes)
 
 
 def _contents(inputs: BundleInputs) -> BundleContents:
@@ -81,10 +81,10 @@ def _contents(inputs: BundleInputs) -> BundleContents:
     )
 
 
-def _tensor(tensor: NamedTensor) -> TensorSpec:
-    from ingot_artifacts.bundle.contents import TensorSpec
+def _tensor(tensor: NamedTensor) -> BundleTensor:
+    from ingot_artifacts.bundle.contents import BundleTensor
 
-    return TensorSpec(tensor.name, tensor.dtype, tensor.shape)
+    return BundleTensor(tensor.name, tensor.dtype, tensor.shape)
 
 
 def _device(device: DeviceOption, libraries: tuple[Library, ...]) -> DeviceSpec:

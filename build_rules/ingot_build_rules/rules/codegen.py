@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.kernel_object import KernelObject
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class CodegenInputs:
     target: str
 
 
-def _compute(context: Context, inputs: CodegenInputs) -> KernelObject:
+def _compute(context: RuleContext, inputs: CodegenInputs) -> KernelObject:
     compile_kernel: CompileKernel = context.load(inputs.hook)
     symbol, content = compile_kernel(inputs.program.value(), inputs.target)
     return KernelObject(symbol, context.keep_bytes(content), len(content))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.main_object import MainObject
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MainInputs:
     target: str
 
 
-def _compute(context: Context, inputs: MainInputs) -> MainObject:
+def _compute(context: RuleContext, inputs: MainInputs) -> MainObject:
     from ingot_compiler.backends.host.main.encode_program import encode_program
     from ingot_compiler.backends.host.main.main import MAIN_LEVEL, main_module
     from ingot_compiler.backends.host.object import compile_object

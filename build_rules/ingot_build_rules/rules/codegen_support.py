@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import CompileSupport
@@ -23,7 +23,7 @@ class SupportInputs:
     target: str
 
 
-def _compute(context: Context, inputs: SupportInputs) -> Artifact[memoryview]:
+def _compute(context: RuleContext, inputs: SupportInputs) -> Artifact[memoryview]:
     compile_support: CompileSupport = context.load(inputs.hook)
     return context.keep_bytes(compile_support(inputs.target))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_compiler.ir.errors import InternalError
 
@@ -24,7 +24,7 @@ class DigestInputs:
     target: str
 
 
-def _compute(context: Context, inputs: DigestInputs) -> Artifact[memoryview]:
+def _compute(context: RuleContext, inputs: DigestInputs) -> Artifact[memoryview]:
     from ingot_artifacts.bundle.weights_tree import weights_tree
     from ingot_compiler.backends.host.llvm import host_target
     from ingot_compiler.backends.host.support.host import HostDigests

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_compiler.ir.dims import evaluate
 from ingot_compiler.ir.errors import InternalError
 
@@ -61,7 +61,7 @@ class Fused:
     outputs: tuple[TensorType, ...]
 
 
-def _compute(context: Context, inputs: FuseInputs) -> Fused:
+def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
     from ingot_compiler.host_program.specialisation import append_specialisation
     from ingot_compiler.lowering import fuse as lowering
     from ingot_compiler.lowering.canonical_group import canonical_group
@@ -92,7 +92,7 @@ def _compute(context: Context, inputs: FuseInputs) -> Fused:
     )
 
 
-def _device_rules(context: Context, hook: str, target: str) -> DeviceRules:
+def _device_rules(context: RuleContext, hook: str, target: str) -> DeviceRules:
     make: MakeDeviceRules = context.load(hook)
     return make(target)
 

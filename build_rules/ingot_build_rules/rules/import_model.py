@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule
+from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
 from ingot_build_rules.rules.model_file import FileState, read_model
 from ingot_compiler.frontend.external_data import read_external_file, safe_external_path
 from ingot_compiler.ir.errors import ModelError
@@ -55,7 +55,7 @@ class Imported:
 class _Weights:
     """Numbers constants in the order in which they are first met; equal bytes have one number."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: RuleContext) -> None:
         self._context = context
         self._numbers: dict[str, int] = {}
         self.artifacts: list[Artifact[memoryview]] = []
@@ -71,7 +71,7 @@ class _Weights:
 class _External:
     """Reads files beside the model, and notes which."""
 
-    def __init__(self, context: Context, path: str) -> None:
+    def __init__(self, context: RuleContext, path: str) -> None:
         self._context = context
         self._folder = os.path.dirname(path) if path else None
         self.locations: set[str] = set()
@@ -91,7 +91,7 @@ class _External:
         return content
 
 
-def _compute(context: Context, inputs: ImportInputs) -> Imported:
+def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
     from ingot_compiler.frontend import import_model as frontend
 
     weights, external = _Weights(context), _External(context, inputs.path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, FileDigests, Rule
+from ingot_build_rules.engine.actions.rule import FileDigests, Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.frontend.imported import ImportedModel
@@ -25,7 +25,7 @@ class InferInputs:
     weights: tuple[Artifact[memoryview], ...]
 
 
-def _compute(context: Context, inputs: InferInputs) -> Artifact[Graph]:
+def _compute(context: RuleContext, inputs: InferInputs) -> Artifact[Graph]:
     from ingot_compiler.frontend import infer_types as frontend
     from ingot_compiler.ir.verify import verify
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import LinkImage
@@ -27,7 +27,7 @@ class LinkInputs:
     target: str
 
 
-def _compute(context: Context, inputs: LinkInputs) -> Artifact[memoryview]:
+def _compute(context: RuleContext, inputs: LinkInputs) -> Artifact[memoryview]:
     link_image: LinkImage = context.load(inputs.hook)
     kernels = [(symbol, bytes(kernel.value())) for symbol, kernel in inputs.kernels]
     main = None if inputs.main is None else bytes(inputs.main.value())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.backends.backend import LowerGroup
@@ -35,7 +35,7 @@ class Lowered:
     programs: tuple[Artifact[LoopProgram], ...]
 
 
-def _compute(context: Context, inputs: LowerInputs) -> Lowered:
+def _compute(context: RuleContext, inputs: LowerInputs) -> Lowered:
     lower_group: LowerGroup = context.load(inputs.hook)
     lowered = lower_group(inputs.group.value(), inputs.target)
     return Lowered(lowered.steps, tuple(map(context.keep, lowered.programs)))

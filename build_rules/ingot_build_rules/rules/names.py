@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 from ingot_build_rules.rules.interface import Interface, check_interface, make_interface
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class NamesInputs:
     outputs: tuple[TensorType, ...]
 
 
-def _compute(_: Context, inputs: NamesInputs) -> Interface:
+def _compute(_: RuleContext, inputs: NamesInputs) -> Interface:
     interface = make_interface(inputs.inputs, inputs.outputs, inputs.names.value())
     check_interface(interface)
     return interface

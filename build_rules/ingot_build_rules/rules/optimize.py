@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph, OptimizedGraph
@@ -24,7 +24,7 @@ class OptimizeInputs:
     sizes: tuple[tuple[str, int], ...] = ()
 
 
-def _compute(context: Context, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
+def _compute(context: RuleContext, inputs: OptimizeInputs) -> Artifact[OptimizedGraph]:
     from ingot_compiler.ir.specialise import specialise
     from ingot_compiler.ir.verify import verify
     from ingot_compiler.passes import pipeline

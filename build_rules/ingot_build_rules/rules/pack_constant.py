@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import Graph
@@ -24,7 +24,7 @@ class PackInputs:
     leaves: tuple[tuple[str, Artifact[memoryview]], ...]
 
 
-def _compute(context: Context, inputs: PackInputs) -> Artifact[memoryview]:
+def _compute(context: RuleContext, inputs: PackInputs) -> Artifact[memoryview]:
     from ingot_compiler.lowering.constant_expression import evaluate
 
     leaves = dict(inputs.leaves)

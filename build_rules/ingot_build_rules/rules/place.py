@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.ir.graph import OptimizedGraph
@@ -26,7 +26,7 @@ class PlaceInputs:
     devices: tuple[DeclaredDevice, ...]
 
 
-def _compute(context: Context, inputs: PlaceInputs) -> Artifact[PlacedGraph]:
+def _compute(context: RuleContext, inputs: PlaceInputs) -> Artifact[PlacedGraph]:
     from ingot_compiler.placement import place as placement
 
     return context.keep(placement.place(inputs.optimized.value(), inputs.devices))

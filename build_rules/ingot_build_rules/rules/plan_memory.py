@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.engine.actions.artifact import Artifact
-from ingot_build_rules.engine.actions.rule import Context, Rule
+from ingot_build_rules.engine.actions.rule import Rule, RuleContext
 
 if TYPE_CHECKING:
     from ingot_compiler.lowering.fused import FusedGraph
@@ -26,7 +26,7 @@ class PlanInputs:
     planner: str
 
 
-def _compute(context: Context, inputs: PlanInputs) -> Artifact[MemoryPlan]:
+def _compute(context: RuleContext, inputs: PlanInputs) -> Artifact[MemoryPlan]:
     from ingot_compiler.lowering.expand_groups import expand_groups
     from ingot_compiler.memory import plan_memory as planning
 

@@ -173,8 +173,8 @@ class Workspace:
         source = open_model(path, self.build.files.digest)
         result.sources = ((path, source.digest),)
         compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
-        frame = await compilation.frame()
-        result.root, result.size_bytes, result.how = frame.root, frame.size_bytes, "would-build"
+        parts = await compilation.bundle_parts()
+        result.root, result.size_bytes, result.how = parts.root, parts.size_bytes, "would-build"
         beside = [(name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
         if not self.dry:

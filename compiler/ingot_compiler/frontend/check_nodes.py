@@ -14,7 +14,7 @@ from onnx import NodeProto
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.expand_function import function_opset
-from ingot_compiler.frontend.findings import Finding
+from ingot_compiler.frontend.findings import ImportFinding
 from ingot_compiler.frontend.ops import OPS_BY_NAME
 from ingot_compiler.frontend.sort_nodes import describe_node, node_name
 from ingot_compiler.frontend.suggest import suggest
@@ -23,7 +23,7 @@ from ingot_compiler.ir.errors import ModelError
 OPSET_MIN = 7
 
 
-def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> Finding | None:
+def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> ImportFinding | None:
     """What is unsupported about ``node``, None when Ingot has a translation; ModelError when it is wrong.
 
     ``opsets`` maps a domain ("" is ONNX's) to its version; ``dtype`` of the first operand is for the message.
@@ -36,7 +36,7 @@ def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> Findin
     reason = _reason(node, domain, opset)
     if not reason:
         return None
-    return Finding(f"node {node_name(node)!r}", node.op_type, domain, opset, dtype, reason)
+    return ImportFinding(f"node {node_name(node)!r}", node.op_type, domain, opset, dtype, reason)
 
 
 def canonical_domain(domain: str) -> str:

@@ -13,7 +13,7 @@ from ingot_compiler.ir.message import NodeRef, Text, message
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ImportFinding:
     """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean: does not apply."""
 
     node: str | NodeRef
@@ -32,7 +32,7 @@ class Finding:
         return message(self.node, ": ", ", ".join(parts), ": " if parts else "", self.reason)
 
 
-def raise_unsupported(findings: Sequence[Finding], model: str) -> None:
+def raise_unsupported(findings: Sequence[ImportFinding], model: str) -> None:
     """Raise one UnsupportedError that lists all findings; nothing when there are none."""
     if not findings:
         return

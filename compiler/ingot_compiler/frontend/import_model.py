@@ -23,7 +23,7 @@ from ingot_compiler.frontend.check_names import check_names
 from ingot_compiler.frontend.check_nodes import canonical_domain, check_node
 from ingot_compiler.frontend.detach_tensors import detach_tensors
 from ingot_compiler.frontend.external_checksum import check_checksum
-from ingot_compiler.frontend.findings import Finding, raise_unsupported
+from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
 from ingot_compiler.frontend.imported import (
     ABSENT,
     DeclaredType,
@@ -136,7 +136,7 @@ class _Importer:
         self.read_external = read_external
         self.checksums: dict[str, str] = {}
         self.store = store
-        self.findings: list[Finding] = []
+        self.findings: list[ImportFinding] = []
         self.ordinals: dict[str, int] = {"": ABSENT}
         self.tensor_count = 0
         self.weight_names: dict[str, str] = {}  # numbers are given in this order
@@ -202,7 +202,9 @@ class _Importer:
     def _check_sparse(self, graph: GraphProto) -> None:
         for sparse in graph.sparse_initializer:
             name = f"initializer {sparse.values.name!r}"
-            self.findings.append(Finding(name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor"))
+            self.findings.append(
+                ImportFinding(name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor")
+            )
 
     def _initializers(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> tuple[ConstantSource, ...]:
         """Store the initializers that are used, in the file's order."""
@@ -216,7 +218,7 @@ class _Importer:
                 stored.append(self._store(tensor, f"initializer {tensor.name!r}", detached.get(tensor.name)))
             except UnsupportedDtype as error:
                 reason = "an element type that Ingot has not"
-                self.findings.append(Finding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason))
+                self.findings.append(ImportFinding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason))
             self._name([tensor.name])
         return tuple(stored)
 
@@ -268,7 +270,7 @@ class _Importer:
             domain = canonical_domain(node.domain)
             name = f"node {node_name(node)!r}"
             if not any(finding.node == name for finding in self.findings):
-                self.findings.append(Finding(name, node.op_type, domain, self.opsets[domain], dtype, reason))
+                self.findings.append(ImportFinding(name, node.op_type, domain, self.opsets[domain], dtype, reason))
             return 0  # never seen: a finding ends the import
 
 

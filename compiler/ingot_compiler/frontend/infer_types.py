@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ingot_compiler.frontend.context import OpContext, RegionBody, Translation, Unsupported
-from ingot_compiler.frontend.findings import Finding, raise_unsupported
+from ingot_compiler.frontend.findings import ImportFinding, raise_unsupported
 from ingot_compiler.frontend.imported import (
     ABSENT,
     DeclaredType,
@@ -36,7 +36,7 @@ def infer_types(model: ImportedModel, read: ConstantReader) -> Graph:
     translation = Translation(GraphBuilder(model.inputs), read)
     values: dict[int, int] = {ordinal: ordinal for ordinal in range(len(model.inputs))}
     _add_constants(model, translation, values)
-    findings: list[Finding] = []
+    findings: list[ImportFinding] = []
     _Scope(model, translation, findings, values).translate(model.nodes, 0, model.outputs)
     _check_outputs(model, values, findings)
     raise_unsupported(findings, "")
@@ -55,7 +55,7 @@ class _Scope:
 
     model: ImportedModel
     translation: Translation
-    findings: list[Finding]
+    findings: list[ImportFinding]
     values: dict[int, int]
 
     def translate(self, nodes: Sequence[ImportedNode], first: int, outputs: Sequence[int]) -> None:
@@ -138,10 +138,10 @@ def _checked(context: OpContext) -> Sequence[int]:
         raise InternalError("a bug in Ingot stopped the translation of a node", where, why, do) from error
 
 
-def _finding(context: OpContext, reason: Text) -> Finding:
+def _finding(context: OpContext, reason: Text) -> ImportFinding:
     dtype = "" if not context.given() else context.dtype_of(context.given()[0])
     told = with_makers(reason, context.translation.makers)
-    return Finding(NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told)
+    return ImportFinding(NodeRef(context.source[0]), context.op, context.domain, context.opset, dtype, told)
 
 
 def _missing_result(
@@ -150,8 +150,8 @@ def _missing_result(
     first: int,
     node: ImportedNode,
     values: dict[int, int],
-    findings: Sequence[Finding],
-) -> Finding | None:
+    findings: Sequence[ImportFinding],
+) -> ImportFinding | None:
     """A finding when a node that was translated lacks the result that ``node`` reads; None below a node that was not."""
     refused = {finding.node for finding in findings}
     for maker, other in enumerate(nodes, first):
@@ -161,11 +161,11 @@ def _missing_result(
         translated = other.results[0] in values
         if lacking and translated and NodeRef(maker) not in refused:
             reason = f"its optional result {lacking[0]} has no translation"
-            return Finding(NodeRef(maker), other.op, other.domain, model.opset(other.domain), "", reason)
+            return ImportFinding(NodeRef(maker), other.op, other.domain, model.opset(other.domain), "", reason)
     return None
 
 
-def _check_outputs(model: ImportedModel, values: dict[int, int], findings: list[Finding]) -> None:
+def _check_outputs(model: ImportedModel, values: dict[int, int], findings: list[ImportFinding]) -> None:
     if not findings:
         lost = ImportedNode("", "", (), tuple(output for output in model.outputs if output not in values), ())
         missing = _missing_result(model, model.nodes, 0, lost, values, findings) if lost.operands else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from onnx import TensorShapeProto, ValueInfoProto
 
-from ingot_compiler.frontend.findings import Finding
+from ingot_compiler.frontend.findings import ImportFinding
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.suggest import suggest
 from ingot_compiler.ir.dims import Dim, symbol
@@ -32,7 +32,7 @@ class InputTypes:
     sizes: tuple[tuple[str, int], ...]
 
 
-def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[Finding]) -> InputTypes:
+def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[ImportFinding]) -> InputTypes:
     """Types of all inputs; unsupported inputs go to ``findings``."""
     _check_names(inputs, shapes)
     sizes = _given_sizes(inputs, shapes)
@@ -43,12 +43,12 @@ def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list
         dtype = dtype_of(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else None
         if dtype is None:
             findings.append(
-                Finding(f"input {value.name!r}", "", "", 0, _type_name(value), "an input type that Ingot has not")
+                ImportFinding(f"input {value.name!r}", "", "", 0, _type_name(value), "an input type that Ingot has not")
             )
             continue
         if not tensor.HasField("shape") and value.name not in shapes:
             reason = "its number of dimensions is not given; give --shape"
-            findings.append(Finding(f"input {value.name!r}", "", "", 0, dtype, reason))
+            findings.append(ImportFinding(f"input {value.name!r}", "", "", 0, dtype, reason))
             continue
         types.append(TensorType(dtype, _shape(value, shapes.get(value.name), symbols)))
     return InputTypes(

@@ -46,7 +46,7 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers
-from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
+from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan, buffer_bytes
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
     INSTRUCTION_COUNT_MAX,
@@ -355,7 +355,7 @@ def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram],
     return [out.dim(size) for size in sizes if size != 0]
 
 
-def _place(out: Assembler, placement: Placement, offsets: dict[int, int], ends: dict[int, int]) -> None:
+def _place(out: Assembler, placement: BufferPlacement, offsets: dict[int, int], ends: dict[int, int]) -> None:
     buffer = placement.buffer
     if placement.offset_bytes is not None:
         assert isinstance(placement.size_bytes, int)

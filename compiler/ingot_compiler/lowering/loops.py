@@ -152,7 +152,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class RegisterTile:
     """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register of sums."""
 
     rows: int
@@ -195,7 +195,7 @@ class Contraction:
     dtype: DType
     accumulator: str
     epilogue: tuple[Statement, ...]
-    tile: Tile
+    tile: RegisterTile
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,10 @@ from ingot_compiler.lowering.loops import (
     Local,
     LoopProgram,
     Reduce,
+    RegisterTile,
     Require,
     Statement,
     Store,
-    Tile,
     Transpose,
     Value,
 )
@@ -250,7 +250,7 @@ class _Statements:
         accumulator, dtype = reader.name(), _of_type(reader)
         return Contraction(
             row, rows, row_start, row_block, column, columns, column_start, taps, depth, extent, a, a_index, b, b_index,
-            padded, dtype, accumulator, self.epilogue(path), Tile(rows_tile, vectors),
+            padded, dtype, accumulator, self.epilogue(path), RegisterTile(rows_tile, vectors),
         )  # fmt: skip
 
     def depthwise(self, path: Path) -> Depthwise | DepthwisePlane:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.lowering.fused import FusedGraph, Grow, IfStep, Step, all_steps, parts_of
-from ingot_compiler.memory.memory_plan import MemoryPlan, Placement
+from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan
 
 
-def data_dependent_buffers(fused: FusedGraph, plan: MemoryPlan) -> dict[int, list[Placement]]:
+def data_dependent_buffers(fused: FusedGraph, plan: MemoryPlan) -> dict[int, list[BufferPlacement]]:
     """Step -> the buffers that it is the first to name; what both ways of a choice write, and others read behind it, belongs to the choice."""
     grown = {item for step in all_steps(fused.steps) if isinstance(step, Grow) for item in (step.buffer, step.spare)}
     choices = list(_choices(fused.steps, 0))
-    found: dict[int, list[Placement]] = {}
+    found: dict[int, list[BufferPlacement]] = {}
     for placement in plan.placements:
         if placement.is_data_dependent and placement.buffer not in grown:
             around = [first for first, end in choices if first < placement.first <= end < placement.last]

@@ -15,7 +15,7 @@ ALIGNMENT_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class BufferPlacement:
     """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts at the highest end
     of ``after`` (0 if empty). ``is_data_dependent``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
 
@@ -43,11 +43,11 @@ class PoolPlan:
 class MemoryPlan:
     """One pool per device that has buffers, the host's always; all placements, each behind those of its ``after``."""
 
-    placements: tuple[Placement, ...]
+    placements: tuple[BufferPlacement, ...]
     pools: tuple[PoolPlan, ...]
     planner: str
 
-    def of(self, device: int) -> tuple[Placement, ...]:
+    def of(self, device: int) -> tuple[BufferPlacement, ...]:
         """The placements in one device's workspace."""
         return tuple(placement for placement in self.placements if placement.device == device)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ingot_compiler.ir.parse_graph import Places
 from ingot_compiler.ir.read_terms import read_dim
 from ingot_compiler.ir.text_reader import Reader
-from ingot_compiler.memory.memory_plan import MemoryPlan, Placement, PoolPlan
+from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan, PoolPlan
 from ingot_compiler.memory.verify_memory import POOL, find_memory_problems
 
 
@@ -22,7 +22,7 @@ def parse_memory(text: str) -> MemoryPlan:
     while reader.at("device"):
         places[POOL, len(pools)] = reader.token
         pools.append(_pool(reader))
-    placements: list[Placement] = []
+    placements: list[BufferPlacement] = []
     while reader.at("buffer"):
         places[(len(placements),)] = reader.token
         placements.append(_placement(reader))
@@ -45,7 +45,7 @@ def _pool(reader: Reader) -> PoolPlan:
     return PoolPlan(device, size_bytes, lower_bound_bytes, fixed)
 
 
-def _placement(reader: Reader) -> Placement:
+def _placement(reader: Reader) -> BufferPlacement:
     reader.expect("buffer")
     buffer, device = reader.buffer(), 0
     if reader.accept("on"):
@@ -61,8 +61,8 @@ def _placement(reader: Reader) -> Placement:
     where = reader.choice(("at", "above", "a"))
     if where == "a":
         reader.expect("block", "of", "its", "own")
-        return Placement(buffer, size_bytes, first, last, None, (), is_data_dependent=True, device=device)
+        return BufferPlacement(buffer, size_bytes, first, last, None, (), is_data_dependent=True, device=device)
     if where == "at":
-        return Placement(buffer, size_bytes, first, last, reader.integer(), (), device=device)
+        return BufferPlacement(buffer, size_bytes, first, last, reader.integer(), (), device=device)
     after = () if reader.accept("nothing") else reader.listed(reader.buffer)
-    return Placement(buffer, size_bytes, first, last, None, after, device=device)
+    return BufferPlacement(buffer, size_bytes, first, last, None, after, device=device)

@@ -24,12 +24,12 @@ from ingot_compiler.lowering.fused import (
     symbols_set,
 )
 from ingot_compiler.lowering.typical import typical
-from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, PoolPlan, buffer_bytes
+from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan, PoolPlan, buffer_bytes
 from ingot_compiler.memory.planners import plan_with
 from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
+    MemoryPool,
     PlannedBuffer,
-    Pool,
     buffers_of_lifetimes,
     lower_bound_bytes,
     mutual,
@@ -48,7 +48,7 @@ def plan_memory(fused: FusedGraph, planner: str = "best") -> MemoryPlan:
 
 def _plan_device(
     fused: FusedGraph, device: int, lifetimes: dict[int, tuple[int, int]], planner: str
-) -> tuple[tuple[Placement, ...], PoolPlan]:
+) -> tuple[tuple[BufferPlacement, ...], PoolPlan]:
     data_dependent_symbols = symbols_set(fused.steps)
     sizes = {
         buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes) if fused.buffers[buffer].device == device
@@ -61,12 +61,12 @@ def _plan_device(
         if buffer not in data_dependent
     ]
     buffers = tuple(mutual(buffers_of_lifetimes(live)))
-    plan = plan_with(planner, buffers, (Pool(pool),))
+    plan = plan_with(planner, buffers, (MemoryPool(pool),))
     offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in data_dependent}
     fixed = all(isinstance(size, int) for size in sizes.values())
     after = {} if fixed else _order(buffers, offsets)
     placements = tuple(
-        Placement(
+        BufferPlacement(
             buffer, sizes[buffer], *lifetimes[buffer],
             offsets[buffer] if fixed else None, after.get(buffer, ()), buffer in data_dependent, device,
         )

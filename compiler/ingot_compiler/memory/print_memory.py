@@ -6,7 +6,7 @@ In: a ``MemoryPlan``. Out: text that ends with a newline. Not done here: plannin
 from __future__ import annotations
 
 from ingot_compiler.ir.dims import format_dim
-from ingot_compiler.memory.memory_plan import MemoryPlan, Placement, PoolPlan
+from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan, PoolPlan
 
 
 def print_memory(plan: MemoryPlan) -> str:
@@ -20,13 +20,13 @@ def _pool(pool: PoolPlan) -> str:
     return f"device {pool.device}: {pool.size_bytes} bytes, at least {pool.lower_bound_bytes}{fixed}"
 
 
-def _placement(item: Placement) -> str:
+def _placement(item: BufferPlacement) -> str:
     device = f" on device {item.device}" if item.device else ""
     size = f"{format_dim(item.size_bytes)} bytes, steps {item.first} to {item.last}"
     return f"buffer b{item.buffer}{device}: {size}, {_place(item)}"
 
 
-def _place(item: Placement) -> str:
+def _place(item: BufferPlacement) -> str:
     if item.is_data_dependent:
         return "a block of its own"
     if item.offset_bytes is not None:

@@ -27,7 +27,7 @@ from ingot_compiler.lowering.fused import (
     parts_of,
     symbols_set,
 )
-from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan, Placement, buffer_bytes
+from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan, buffer_bytes
 
 POOL = -1
 """First part of the path of a pool; that of a buffer is its place in the list."""
@@ -72,7 +72,7 @@ def _pools(plan: MemoryPlan) -> Iterator[Problem]:
 
 def _places(plan: MemoryPlan) -> Iterator[Problem]:
     fixed = {pool.device: pool.is_fixed for pool in plan.pools}
-    seen: dict[int, Placement] = {}
+    seen: dict[int, BufferPlacement] = {}
     for index, item in enumerate(plan.placements):
         path, name = (index,), f"b{item.buffer}"
         if item.device not in fixed:
@@ -102,7 +102,7 @@ def _places(plan: MemoryPlan) -> Iterator[Problem]:
         seen[item.buffer] = item
 
 
-def _apart_fixed(placements: Sequence[tuple[int, Placement]]) -> Iterator[Problem]:
+def _apart_fixed(placements: Sequence[tuple[int, BufferPlacement]]) -> Iterator[Problem]:
     """Compare each buffer with those that start below its end."""
     order = sorted(placements, key=lambda pair: pair[1].offset_bytes or 0)
     for position, (index, item) in enumerate(order):
@@ -117,7 +117,7 @@ def _apart_fixed(placements: Sequence[tuple[int, Placement]]) -> Iterator[Proble
                 )
 
 
-def _apart_above(placements: Sequence[tuple[int, Placement]]) -> Iterator[Problem]:
+def _apart_above(placements: Sequence[tuple[int, BufferPlacement]]) -> Iterator[Problem]:
     below: dict[int, set[int]] = {}
     early = [(index, item) for index, item in placements if not item.is_data_dependent]
     for position, (index, item) in enumerate(early):
@@ -129,7 +129,7 @@ def _apart_above(placements: Sequence[tuple[int, Placement]]) -> Iterator[Proble
                 yield Problem((index,), f"b{item.buffer}", expected, got, "overlap in space and time")
 
 
-def _meet(one: Placement, two: Placement) -> bool:
+def _meet(one: BufferPlacement, two: BufferPlacement) -> bool:
     return one.first <= two.last and two.first <= one.last
 
 
@@ -159,7 +159,7 @@ def _fits(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
     yield from _lives(places, _uses(fused))
 
 
-def _lives(places: Mapping[int, tuple[int, Placement]], uses: _Uses) -> Iterator[Problem]:
+def _lives(places: Mapping[int, tuple[int, BufferPlacement]], uses: _Uses) -> Iterator[Problem]:
     for buffer, steps in uses.steps.items():
         if buffer not in places:
             yield Problem((), "plan", f"a place for b{buffer}", "none", "what is planned")

@@ -14,7 +14,7 @@ from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_comm
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.fold_batch_norm import fold_batch_norm
 from ingot_compiler.passes.fold_literals import fold_literals
-from ingot_compiler.passes.rewrite import Rule, refusals_of
+from ingot_compiler.passes.rewrite import RewriteRule, refusals_of
 
 Pass = Callable[[Graph], Graph]
 
@@ -30,7 +30,7 @@ PASSES: tuple[Pass, ...] = (
     fuse_attention.fuse_attention,
     fold_batch_norm,
 )
-PATTERNS: tuple[tuple[str, Rule], ...] = (
+PATTERNS: tuple[tuple[str, RewriteRule], ...] = (
     ("layer normalisation", fuse_layer_norm.rule),
     ("RMS normalisation", fuse_rms_norm.rule),
     ("GELU", fuse_gelu.rule),

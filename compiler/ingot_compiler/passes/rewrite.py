@@ -25,7 +25,7 @@ from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
-Rule = Callable[["Rewriter", Node], Sequence[int] | None]
+RewriteRule = Callable[["Rewriter", Node], Sequence[int] | None]
 """(state, node with current operands) -> the values that stand for its results, or None to keep the node."""
 
 _CACHED_MAX = 1 << 14
@@ -182,7 +182,7 @@ class Rewriter:
         if index is not None:
             self.nodes[index] = replace(self.nodes[index], source=union((self.nodes[index].source, source)))
 
-    def visit(self, node: Node, rule: Rule) -> None:
+    def visit(self, node: Node, rule: RewriteRule) -> None:
         """Offer one node of the old graph to the rule; keep or replace it."""
         node = with_operands(node, self._replaced)
         self.mark = node.mark
@@ -216,7 +216,7 @@ class Rewriter:
         return compact(Graph(self.inputs, tuple(self.nodes), outputs, tuple(self.types)))
 
 
-def rewrite(graph: Graph, rule: Rule) -> Graph:
+def rewrite(graph: Graph, rule: RewriteRule) -> Graph:
     """Apply ``rule`` once to every node, in order."""
     state = Rewriter(graph)
     for node in graph.nodes:
@@ -224,7 +224,7 @@ def rewrite(graph: Graph, rule: Rule) -> Graph:
     return state.finish()
 
 
-def refusals_of(graph: Graph, pattern: str, rule: Rule) -> tuple[Refusal, ...]:
+def refusals_of(graph: Graph, pattern: str, rule: RewriteRule) -> tuple[Refusal, ...]:
     """Why ``rule`` leaves what looks like ``pattern`` to it as it is, each reason once."""
     state = Rewriter(graph)
     for node in graph.nodes:
@@ -232,7 +232,7 @@ def refusals_of(graph: Graph, pattern: str, rule: Rule) -> tuple[Refusal, ...]:
     return tuple(replace(item, pattern=pattern) for item in dict.fromkeys(state.refusals))
 
 
-def rewrite_until_stable(graph: Graph, rule: Rule, rounds_max: int = 8) -> Graph:
+def rewrite_until_stable(graph: Graph, rule: RewriteRule, rounds_max: int = 8) -> Graph:
     """Apply ``rule`` to the whole graph until it changes nothing."""
     for _ in range(rounds_max):
         found = rewrite(graph, rule)

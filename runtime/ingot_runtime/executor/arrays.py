@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import InputError, ResourceError
 from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
-from ..format.plan import Plan, TensorPlan
-from .frame import ALIGNMENT_BYTES, Frame, Shape
+from ..format.plan import BundlePlan, TensorPlan
+from .frame import ALIGNMENT_BYTES, CallFrame, Shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Views:
         "outputs",
     )
 
-    def __init__(self, frame: Frame, plan: Plan) -> None:
+    def __init__(self, frame: CallFrame, plan: BundlePlan) -> None:
         self.frame = frame
         self.ndarray = np.ndarray
         self.inputs = [
@@ -156,7 +156,7 @@ _RECYCLED_BLOCKS_MAX = 2
 _RECYCLED_SIZE_BYTES_MAX = 1 << 25
 
 
-def _copied(frame: Frame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
+def _copied(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]") -> "Array":
     """Return a copy of an output whose size `main` alone knew."""
     array = aligned_empty(frame.final_shape(index), dtype)
     if array.nbytes:
@@ -182,7 +182,7 @@ def _aligned_part(block: "Array", size_bytes: int) -> "Array":
     return block[start : start + size_bytes]
 
 
-def _view(frame: Frame, place: int, tensor: TensorPlan, shape: Shape) -> "Array | None":
+def _view(frame: CallFrame, place: int, tensor: TensorPlan, shape: Shape) -> "Array | None":
     if place < 0:
         return None
     dtype = DTYPES[tensor.dtype]
@@ -192,7 +192,7 @@ def _view(frame: Frame, place: int, tensor: TensorPlan, shape: Shape) -> "Array 
     return np.frombuffer(frame.small.memory, dtype, count, place).reshape(shape)
 
 
-def checked_inputs(plan: Plan, inputs: "Any") -> "dict[str, Array]":
+def checked_inputs(plan: BundlePlan, inputs: "Any") -> "dict[str, Array]":
     """Return the inputs as arrays, in the plan's order, every one of the right dtype and shape.
 
     Raises:
@@ -226,13 +226,13 @@ def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]"
     )
 
 
-def describe(tensor: TensorPlan, plan: Plan) -> str:
+def describe(tensor: TensorPlan, plan: BundlePlan) -> str:
     """Return dtype and shape for messages: ``float32[batch, 3]``."""
     return f"{DTYPES[tensor.dtype].name}[{', '.join(map(str, tensor.shape(plan.symbols)))}]"
 
 
 def _checked(
-    tensor: TensorPlan, plan: Plan, given: "Mapping[Any, Any]", sizes: "dict[int, tuple[int, str]]"
+    tensor: TensorPlan, plan: BundlePlan, given: "Mapping[Any, Any]", sizes: "dict[int, tuple[int, str]]"
 ) -> "Array":
     where, expected = f"input {tensor.name!r}", describe(tensor, plan)
     if tensor.name not in given:

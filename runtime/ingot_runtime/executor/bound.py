@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from ..format.plan import Plan, TensorPlan
-    from .frame import Frame, Shape
+    from ..format.plan import BundlePlan, TensorPlan
+    from .frame import CallFrame, Shape
 
     Array = np.ndarray
 
@@ -25,9 +25,9 @@ class Bound:
 
     def __init__(
         self,
-        plan: "Plan",
-        new_frame: "Callable[[tuple[Shape, ...]], Frame]",
-        run_frame: "Callable[[Frame, float | None], None]",
+        plan: "BundlePlan",
+        new_frame: "Callable[[tuple[Shape, ...]], CallFrame]",
+        run_frame: "Callable[[CallFrame, float | None], None]",
         given_inputs: "Mapping[str, Array]",
         given_outputs: "Mapping[str, Array]",
     ) -> None:

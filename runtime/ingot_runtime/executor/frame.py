@@ -1,6 +1,6 @@
 """One call struct with everything it points to, for inputs of fixed shapes: packed once, used for many calls.
 
-In: what is loaded, and the inputs' shapes. Out: ``Frame``: output shapes (0 where only the data decide: ``is_data_dependent``), bytes of workspace, an address for `main`.
+In: what is loaded, and the inputs' shapes. Out: ``CallFrame``: output shapes (0 where only the data decide: ``is_data_dependent``), bytes of workspace, an address for `main`.
 Not done here: arrays (``session``, ``bound``).
 """
 
@@ -42,7 +42,7 @@ class Memory:
         self.stride_bytes = stride_bytes
 
 
-class Frame:
+class CallFrame:
     """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is `main`'s argument."""
 
     __slots__ = (

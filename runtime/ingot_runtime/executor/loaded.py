@@ -8,10 +8,10 @@ there is no order of cleaning up that an exception could disturb.
 
 from ..errors import InputError
 from ..format.file import settled
-from ..format.plan import Plan, VariantPlan
+from ..format.plan import BundlePlan, VariantPlan
 from ..format.source import Source, changed
 from ..loader.image import Image
-from ..loader.pool import Pool
+from ..loader.pool import ThreadPool
 from ..loader.watch import Watch
 from ..loader.weights import Verifier, Weights
 
@@ -29,11 +29,11 @@ class Loaded:
     def __init__(
         self,
         source: Source,
-        plan: Plan,
+        plan: BundlePlan,
         variant_index: int,
         image: Image,
         weights: "Weights | None",
-        pool: Pool,
+        pool: ThreadPool,
         watch: Watch,
         verifier: "Verifier | None",
         program: bytes,
@@ -43,7 +43,7 @@ class Loaded:
         self.variant_index = variant_index
         self.variant: VariantPlan = plan.variants[variant_index]
         self._image: Image | None = image
-        self._pool: Pool | None = pool
+        self._pool: ThreadPool | None = pool
         self.weights = weights
         self.watch = watch
         self.program = program
@@ -63,7 +63,7 @@ class Loaded:
         return self._image
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> ThreadPool:
         """The workers; errors as for ``image``."""
         if self._pool is None:
             raise InputError("the session is closed", self.source.name, "", "load the bundle again")

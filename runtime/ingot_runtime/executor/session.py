@@ -16,7 +16,7 @@ from ..format import abi
 from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
 from ..format.plan import TensorPlan
 from ..loader.block import Block
-from .frame import ALIGNMENT_BYTES, Frame, Memory, Shape
+from .frame import ALIGNMENT_BYTES, CallFrame, Memory, Shape
 from .grow import Grow
 from .loaded import Loaded
 
@@ -90,7 +90,7 @@ class Session:
         # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
         # else is in the cycle may still call it. With a callback, because without one it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
-        self._frames: dict[tuple[Shape, ...], Frame] = {}
+        self._frames: dict[tuple[Shape, ...], CallFrame] = {}
         # Views know their frame, not the other way: no cycle holds memory.
         self._shaped: dict[tuple[Shape, ...], Views] = {}
         self._fd = loaded.source.fd
@@ -266,14 +266,14 @@ class Session:
         """What this session runs on."""
         return self._loaded
 
-    def new_frame(self, shapes: tuple[Shape, ...]) -> Frame:
+    def new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
         """Return a frame of its own for `shapes` (``bind`` fixes its addresses); it gets workspace when it runs."""
         try:
             del self._idle[True]
         except KeyError:
             self._busy()
         try:
-            frame = Frame(self._loaded, shapes, self._main, self._grow.address, self._attached)
+            frame = CallFrame(self._loaded, shapes, self._main, self._grow.address, self._attached)
             self._make_room(frame)
             return frame
         except MemoryError as error:
@@ -281,7 +281,7 @@ class Session:
         finally:
             self._idle[True] = None
 
-    def run_frame(self, frame: Frame, timeout: "float | None" = None) -> None:
+    def run_frame(self, frame: CallFrame, timeout: "float | None" = None) -> None:
         """Call `main` on a frame whose addresses are all set; `timeout` as for `run`."""
         try:
             del self._idle[True]
@@ -299,7 +299,7 @@ class Session:
                 self._watch.set_timeout(None)
             self._idle[True] = None
 
-    def _call(self, frame: Frame) -> None:
+    def _call(self, frame: CallFrame) -> None:
         """Call `main`; afterwards the file must be what it was, and if it had to be verified again, so must the call be made."""
         loaded = self._loaded
         if self._whole is not None and self._whole() is None:
@@ -328,7 +328,7 @@ class Session:
         if rc:
             raise self._failure(rc, frame)
 
-    def _recover(self, rc: int, frame: Frame) -> int:
+    def _recover(self, rc: int, frame: CallFrame) -> int:
         """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size; or it was not meant."""
         rc = self._settled(rc)
         if rc == abi.RC_THREADS_LOST:
@@ -349,7 +349,7 @@ class Session:
     def _settled(self, rc: int) -> int:
         return rc if self._attached is None else self._attached.settle(rc)
 
-    def _failure(self, rc: int, frame: Frame) -> Exception:
+    def _failure(self, rc: int, frame: CallFrame) -> Exception:
         """Return the error for what `main` returned; what a callback or a signal handler raised is raised as it is."""
         if rc == abi.RC_CANCELLED or self._watch.has_raised:
             return self._watch.ended(self._loaded.source.name)
@@ -395,11 +395,11 @@ class Session:
         views.copy_small(arrays)
         return views, arrays
 
-    def _frame_of(self, shapes: tuple[Shape, ...]) -> Frame:
+    def _frame_of(self, shapes: tuple[Shape, ...]) -> CallFrame:
         """Return the frame of these input shapes; the session's workspace is large enough for it afterwards."""
         frame = self._frames.get(shapes)
         if frame is None:
-            frame = Frame(self._loaded, shapes, self._main, self._grow.address, self._attached)
+            frame = CallFrame(self._loaded, shapes, self._main, self._grow.address, self._attached)
             while len(self._frames) >= _FRAME_COUNT_MAX:
                 oldest = next(iter(self._frames))
                 self._shaped.pop(oldest, None)
@@ -408,7 +408,7 @@ class Session:
         self._make_room(frame)
         return frame
 
-    def _make_room(self, frame: Frame) -> None:
+    def _make_room(self, frame: CallFrame) -> None:
         old = self._memory
         wanted = list(zip(frame.workspace_bytes, old.workspaces, strict=True))
         grows = any(needed > given.size_bytes for needed, given in wanted)
@@ -428,12 +428,12 @@ class Session:
         """Return a pool of device `index`."""
         return Block(size_bytes) if self._attached is None else self._attached.allocate(index, size_bytes)
 
-    def _needed_bytes(self, frame: Frame) -> int:
+    def _needed_bytes(self, frame: CallFrame) -> int:
         """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left out."""
         scratch_bytes = frame.scratch_bytes * self._loaded.pool.n_threads
         return sum(frame.workspace_bytes) + scratch_bytes + sum(frame.output_bytes)
 
-    def _require_room(self, frame: Frame) -> None:
+    def _require_room(self, frame: CallFrame) -> None:
         if self._max_bytes is None:
             return
         needed = self._needed_bytes(frame)

@@ -6,10 +6,10 @@ decoded and the two cannot disagree. Not done here: decoding.
 
 from .dtypes import DTYPE_NAMES
 from .msgpack_canonical import pack
-from .plan import LibraryPlan, Plan, TensorPlan, VariantPlan
+from .plan import BundlePlan, LibraryPlan, TensorPlan, VariantPlan
 
 
-def manifest_dict(plan: Plan) -> dict[str, object]:
+def manifest_dict(plan: BundlePlan) -> dict[str, object]:
     """Return the manifest as plain values: model, devices, libraries, symbols, inputs, outputs, variants."""
 
     def tensors(specs: tuple[TensorPlan, ...]) -> list[object]:
@@ -38,6 +38,6 @@ def manifest_dict(plan: Plan) -> dict[str, object]:
     }
 
 
-def manifest_bytes(plan: Plan) -> bytes:
+def manifest_bytes(plan: BundlePlan) -> bytes:
     """Return the bytes that the manifest section of a bundle with `plan` MUST hold."""
     return pack(manifest_dict(plan))

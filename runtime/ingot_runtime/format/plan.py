@@ -97,7 +97,7 @@ class VariantPlan:
         self.ranges = ranges
 
 
-class Plan:
+class BundlePlan:
     """The whole plan.
 
     Variant i owns the sections (code, i) and (program, i); device i (weights, i) and (tree, i); library i (library, i).
@@ -131,7 +131,7 @@ class Plan:
         )
 
 
-def decode_plan(data: bytes) -> Plan:
+def decode_plan(data: bytes) -> BundlePlan:
     """Decode and check the plan section.
 
     Raises:
@@ -157,7 +157,7 @@ def decode_plan(data: bytes) -> Plan:
     _require_unique("input", [tensor.name for tensor in inputs])
     _require_unique("output", [tensor.name for tensor in outputs])
     _require_unique("variant", [variant.target for variant in variants])
-    return Plan(model, devices, symbols, inputs, outputs, variants, libraries)
+    return BundlePlan(model, devices, symbols, inputs, outputs, variants, libraries)
 
 
 def _device(words: Reader) -> DevicePlan:

@@ -14,7 +14,7 @@ from .limits import (
     REGISTER_COUNT_MAX,
     SIZE_BYTES_MAX,
 )
-from .plan import Plan, VariantPlan
+from .plan import BundlePlan, VariantPlan
 from .program import OPCODES, Instruction, Program, operand_kinds
 from .words import Reader
 
@@ -47,7 +47,7 @@ _TERMINATORS = ("return", "jump", "branch")
 
 
 def decode_program(
-    data: bytes, plan: Plan, variant: VariantPlan, weights_bytes: tuple[int, ...], where: str
+    data: bytes, plan: BundlePlan, variant: VariantPlan, weights_bytes: tuple[int, ...], where: str
 ) -> Program:
     """Decode and check the program section of `variant`; ``weights_bytes``: of each device's section.
 
@@ -88,7 +88,7 @@ def _instruction(words: Reader, where: str) -> Instruction:
 
 
 def _check(
-    instruction: Instruction, limits: dict[str, int], plan: Plan, weights_bytes: tuple[int, ...], where: str
+    instruction: Instruction, limits: dict[str, int], plan: BundlePlan, weights_bytes: tuple[int, ...], where: str
 ) -> None:
     opcode, operands = instruction
     name = OPCODES[opcode][0]
@@ -120,7 +120,7 @@ def _number(operand: int | tuple[int, ...]) -> int:
     return operand
 
 
-def _check_devices(raw: tuple[Instruction, ...], plan: Plan, kernel_counts: tuple[int, ...], where: str) -> None:
+def _check_devices(raw: tuple[Instruction, ...], plan: BundlePlan, kernel_counts: tuple[int, ...], where: str) -> None:
     """Check that kernels exist where they are launched, and that each buffer lies in the memory where it is used."""
     # All hosts have one memory, each other device one of its own.
     memories = [0 if device.kind == "host" else index for index, device in enumerate(plan.devices)]

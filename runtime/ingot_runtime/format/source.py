@@ -12,7 +12,7 @@ from . import header as head
 from .checks import DAMAGED, require
 from .file import BundleFile, open_regular, stamp, unreadable
 from .manifest import manifest_bytes
-from .plan import Plan, decode_plan
+from .plan import BundlePlan, decode_plan
 from .sha256 import sha256
 
 _CHUNK_SIZE_BYTES = 1 << 30
@@ -178,7 +178,7 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
     return Source(open_regular(os.fsdecode(name)), os.fsdecode(name), wanted)
 
 
-def weights_sizes_bytes(source: Source, plan: Plan) -> tuple[int, ...]:
+def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
     """Return the size of each device's weights section, 0 where it has none."""
     rows = (source.by_key.get((head.WEIGHTS, index)) for index in range(len(plan.devices)))
     return tuple(row.size_bytes if row else 0 for row in rows)
@@ -194,7 +194,7 @@ def _require_known(source: Source) -> None:
         decode_program(source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}")
 
 
-def read_plan(source: Source) -> Plan:
+def read_plan(source: Source) -> BundlePlan:
     """Read and check plan and manifest, and that the section table has what they imply."""
     plan = decode_plan(source.section(head.PLAN))
     memories = tuple(index for index, device in enumerate(plan.devices) if not index or device.kind != "host")

@@ -4,7 +4,7 @@ In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done
 """
 
 from ..errors import IncompatibleError, InputError
-from ..format.plan import DEVICE_KINDS, DevicePlan, Plan
+from ..format.plan import DEVICE_KINDS, BundlePlan, DevicePlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def devices_module(part: str, name: str) -> "Any":
         raise IncompatibleError("no devices beside the host here", name, why, do) from error
 
 
-def bind_devices(plan: Plan, devices: "dict[str, str]", name: str) -> tuple[tuple[str, int], ...]:
+def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> tuple[tuple[str, int], ...]:
     """Return kind and id of every device, as `devices` (virtual name -> ``kind`` or ``kind:id``) maps it.
 
     Raises:

@@ -5,7 +5,7 @@ In: the plan, the machine's features, the user's wish. Out: a variant's index. N
 
 from ..errors import IncompatibleError, InputError
 from ..format.features import LEVELS
-from ..format.plan import LibraryPlan, Plan, VariantPlan
+from ..format.plan import BundlePlan, LibraryPlan, VariantPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ _AMX = "amx-"
 
 
 def choose_variant(
-    plan: Plan,
+    plan: BundlePlan,
     features: frozenset[str],
     architecture: str,
     wished: str | None,
@@ -73,7 +73,7 @@ def _refusal(refusals: list[str], features: frozenset[str], architecture: str, n
     )
 
 
-def _unknown_variant(plan: Plan, wished: str, name: str) -> InputError:
+def _unknown_variant(plan: BundlePlan, wished: str, name: str) -> InputError:
     import difflib
 
     targets = [variant.target for variant in plan.variants]

@@ -4,7 +4,7 @@ In: an image, a number of threads. Out: the address of the pool page for the cal
 (native: the image's ``launch`` and ``worker``).
 
 Each thread holds what it runs on: code and page outlive it, whoever else lets go of them, and whenever. And the last reference
-to a ``Pool`` tells its threads to leave by one system call, without any Python code that Ctrl-C could cut short.
+to a ``ThreadPool`` tells its threads to leave by one system call, without any Python code that Ctrl-C could cut short.
 """
 
 import _thread
@@ -67,7 +67,7 @@ class _Latch:
     __slots__ = ("__weakref__",)
 
 
-class Pool:
+class ThreadPool:
     """A pool page with its workers. ``page`` is 0 where one thread does everything; ``n_threads`` counts the caller's."""
 
     __slots__ = ("__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page", "pid")

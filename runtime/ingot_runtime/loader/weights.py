@@ -16,7 +16,7 @@ from . import sigbus, system
 from .area import Area
 from .block import Block
 from .image import LAUNCH, Image
-from .pool import Pool
+from .pool import ThreadPool
 from .watch import Watch
 
 VERIFY_MODES = ("full", "fast", "code")
@@ -86,7 +86,14 @@ class Verifier:
     __slots__ = ("_id", "_image", "_mibs", "_name", "_pool", "_tree", "_watch")
 
     def __init__(
-        self, image: Image, pool: Pool, watch: Watch, tree: bytes, mibs: list[tuple[int, int]], name: str, id: int = 0
+        self,
+        image: Image,
+        pool: ThreadPool,
+        watch: Watch,
+        tree: bytes,
+        mibs: list[tuple[int, int]],
+        name: str,
+        id: int = 0,
     ) -> None:
         self._id = id
         self._image = image

@@ -1,6 +1,6 @@
 """A rule: one step of a build, with the named list of what its result depends on.
 
-In: nothing. Out: ``Rule``, ``Context`` (what a running rule sees), ``Rulebook`` (all that a process needs to run any
+In: nothing. Out: ``Rule``, ``RuleContext`` (what a running rule sees), ``Rulebook`` (all that a process needs to run any
 of them). Not done here: execution (``perform``, ``scheduler``, ``naive``), anything about what is being built.
 """
 
@@ -17,7 +17,7 @@ Output = TypeVar("Output")
 Value = TypeVar("Value")
 
 
-class Context(Protocol):
+class RuleContext(Protocol):
     """What a running rule may do besides looking at its inputs."""
 
     def keep(self, value: Value) -> Artifact[Value]:
@@ -72,14 +72,14 @@ class Rule(Generic[Inputs, Output]):
     must not change the result. ``version`` grows when results change without a change of code. ``resolve`` gives the
     present digest of what ``compute`` noted; rules that note nothing have none. ``tools``: programs whose bytes decide too.
     ``reads_files``: ``compute`` reads files that its inputs name by path, so only a machine that has them can run it.
-    ``loads``: ingredients that name code, each a text "module:attribute" or a tuple of such. ``compute`` gets it by ``Context.load`` and
+    ``loads``: ingredients that name code, each a text "module:attribute" or a tuple of such. ``compute`` gets it by ``RuleContext.load`` and
     imports none of it, so that the key has the code that these inputs name, and no other that might have been named.
     """
 
     name: str
     version: int
     ingredients: tuple[str, ...]
-    compute: Callable[[Context, Inputs], Output]
+    compute: Callable[[RuleContext, Inputs], Output]
     resolve: Callable[[FileDigests, Inputs, str], str] | None = None
     tools: tuple[str, ...] = ()
     reads_files: bool = False

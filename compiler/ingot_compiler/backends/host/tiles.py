@@ -1,6 +1,6 @@
 """Register tiles and row blocks of contractions, from an analytic cost model.
 
-In: extents (None where they are symbolic) and a target. Out: ``Tile``, row blocks, the lanes of a dtype, the
+In: extents (None where they are symbolic) and a target. Out: ``RegisterTile``, row blocks, the lanes of a dtype, the
 length of a block. Not done here: emitting the tiles (``backends.host.emit.kernels``), measuring.
 
 Constants, measured on a 512-bit core with two multiply-add and two load ports (128x768x768, % of the peak): 6x4 97,
@@ -11,7 +11,7 @@ from functools import cache
 
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.loops import Tile
+from ingot_compiler.lowering.loops import RegisterTile
 
 BLOCK_CHAINS_MAX = 200  # multiply-adds in one block: LLVM is quadratic in its length
 _PORTS = 2  # multiply-adds, and loads, per cycle
@@ -31,7 +31,7 @@ def lanes_of(dtype: DType, target: KernelTarget) -> int:
 
 
 @cache
-def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dtype: DType = "f32") -> Tile:
+def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dtype: DType = "f32") -> RegisterTile:
     """Choose the register tile of a contraction with `rows` x `columns` results.
 
     The panel width of packed weights is ``tile.vectors * lanes_of(dtype, target)`` columns.
@@ -48,7 +48,7 @@ def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dty
 
 
 def choose_row_block(
-    rows: int | None, columns: int | None, tile: Tile, target: KernelTarget, dtype: DType = "f32"
+    rows: int | None, columns: int | None, tile: RegisterTile, target: KernelTarget, dtype: DType = "f32"
 ) -> int:
     """Choose how many rows one unit of the parallel index covers: a multiple of ``tile.rows``.
 
@@ -65,14 +65,14 @@ def choose_row_block(
 
 
 @cache
-def _tiles(target: KernelTarget, fused: bool) -> list[Tile]:
+def _tiles(target: KernelTarget, fused: bool) -> list[RegisterTile]:
     """List the tiles whose accumulators, row of B and broadcast (and product, where it is not `fused` with the sum) fit the registers."""
     budget = target.vector_register_count - (1 if fused else 2)
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
-    return [Tile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
+    return [RegisterTile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
 
 
-def _cost(tile: Tile, rows: int, columns: int, lanes: int) -> float:
+def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:
     """Cycles per step of depth for all rows and columns, partial tiles at their own cost."""
     tiles, rows_left = divmod(rows, tile.rows)
     panels, columns_left = divmod(columns, tile.vectors * lanes)

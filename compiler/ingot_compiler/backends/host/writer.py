@@ -3,7 +3,7 @@
 In: calls that name instructions. Out: module text in final form (no pass runs over it).
 Not done here: what to compute (``emit``), compiling the text (``object``).
 
-Every value is an ``Operand``; lines go to the current insertion point, which ``mark`` and ``at`` move, so that code can
+Every value is an ``LlvmValue``; lines go to the current insertion point, which ``mark`` and ``at`` move, so that code can
 be placed in front of a loop after the loop was begun. Integer constants are folded.
 """
 
@@ -25,7 +25,7 @@ Lines = list["str | Lines"]
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class LlvmValue:
     """An SSA name or constant: ``text`` of LLVM type ``element`` (``lanes`` 0) or ``<lanes x element>``."""
 
     text: str
@@ -74,18 +74,18 @@ def float_text(value: float, element: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def constant(value: float, element: str, lanes: int = 0) -> Operand:
+def constant(value: float, element: str, lanes: int = 0) -> LlvmValue:
     """A constant, the same in all lanes."""
     if element == "i1":
         text = "true" if value else "false"
     else:
         text = float_text(value, element) if element in _FLOATS else str(int(value))
-    return Operand(f"splat ({element} {text})" if lanes else text, element, lanes)
+    return LlvmValue(f"splat ({element} {text})" if lanes else text, element, lanes)
 
 
-def constants(values: Sequence[int], element: str) -> Operand:
+def constants(values: Sequence[int], element: str) -> LlvmValue:
     """A vector constant with the given integers."""
-    return Operand(f"<{', '.join(f'{element} {value}' for value in values)}>", element, len(values))
+    return LlvmValue(f"<{', '.join(f'{element} {value}' for value in values)}>", element, len(values))
 
 
 class Writer:
@@ -123,12 +123,12 @@ class Writer:
         """Append an instruction without result."""
         self._sink.append("  " + text)
 
-    def fresh(self, element: str, lanes: int = 0) -> Operand:
+    def fresh(self, element: str, lanes: int = 0) -> LlvmValue:
         """A new name, to be defined by the caller."""
         self._counter += 1
-        return Operand(f"%v{self._counter}", element, lanes)
+        return LlvmValue(f"%v{self._counter}", element, lanes)
 
-    def define(self, text: str, element: str, lanes: int = 0) -> Operand:
+    def define(self, text: str, element: str, lanes: int = 0) -> LlvmValue:
         """Append ``%new = text``."""
         result = self.fresh(element, lanes)
         self.line(f"{result.text} = {text}")
@@ -159,12 +159,12 @@ class Writer:
 
     # ---- arithmetic -------------------------------------------------------------------------------------------------
 
-    def binary(self, opcode: str, left: Operand, right: Operand) -> Operand:
+    def binary(self, opcode: str, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``opcode left, right`` for operands of one type."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (opcode, left, right)
         return self.define(f"{opcode} {left.type} {left.text}, {right.text}", left.element, left.lanes)
 
-    def add(self, left: Operand, right: Operand) -> Operand:
+    def add(self, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """Integer sum."""
         if left.integer is not None and right.integer is not None:
             return constant(left.integer + right.integer, left.element)
@@ -172,13 +172,13 @@ class Writer:
             return left
         return right if left.integer == 0 else self.binary("add", left, right)
 
-    def sub(self, left: Operand, right: Operand) -> Operand:
+    def sub(self, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """Integer difference."""
         if left.integer is not None and right.integer is not None:
             return constant(left.integer - right.integer, left.element)
         return left if right.integer == 0 else self.binary("sub", left, right)
 
-    def mul(self, left: Operand, right: Operand) -> Operand:
+    def mul(self, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """Integer product."""
         if left.integer is not None and right.integer is not None:
             return constant(left.integer * right.integer, left.element)
@@ -186,43 +186,43 @@ class Writer:
             return left
         return right if left.integer == 1 else self.binary("mul", left, right)
 
-    def fma(self, left: Operand, right: Operand, addend: Operand) -> Operand:
+    def fma(self, left: LlvmValue, right: LlvmValue, addend: LlvmValue) -> LlvmValue:
         """``left * right + addend``: rounded once where the target has it, else twice."""
         if self.target.has_fma:
             return self.intrinsic("fma", left, right, addend)
         return self.binary("fadd", self.binary("fmul", left, right), addend)
 
-    def compare(self, predicate: str, left: Operand, right: Operand) -> Operand:
+    def compare(self, predicate: str, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``icmp`` or ``fcmp``: i1 lanes."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (predicate, left, right)
         opcode = "fcmp" if left.is_float else "icmp"
         return self.define(f"{opcode} {predicate} {left.type} {left.text}, {right.text}", "i1", left.lanes)
 
-    def select(self, condition: Operand, left: Operand, right: Operand) -> Operand:
+    def select(self, condition: LlvmValue, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``condition ? left : right``; a scalar condition may choose between vectors."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (left, right)
         return self.define(f"select {condition.typed}, {left.typed}, {right.typed}", left.element, left.lanes)
 
-    def convert(self, opcode: str, value: Operand, element: str) -> Operand:
+    def convert(self, opcode: str, value: LlvmValue, element: str) -> LlvmValue:
         """``sext zext trunc fpext fptrunc sitofp uitofp fptosi fptoui bitcast`` lane by lane."""
         if value.element == element:
             return value
         return self.define(f"{opcode} {value.typed} to {vector_type(element, value.lanes)}", element, value.lanes)
 
-    def intrinsic(self, name: str, *operands: Operand) -> Operand:
+    def intrinsic(self, name: str, *operands: LlvmValue) -> LlvmValue:
         """``llvm.NAME`` overloaded on the first operand's type, which is also the result's."""
         first = operands[0]
         return self.call(f"llvm.{name}.{suffix(first)}", operands, first.element, first.lanes)
 
-    def call(self, name: str, operands: Sequence[Operand], element: str, lanes: int = 0) -> Operand:
+    def call(self, name: str, operands: Sequence[LlvmValue], element: str, lanes: int = 0) -> LlvmValue:
         """Call an intrinsic (declared on the way) that returns a value."""
         return self.define(self._call(name, operands, vector_type(element, lanes)), element, lanes)
 
-    def call_void(self, name: str, operands: Sequence[Operand]) -> None:
+    def call_void(self, name: str, operands: Sequence[LlvmValue]) -> None:
         """Call an intrinsic that returns nothing."""
         self.line(self._call(name, operands, "void"))
 
-    def _call(self, name: str, operands: Sequence[Operand], result: str, attributes: Sequence[str] = ()) -> str:
+    def _call(self, name: str, operands: Sequence[LlvmValue], result: str, attributes: Sequence[str] = ()) -> str:
         self._declarations[name] = f"declare {result} @{name}({', '.join(operand.type for operand in operands)})"
         notes = [f" {note}" if note else "" for note in attributes] or [""] * len(operands)
         texts = (f"{operand.type}{note} {operand.text}" for operand, note in zip(operands, notes, strict=True))
@@ -230,29 +230,29 @@ class Writer:
 
     # ---- lanes ------------------------------------------------------------------------------------------------------
 
-    def splat(self, value: Operand, lanes: int) -> Operand:
+    def splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
         """The same scalar in every lane; vectors pass."""
         if value.lanes or not lanes:
             return value
         if not value.text.startswith("%"):
-            return Operand(f"splat ({value.typed})", value.element, lanes)
+            return LlvmValue(f"splat ({value.typed})", value.element, lanes)
         kind = vector_type(value.element, lanes)
         one = self.define(f"insertelement {kind} poison, {value.typed}, i32 0", value.element, lanes)
         text = f"shufflevector {kind} {one.text}, {kind} poison, <{lanes} x i32> zeroinitializer"
         return self.define(text, value.element, lanes)
 
-    def shuffle(self, left: Operand, indices: Sequence[int], right: Operand | None = None) -> Operand:
+    def shuffle(self, left: LlvmValue, indices: Sequence[int], right: LlvmValue | None = None) -> LlvmValue:
         """Choose lanes of left (then right) by number."""
         other = right.text if right else "poison"
         mask = constants(indices, "i32")
         text = f"shufflevector {left.typed}, {left.type} {other}, {mask.typed}"
         return self.define(text, left.element, len(indices))
 
-    def extract(self, value: Operand, lane: int) -> Operand:
+    def extract(self, value: LlvmValue, lane: int) -> LlvmValue:
         """One lane; scalars pass."""
         return self.define(f"extractelement {value.typed}, i32 {lane}", value.element) if value.lanes else value
 
-    def any_lane(self, mask: Operand) -> Operand:
+    def any_lane(self, mask: LlvmValue) -> LlvmValue:
         """Whether an i1 holds in any lane, a scalar i1."""
         if not mask.lanes:
             return mask
@@ -261,7 +261,7 @@ class Writer:
 
     # ---- memory -----------------------------------------------------------------------------------------------------
 
-    def offset(self, pointer: Operand, index: Operand, element: str) -> Operand:
+    def offset(self, pointer: LlvmValue, index: LlvmValue, element: str) -> LlvmValue:
         """``pointer + index`` elements; a vector of indices gives a vector of pointers."""
         if index.integer == 0:
             return pointer
@@ -269,58 +269,58 @@ class Writer:
             f"getelementptr {element}, {pointer.typed}, {index.typed}", "ptr", index.lanes or pointer.lanes
         )
 
-    def load(self, pointer: Operand, element: str, lanes: int = 0, align: int = 0) -> Operand:
+    def load(self, pointer: LlvmValue, element: str, lanes: int = 0, align: int = 0) -> LlvmValue:
         """Load a scalar or contiguous lanes; aligned to the element unless told better."""
         text = f"load {vector_type(element, lanes)}, {pointer.typed}, align {align or _SIZES_BYTES[element]}"
         return self.define(text, element, lanes)
 
-    def store(self, value: Operand, pointer: Operand, align: int = 0) -> None:
+    def store(self, value: LlvmValue, pointer: LlvmValue, align: int = 0) -> None:
         """Store a scalar or contiguous lanes; aligned to the element unless told better."""
         self.line(f"store {value.typed}, {pointer.typed}, align {align or _SIZES_BYTES[value.element]}")
 
-    def masked_load(self, pointer: Operand, mask: Operand, element: str) -> Operand:
+    def masked_load(self, pointer: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Contiguous lanes where the mask holds, 0 elsewhere; nothing else is read."""
-        rest = Operand("zeroinitializer", element, mask.lanes)
+        rest = LlvmValue("zeroinitializer", element, mask.lanes)
         notes = (f"align {_SIZES_BYTES[element]}", "", "")
         text = self._call(f"llvm.masked.load.{suffix(rest)}.p0", (pointer, mask, rest), rest.type, notes)
         return self.define(text, element, mask.lanes)
 
-    def masked_store(self, value: Operand, pointer: Operand, mask: Operand) -> None:
+    def masked_store(self, value: LlvmValue, pointer: LlvmValue, mask: LlvmValue) -> None:
         """Store the lanes where the mask holds; nothing else is written."""
         notes = ("", f"align {_SIZES_BYTES[value.element]}", "")
         self.line(self._call(f"llvm.masked.store.{suffix(value)}.p0", (value, pointer, mask), "void", notes))
 
-    def gather(self, pointers: Operand, mask: Operand, element: str) -> Operand:
+    def gather(self, pointers: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Lanes from a vector of pointers where the mask holds, 0 elsewhere."""
-        rest = Operand("zeroinitializer", element, mask.lanes)
+        rest = LlvmValue("zeroinitializer", element, mask.lanes)
         notes = (f"align {_SIZES_BYTES[element]}", "", "")
         name = f"llvm.masked.gather.{suffix(rest)}.{suffix(pointers)}"
         return self.define(self._call(name, (pointers, mask, rest), rest.type, notes), element, mask.lanes)
 
-    def scatter(self, value: Operand, pointers: Operand, mask: Operand) -> None:
+    def scatter(self, value: LlvmValue, pointers: LlvmValue, mask: LlvmValue) -> None:
         """Store lanes to a vector of pointers where the mask holds."""
         notes = ("", f"align {_SIZES_BYTES[value.element]}", "")
         name = f"llvm.masked.scatter.{suffix(value)}.{suffix(pointers)}"
         self.line(self._call(name, (value, pointers, mask), "void", notes))
 
-    def prefetch(self, pointer: Operand, locality: int = 3) -> None:
+    def prefetch(self, pointer: LlvmValue, locality: int = 3) -> None:
         """Hint that the cache line is read soon (3: into L1, 2: into L2)."""
         arguments = (pointer, constant(0, "i32"), constant(locality, "i32"), constant(1, "i32"))
         self.call_void("llvm.prefetch.p0", arguments)
 
-    def slot(self, element: str, count: int = 1, align: int = 64) -> Operand:
+    def slot(self, element: str, count: int = 1, align: int = 64) -> LlvmValue:
         """Stack memory of the function, allocated once at its entry."""
         result = self.fresh("ptr")
         self._slots.append(f"  {result.text} = alloca {element}, i64 {count}, align {align}")
         return result
 
-    def array(self, name: str, element: str, values: Sequence[str | int | float], align: int = 64) -> Operand:
+    def array(self, name: str, element: str, values: Sequence[str | int | float], align: int = 64) -> LlvmValue:
         """A read-only array in the module, shared by name."""
         texts = (str(value) if element not in _FLOATS else float_text(float(value), element) for value in values)
         content = ", ".join(f"{element} {text}" for text in texts)
         kind = f"[{len(values)} x {element}]"
         self._arrays[name] = f"@{name} = private unnamed_addr constant {kind} [{content}], align {align}"
-        return Operand(f"@{name}", "ptr")
+        return LlvmValue(f"@{name}", "ptr")
 
     # ---- control ----------------------------------------------------------------------------------------------------
 
@@ -338,17 +338,17 @@ class Writer:
         """End the block with a jump."""
         self.line(f"br label %{label}")
 
-    def branch_if(self, condition: Operand, then: str, otherwise: str) -> None:
+    def branch_if(self, condition: LlvmValue, then: str, otherwise: str) -> None:
         """End the block with a two-way jump on a scalar i1."""
         self.line(f"br i1 {condition.text}, label %{then}, label %{otherwise}")
 
-    def phi(self, sources: Sequence[tuple[Operand, str]]) -> Operand:
+    def phi(self, sources: Sequence[tuple[LlvmValue, str]]) -> LlvmValue:
         """Merge values at the start of a block."""
         first = sources[0][0]
         texts = ", ".join(f"[ {operand.text}, %{label} ]" for operand, label in sources)
         return self.define(f"phi {first.type} {texts}", first.element, first.lanes)
 
-    def if_then(self, condition: Operand, body: Callable[[], None]) -> None:
+    def if_then(self, condition: LlvmValue, body: Callable[[], None]) -> None:
         """Run ``body`` when a scalar i1 holds."""
         then, done = self.new_label("then"), self.new_label("done")
         self.branch_if(condition, then, done)
@@ -359,14 +359,14 @@ class Writer:
 
     def loop(
         self,
-        first: Operand,
-        last: Operand,
+        first: LlvmValue,
+        last: LlvmValue,
         step: int,
-        carried: Sequence[Operand],
-        body: Callable[[Operand, tuple[Operand, ...]], Sequence[Operand]],
+        carried: Sequence[LlvmValue],
+        body: Callable[[LlvmValue, tuple[LlvmValue, ...]], Sequence[LlvmValue]],
         *,
         nonempty: bool = False,
-    ) -> tuple[Operand, ...]:
+    ) -> tuple[LlvmValue, ...]:
         """``for index in range(first, last, step): carried = body(index, carried)``; returns the last ``carried``.
 
         ``nonempty`` promises at least one round; for integer bounds it is seen.
@@ -398,10 +398,10 @@ class Writer:
 
     def loop_while(
         self,
-        carried: Sequence[Operand],
-        condition: Callable[[tuple[Operand, ...]], Operand],
-        body: Callable[[tuple[Operand, ...]], Sequence[Operand]],
-    ) -> tuple[Operand, ...]:
+        carried: Sequence[LlvmValue],
+        condition: Callable[[tuple[LlvmValue, ...]], LlvmValue],
+        body: Callable[[tuple[LlvmValue, ...]], Sequence[LlvmValue]],
+    ) -> tuple[LlvmValue, ...]:
         """``while condition(carried): carried = body(carried)``; the condition is a scalar i1."""
         before, head, again, done = self.label, self.new_label("test"), self.new_label("loop"), self.new_label("exit")
         self.branch(head)
@@ -420,7 +420,7 @@ class Writer:
         return inside
 
 
-def suffix(operand: Operand) -> str:
+def suffix(operand: LlvmValue) -> str:
     """The operand's type in an overloaded intrinsic's name: ``v16f32``."""
     element = _SUFFIXES.get(operand.element, operand.element)
     return f"v{operand.lanes}{element}" if operand.lanes else element

@@ -20,7 +20,7 @@ from ingot_compiler.ir.types import FLOATS
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResizeTarget:
     """New sizes; scales (0.0 = new size / old size), or ``later``: a vector of scales that only a run knows."""
 
     sizes: list[Dim]
@@ -56,17 +56,17 @@ def _axes(context: OpContext, rank: int) -> tuple[int, ...]:
     return tuple(context.axis(axis, rank) for axis in axes)
 
 
-def _keep_aspect(policy: str, old: Sequence[Dim], sizes: Sequence[Dim]) -> Target | None:
+def _keep_aspect(policy: str, old: Sequence[Dim], sizes: Sequence[Dim]) -> ResizeTarget | None:
     """One scale for all axes: the least or the greatest; sizes are rounded, halves up. None: not known yet."""
     pairs = [(a, b) for a, b in zip(sizes, old, strict=True) if isinstance(a, int) and isinstance(b, int) and b]
     if len(pairs) < len(old):
         return None
     ratios = [Fraction(a, b) for a, b in pairs]
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
-    return Target([int((ratio * b * 2 + 1) // 2) for _, b in pairs], [float(ratio)] * len(pairs))
+    return ResizeTarget([int((ratio * b * 2 + 1) // 2) for _, b in pairs], [float(ratio)] * len(pairs))
 
 
-def _keep_aspect_later(context: OpContext, policy: str, old: Sequence[Dim], sizes: int) -> Target:
+def _keep_aspect_later(context: OpContext, policy: str, old: Sequence[Dim], sizes: int) -> ResizeTarget:
     """``_keep_aspect`` of sizes that only a run knows."""
     lengths = cast(context, context.integers(old), "f64")
     ratios = context.add("div", cast(context, sizes, "f64"), lengths)
@@ -74,10 +74,10 @@ def _keep_aspect_later(context: OpContext, policy: str, old: Sequence[Dim], size
     ratio = context.add("reduce", ratios, function=function, axes=(0,), keepdims=True)
     rounded = context.add("floor", binary_scalar(context, "add", context.add("mul", lengths, ratio), 0.5))
     wanted = context.read_dims(cast(context, rounded, "i64"))
-    return Target(list(wanted), [0.0] * len(old), broadcast_to(context, ratio, (len(old),)))
+    return ResizeTarget(list(wanted), [0.0] * len(old), broadcast_to(context, ratio, (len(old),)))
 
 
-def _target(context: OpContext, x: int, axes: Sequence[int]) -> Target:
+def _target(context: OpContext, x: int, axes: Sequence[int]) -> ResizeTarget:
     """New sizes and scales of ``axes``."""
     old = [context.shape_of(x)[axis] for axis in axes]
     scales = _given(context, 1 if context.opset == 10 else 2)
@@ -89,7 +89,7 @@ def _target(context: OpContext, x: int, axes: Sequence[int]) -> Target:
     return target_of_scales(context, old, scales)
 
 
-def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Target:
+def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> ResizeTarget:
     count = context.type_of(sizes).element_count
     if count != len(old):
         raise OpTypeError(f"{len(old)} sizes", count)
@@ -100,17 +100,17 @@ def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Targ
         return found or _keep_aspect_later(context, policy, old, sizes)
     wanted = list(context.read_dims(sizes))
     if not context.int_attribute("antialias", 0):
-        return Target(wanted, [0.0] * len(old))
+        return ResizeTarget(wanted, [0.0] * len(old))
     exact = [a / b for a, b in zip(wanted, old, strict=True) if isinstance(a, int) and isinstance(b, int) and b]
     if len(exact) == len(old):
-        return Target(wanted, exact)
+        return ResizeTarget(wanted, exact)
     ratios = context.add(
         "div", cast(context, context.integers(wanted), "f64"), cast(context, context.integers(old), "f64")
     )
-    return Target(wanted, [0.0] * len(old), ratios)
+    return ResizeTarget(wanted, [0.0] * len(old), ratios)
 
 
-def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> Target:
+def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> ResizeTarget:
     """New sizes floor(size * scale)."""
     if context.type_of(scales).element_count != len(old):
         raise OpTypeError(f"{len(old)} scales", context.type_of(scales))
@@ -118,10 +118,12 @@ def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> Tar
     if factors is not None:
         if not all(factor > 0 for factor in factors):
             raise OpTypeError("scales > 0", factors)
-        return Target([scaled_size(size, factor) for size, factor in zip(old, factors, strict=True)], list(factors))
+        return ResizeTarget(
+            [scaled_size(size, factor) for size, factor in zip(old, factors, strict=True)], list(factors)
+        )
     later = cast(context, scales, "f64")
     sizes = context.add("floor", context.add("mul", later, cast(context, context.integers(old), "f64")))
-    return Target(list(context.read_dims(cast(context, sizes, "i64"))), [0.0] * len(old), later)
+    return ResizeTarget(list(context.read_dims(cast(context, sizes, "i64"))), [0.0] * len(old), later)
 
 
 def _roi(context: OpContext, count: int) -> int:
@@ -162,7 +164,7 @@ def resample(
     context: OpContext,
     x: int,
     axes: Sequence[int],
-    target: Target,
+    target: ResizeTarget,
     *,
     roi: int | None,
     coordinates: str,
@@ -202,7 +204,7 @@ def resample(
 
 
 def _vectors(
-    context: OpContext, target: Target, roi: int | None, kept: Sequence[int], old: Sequence[Dim]
+    context: OpContext, target: ResizeTarget, roi: int | None, kept: Sequence[int], old: Sequence[Dim]
 ) -> tuple[int, int]:
     """Scales and region of the kept axes as f64 vectors."""
     count = len(old)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
-from ingot_compiler.frontend.ops.resize import Target, resample, scaled_size, target_of_scales
+from ingot_compiler.frontend.ops.resize import ResizeTarget, resample, scaled_size, target_of_scales
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 
-def _target(context: OpContext, x: int) -> Target:
+def _target(context: OpContext, x: int) -> ResizeTarget:
     shape = context.shape_of(x)
     if context.opset >= 9:
         return target_of_scales(context, shape, context.operand(1))
@@ -21,7 +21,7 @@ def _target(context: OpContext, x: int) -> Target:
     scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     if len(scales) != len(shape) or not all(scale > 0 for scale in scales):
         raise OpTypeError(f"{len(shape)} scales > 0", scales)
-    return Target([scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales)
+    return ResizeTarget([scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales)
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -10,10 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners import best_fit, greedy_by_conflicts, greedy_by_size, hill_climb
-from ingot_compiler.memory.planners.buffers import Plan, PlannedBuffer, Pool, lower_bound_bytes, mutual, total_bytes
+from ingot_compiler.memory.planners.buffers import (
+    MemoryPool,
+    Plan,
+    PlannedBuffer,
+    lower_bound_bytes,
+    mutual,
+    total_bytes,
+)
 from ingot_compiler.memory.planners.check import check
 
-Planner = Callable[[Sequence[PlannedBuffer], Sequence[Pool]], Plan]
+Planner = Callable[[Sequence[PlannedBuffer], Sequence[MemoryPool]], Plan]
 
 PLANNERS: Mapping[str, Planner] = {
     "greedy_by_size": greedy_by_size.plan,
@@ -26,7 +33,7 @@ PLANNERS: Mapping[str, Planner] = {
 def plan_with(
     name: str,
     buffers: Sequence[PlannedBuffer],
-    pools: Sequence[Pool],
+    pools: Sequence[MemoryPool],
     planners: Mapping[str, Planner] = PLANNERS,
 ) -> Plan:
     """Run one planner (or ``best``) and check its plan.
@@ -50,7 +57,9 @@ def plan_with(
     return found
 
 
-def best(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], planners: Mapping[str, Planner] = PLANNERS) -> Plan:
+def best(
+    buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], planners: Mapping[str, Planner] = PLANNERS
+) -> Plan:
     """The smallest of all planners' plans (the earliest planner on a tie), stopping at the lower bound.
 
     Raises:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.memory.planners.buffers import Plan, PlannedBuffer, Pool, lower_bound_bytes, total_bytes
+from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer, lower_bound_bytes, total_bytes
 from ingot_compiler.memory.planners.greedy_by_size import size_order
 from ingot_compiler.memory.planners.placing import best_fit, first_fit, place_in_order
 
 
-def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool]) -> Plan:
+def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool]) -> Plan:
     """Place into gaps, in the orders size, size times conflicts, conflicts; UserError when none of them fits."""
     bound_bytes = lower_bound_bytes(buffers)
     orders = (

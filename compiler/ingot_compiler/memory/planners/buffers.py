@@ -1,6 +1,6 @@
 """What a memory planner sees: sizes, alignments, conflicts and the pools a buffer may live in.
 
-In: buffers with lifetimes, or with conflicts given. Out: ``PlannedBuffer``, ``Pool``, and the bound that no plan can
+In: buffers with lifetimes, or with conflicts given. Out: ``PlannedBuffer``, ``MemoryPool``, and the bound that no plan can
 beat. Not done here: placement of buffers (the planners), liveness of values (``plan_memory``).
 """
 
@@ -31,7 +31,7 @@ class PlannedBuffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class MemoryPool:
     """A block of memory of one device; ``size_limit_bytes`` is None when it may grow."""
 
     name: str

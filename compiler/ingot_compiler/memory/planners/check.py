@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ingot_compiler.ir.errors import InternalError
-from ingot_compiler.memory.planners.buffers import PlannedBuffer, Pool
+from ingot_compiler.memory.planners.buffers import MemoryPool, PlannedBuffer
 
 
-def check(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], plan: Mapping[str, tuple[str, int]]) -> None:
+def check(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], plan: Mapping[str, tuple[str, int]]) -> None:
     """Refuse a plan with a missing, misaligned, overflowing, misplaced or overlapping buffer.
 
     Raises:

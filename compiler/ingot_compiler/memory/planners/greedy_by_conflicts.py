@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.memory.planners.buffers import Plan, PlannedBuffer, Pool
+from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer
 from ingot_compiler.memory.planners.placing import place_in_order, raise_above
 
 
-def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool]) -> Plan:
+def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool]) -> Plan:
     """Place by number of listed conflicts, then size, then the later name. Source: USMP greedy_by_conflicts.
 
     Raises:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.memory.planners.buffers import Plan, PlannedBuffer, Pool
+from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer
 from ingot_compiler.memory.planners.placing import place_in_order, raise_above
 
 
@@ -16,6 +16,6 @@ def size_order(buffers: Sequence[PlannedBuffer]) -> tuple[PlannedBuffer, ...]:
     return tuple(sorted(buffers, key=lambda item: (item.size_bytes, len(item.conflicts), item.name), reverse=True))
 
 
-def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool]) -> Plan:
+def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool]) -> Plan:
     """Place by size; UserError when a buffer fits nowhere. Source: USMP greedy_by_size."""
     return place_in_order(size_order(buffers), pools, raise_above)

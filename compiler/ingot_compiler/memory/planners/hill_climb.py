@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import (
+    MemoryPool,
     Plan,
     PlannedBuffer,
-    Pool,
     lower_bound_bytes,
     pool_sizes_bytes,
 )
@@ -24,7 +24,7 @@ _CONFLICT_VISITS_MAX = 1_500_000  # bounds the time (about a second), the same o
 _SECOND_LEVEL_PERCENT = 75
 
 
-def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[Pool], seed: int = 0) -> Plan:
+def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: int = 0) -> Plan:
     """Search by swaps; deterministic for a ``seed``. Source: USMP hill_climb.
 
     Raises:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ingot_compiler.ir.errors import UserError
-from ingot_compiler.memory.planners.buffers import Plan, PlannedBuffer, Pool, round_up
+from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer, round_up
 
 Placed = Sequence[tuple[int, int, int]]
 """Conflicting buffers already in a pool: (offset, end, end rounded up to that buffer's alignment), in bytes."""
 
-Rule = Callable[[PlannedBuffer, Placed, int | None], int | None]
+PlacementRule = Callable[[PlannedBuffer, Placed, int | None], int | None]
 """(buffer, conflicts in one pool, the pool's limit) -> offset in bytes, or None when it does not fit."""
 
 
@@ -50,7 +50,7 @@ def _within(offset_bytes: int, buffer: PlannedBuffer, limit_bytes: int | None) -
     return offset_bytes if limit_bytes is None or offset_bytes + buffer.size_bytes <= limit_bytes else None
 
 
-def place_in_order(order: Sequence[PlannedBuffer], pools: Sequence[Pool], rule: Rule) -> Plan:
+def place_in_order(order: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], rule: PlacementRule) -> Plan:
     """Give every buffer, in order, the first of its pools where ``rule`` finds room.
 
     Raises:
@@ -76,7 +76,7 @@ def place_in_order(order: Sequence[PlannedBuffer], pools: Sequence[Pool], rule: 
     return plan
 
 
-def does_not_fit(buffer: PlannedBuffer, pools: Sequence[Pool]) -> UserError:
+def does_not_fit(buffer: PlannedBuffer, pools: Sequence[MemoryPool]) -> UserError:
     """The error for a buffer that no pool holds."""
     limits = ", ".join(f"{pool.name} ({pool.size_limit_bytes} bytes)" for pool in pools if pool.name in buffer.pools)
     return UserError(

@@ -1,6 +1,6 @@
 """What is in scope while statements are written: symbols, locals, the vector variable, guards, places to hoist to.
 
-In: a writer, the target, the kernel's buffers. Out: ``Context``. Not done here: writing values and statements.
+In: a writer, the target, the kernel's buffers. Out: ``EmitContext``. Not done here: writing values and statements.
 
 Index expressions are written once, at the innermost *frame* that binds one of their symbols: a frame is an insertion
 point directly behind the binding (function entry, head of a loop body, a ``LetIndex``), so everything that does not
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.host.writer import Lines, Operand, Writer, constant
+from ingot_compiler.backends.host.writer import Lines, LlvmValue, Writer, constant
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Buffer
 
@@ -24,7 +24,7 @@ from ingot_compiler.lowering.loops import Buffer
 class Typed:
     """A value in registers: f16 and bf16 as float, bool as i1; scalar while all lanes agree."""
 
-    operand: Operand
+    operand: LlvmValue
     dtype: DType
 
 
@@ -37,8 +37,8 @@ class Vector:
 
     name: str
     lanes: int
-    first: Operand
-    mask: Operand | None
+    first: LlvmValue
+    mask: LlvmValue | None
     aligned: bool
 
 
@@ -46,20 +46,20 @@ class Vector:
 class Binding:
     """A symbol's value (i64, with lanes if it differs between them), the frame that made it, whether it may be < 0."""
 
-    operand: Operand
+    operand: LlvmValue
     depth: int
     signed: bool
 
 
 @dataclass(slots=True)
-class Frame:
+class EmitScope:
     """An insertion point and what was already written there."""
 
     lines: Lines
-    memo: dict[object, Operand] = field(default_factory=dict[object, Operand])
+    memo: dict[object, LlvmValue] = field(default_factory=dict[object, LlvmValue])
 
 
-class Context:
+class EmitContext:
     """The state of one kernel's emission; ``scope`` restores what is bound inside it.
 
     ``buffers`` are the base pointers; ``scratch`` is the thread's scratch pointer; ``lanes`` is the number of lanes of
@@ -76,16 +76,16 @@ class Context:
         self.target = target
         self.lanes = target.f32_lanes
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
-        self.buffers: tuple[Operand, ...] = ()
-        self.scratch = Operand("%scratch", "ptr")
-        self.report: Operand | None = None  # i32 slot of what the kernel returns, once a ``Require`` was written
-        self.special: Mapping[type, Callable[[Context, Any], None]] = {}
+        self.buffers: tuple[LlvmValue, ...] = ()
+        self.scratch = LlvmValue("%scratch", "ptr")
+        self.report: LlvmValue | None = None  # i32 slot of what the kernel returns, once a ``Require`` was written
+        self.special: Mapping[type, Callable[[EmitContext, Any], None]] = {}
         self.symbols: dict[str, Binding] = {}
         self.constants: dict[str, int] = {}
         self.locals: dict[str, Typed] = {}
         self.vector: Vector | None = None
-        self.guards: tuple[Operand, ...] = ()
-        self.frames: list[Frame] = [Frame(writer.mark())]
+        self.guards: tuple[LlvmValue, ...] = ()
+        self.frames: list[EmitScope] = [EmitScope(writer.mark())]
 
     @contextmanager
     def scope(self) -> Generator[None]:
@@ -99,9 +99,9 @@ class Context:
             self.symbols, self.constants, self.locals, self.vector, self.guards = saved
             del self.frames[depth:]
 
-    def bind(self, symbols: Mapping[str, Operand | int], *, signed: bool = False) -> None:
+    def bind(self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False) -> None:
         """Bind symbols to i64 values that are defined just before this point; integers are folded into indices."""
-        self.frames.append(Frame(self.writer.mark()))
+        self.frames.append(EmitScope(self.writer.mark()))
         for name, value in symbols.items():
             self.symbols.pop(name, None)
             self.constants.pop(name, None)
@@ -109,7 +109,7 @@ class Context:
             if number is not None:
                 self.constants[name] = number
             else:
-                assert isinstance(value, Operand)
+                assert isinstance(value, LlvmValue)
                 self.symbols[name] = Binding(value, len(self.frames) - 1, signed)
 
     def is_signed(self, name: str) -> bool:
@@ -117,7 +117,7 @@ class Context:
         return self.symbols[name].signed
 
     def vectorize(
-        self, name: str, first: Operand, mask: Operand | None = None, *, lanes: int = 0, aligned: bool = True
+        self, name: str, first: LlvmValue, mask: LlvmValue | None = None, *, lanes: int = 0, aligned: bool = True
     ) -> None:
         """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first`` (i64)."""
         self.bind({name: first})
@@ -126,11 +126,11 @@ class Context:
         self.symbols[name] = Binding(first, len(self.frames) - 1, signed=False)
         self.vector = Vector(name, lanes or self.lanes, first, mask, aligned)
 
-    def define(self, name: str, operand: Operand, dtype: DType) -> None:
+    def define(self, name: str, operand: LlvmValue, dtype: DType) -> None:
         """Name a value in registers (``Local``)."""
         self.locals[name] = Typed(operand, dtype)
 
-    def reports(self) -> Operand:
+    def reports(self) -> LlvmValue:
         """The slot of what the kernel returns: 0 at its entry."""
         if self.report is None:
             self.report = self.writer.slot("i32", align=4)
@@ -138,31 +138,31 @@ class Context:
                 self.writer.store(constant(0, "i32"), self.report)
         return self.report
 
-    def tail_mask(self, first: Operand, extent: Operand, lanes: int = 0) -> Operand:
+    def tail_mask(self, first: LlvmValue, extent: LlvmValue, lanes: int = 0) -> LlvmValue:
         """The lanes j of ``lanes`` with ``first + j < extent``."""
         count = lanes or self.lanes
         w = self.writer
         left = w.convert("trunc", w.sub(extent, first), "i32")
-        numbers = Operand(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
+        numbers = LlvmValue(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
         return w.compare("ult", numbers, w.splat(left, count))
 
-    def lane_numbers(self, lanes: int = 0) -> Operand:
+    def lane_numbers(self, lanes: int = 0) -> LlvmValue:
         """``<0, 1, 2, ...>`` as i64."""
         count = lanes or self.lanes
-        return Operand(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
+        return LlvmValue(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
 
-    def active(self) -> Operand | None:
+    def active(self) -> LlvmValue | None:
         """The lanes that may touch memory: tail mask and guards that differ between lanes; None for all."""
         masks = [guard for guard in self.guards if guard.lanes]
         if self.vector and self.vector.mask:
             masks.insert(0, self.vector.mask)
         return self._all(masks)
 
-    def uniform_guard(self) -> Operand | None:
+    def uniform_guard(self) -> LlvmValue | None:
         """The guards that all lanes share, or None."""
         return self._all([guard for guard in self.guards if not guard.lanes])
 
-    def _all(self, masks: Sequence[Operand]) -> Operand | None:
+    def _all(self, masks: Sequence[LlvmValue]) -> LlvmValue | None:
         if not masks:
             return None
         result = masks[0]
@@ -170,6 +170,6 @@ class Context:
             result = self.writer.binary("and", result, mask)
         return result
 
-    def true_mask(self, lanes: int) -> Operand:
+    def true_mask(self, lanes: int) -> LlvmValue:
         """All lanes."""
         return constant(1, "i1", lanes)

@@ -9,7 +9,7 @@ also for NaN; 8- and 16-bit integers keep the low bits of that i32; u32 and u64 
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.writer import Operand, Writer, constant, element_bits, suffix
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits, suffix
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 MEMORY: dict[DType, str] = {
@@ -22,7 +22,7 @@ _F16_DENORMAL_SCALE = 2.0**112  # 2**(127 - 15): moves an f16 exponent to where 
 _BF16_QUIET = 0x40
 
 
-def from_memory(w: Writer, value: Operand, dtype: DType) -> Operand:
+def from_memory(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     """Widen what was loaded: f16, bf16 to float, bool to i1."""
     if dtype == "f16":
         return _f16_to_float(w, value)
@@ -32,7 +32,7 @@ def from_memory(w: Writer, value: Operand, dtype: DType) -> Operand:
     return w.compare("ne", value, constant(0, "i8", value.lanes)) if dtype == "bool" else value
 
 
-def to_memory(w: Writer, value: Operand, dtype: DType) -> Operand:
+def to_memory(w: Writer, value: LlvmValue, dtype: DType) -> LlvmValue:
     """Round and narrow a value of ``dtype`` for storing."""
     if dtype == "f16":
         return _float_to_f16(w, value)
@@ -41,7 +41,7 @@ def to_memory(w: Writer, value: Operand, dtype: DType) -> Operand:
     return w.convert("zext", value, "i8") if dtype == "bool" else value
 
 
-def emit_cast(w: Writer, value: Operand, source: DType, target: DType) -> Operand:
+def emit_cast(w: Writer, value: LlvmValue, source: DType, target: DType) -> LlvmValue:
     """Convert; ``f16`` and ``bf16`` results are rounded to their type and held as float."""
     if source == target:
         return value
@@ -55,13 +55,13 @@ def emit_cast(w: Writer, value: Operand, source: DType, target: DType) -> Operan
     return _integer_to_integer(w, value, source, MEMORY[target])
 
 
-def _integer_to_integer(w: Writer, value: Operand, source: DType, element: str) -> Operand:
+def _integer_to_integer(w: Writer, value: LlvmValue, source: DType, element: str) -> LlvmValue:
     if element_bits(element) < element_bits(value.element):
         return w.convert("trunc", value, element)
     return w.convert("zext" if source in UNSIGNED or source == "bool" else "sext", value, element)
 
 
-def _to_float(w: Writer, value: Operand, source: DType, target: DType) -> Operand:
+def _to_float(w: Writer, value: LlvmValue, source: DType, target: DType) -> LlvmValue:
     """To double for f64, else to float."""
     element = REGISTER[target]
     if source not in FLOATS:
@@ -71,11 +71,11 @@ def _to_float(w: Writer, value: Operand, source: DType, target: DType) -> Operan
     return w.convert("fpext" if element == "double" else "fptrunc", value, element)
 
 
-def _round_float(w: Writer, value: Operand, target: DType) -> Operand:
+def _round_float(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
     return from_memory(w, to_memory(w, value, target), target) if target in ("f16", "bf16") else value
 
 
-def _double_to_odd_float(w: Writer, value: Operand) -> Operand:
+def _double_to_odd_float(w: Writer, value: LlvmValue) -> LlvmValue:
     """Round to odd, so that a second rounding to f16 or bf16 gives what one rounding would."""
     lanes = value.lanes
     near = w.convert("fptrunc", value, "float")
@@ -88,7 +88,7 @@ def _double_to_odd_float(w: Writer, value: Operand) -> Operand:
     return w.convert("bitcast", w.select(inexact, odd, bits), "float")
 
 
-def _float_to_integer(w: Writer, value: Operand, target: DType) -> Operand:
+def _float_to_integer(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
     wide = "i64" if target in ("i64", "u64") else "i32"
     if target not in ("u32", "u64"):
         return w.convert("trunc", _to_signed(w, value, wide), MEMORY[target])
@@ -99,15 +99,15 @@ def _float_to_integer(w: Writer, value: Operand, target: DType) -> Operand:
     return w.binary("xor", _to_signed(w, moved, wide), flip)
 
 
-def _to_signed(w: Writer, value: Operand, element: str) -> Operand:
+def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
     """The least number of ``element`` for what does not fit, NaN too."""
-    result = Operand("", element, value.lanes)
+    result = LlvmValue("", element, value.lanes)
     saturated = w.call(f"llvm.fptosi.sat.{suffix(result)}.{suffix(value)}", (value,), element, value.lanes)
     fits = w.compare("olt", value, constant(2.0 ** (element_bits(element) - 1), value.element, value.lanes))
     return w.select(fits, saturated, _least(element, value.lanes))
 
 
-def _least(element: str, lanes: int) -> Operand:
+def _least(element: str, lanes: int) -> LlvmValue:
     return constant(-(1 << (element_bits(element) - 1)), element, lanes)
 
 
@@ -119,7 +119,7 @@ def _has_half_conversion(w: Writer) -> bool:
     return "f16c" in w.target.features or w.target.arch == "aarch64"
 
 
-def _f16_to_float(w: Writer, value: Operand) -> Operand:
+def _f16_to_float(w: Writer, value: LlvmValue) -> LlvmValue:
     if _has_half_conversion(w):
         return w.convert("fpext", w.convert("bitcast", value, "half"), "float")
     lanes = value.lanes
@@ -133,7 +133,7 @@ def _f16_to_float(w: Writer, value: Operand) -> Operand:
     return w.convert("bitcast", w.binary("or", w.select(special, exponent, scaled), sign), "float")
 
 
-def _float_to_f16(w: Writer, value: Operand) -> Operand:
+def _float_to_f16(w: Writer, value: LlvmValue) -> LlvmValue:
     if _has_half_conversion(w):
         return w.convert("bitcast", w.convert("fptrunc", value, "half"), "i16")
     lanes = value.lanes
@@ -157,7 +157,7 @@ def _float_to_f16(w: Writer, value: Operand) -> Operand:
     return w.convert("trunc", w.binary("or", w.select(nan, quiet, result), sign), "i16")
 
 
-def _float_to_bf16(w: Writer, value: Operand) -> Operand:
+def _float_to_bf16(w: Writer, value: LlvmValue) -> LlvmValue:
     lanes = value.lanes
     bits = w.convert("bitcast", value, "i32")
     high = w.binary("lshr", bits, constant(16, "i32", lanes))

@@ -8,8 +8,8 @@ Not done here: addresses (``memory``).
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.context import Context
-from ingot_compiler.backends.host.writer import Lines, Operand, Writer, constant
+from ingot_compiler.backends.host.emit.context import EmitContext
+from ingot_compiler.backends.host.writer import Lines, LlvmValue, Writer, constant
 from ingot_compiler.ir.dims import (
     Call,
     Dim,
@@ -33,7 +33,7 @@ _MAGIC_BITS = 0x4338000000000000
 _INTRINSICS = {"min": "smin", "max": "smax"}
 
 
-def emit_index(context: Context, dim: Dim) -> Operand:
+def emit_index(context: EmitContext, dim: Dim) -> LlvmValue:
     """Write an index; inside a vector loop the value for lane 0 (the only one where all lanes agree)."""
     dim = substitute(dim, context.constants)
     if isinstance(dim, int):
@@ -48,7 +48,9 @@ def emit_index(context: Context, dim: Dim) -> Operand:
     return total
 
 
-def _extend(context: Context, depth: int, partial: Dim, total: Operand, terms: list[tuple[Monomial, int]]) -> Operand:
+def _extend(
+    context: EmitContext, depth: int, partial: Dim, total: LlvmValue, terms: list[tuple[Monomial, int]]
+) -> LlvmValue:
     frame = context.frames[max(depth, 0)]
     known = frame.memo.get(partial)
     if known is not None:
@@ -62,7 +64,7 @@ def _extend(context: Context, depth: int, partial: Dim, total: Operand, terms: l
     return total
 
 
-def _product(context: Context, monomial: Monomial) -> Operand:
+def _product(context: EmitContext, monomial: Monomial) -> LlvmValue:
     if not monomial:
         return constant(1, "i64")
     frame = context.frames[max(_depth(context, monomial), 0)]
@@ -78,7 +80,7 @@ def _product(context: Context, monomial: Monomial) -> Operand:
     return total
 
 
-def _atom(context: Context, atom: Symbol | Call) -> Operand:
+def _atom(context: EmitContext, atom: Symbol | Call) -> LlvmValue:
     if isinstance(atom, Symbol):
         operand = _binding_operand(context, atom.name)
         frame = context.frames[context.symbols[atom.name].depth]
@@ -94,13 +96,13 @@ def _atom(context: Context, atom: Symbol | Call) -> Operand:
     return known
 
 
-def _binding_operand(context: Context, name: str) -> Operand:
+def _binding_operand(context: EmitContext, name: str) -> LlvmValue:
     if name not in context.symbols:
         raise InternalError(f"symbol {name} is not bound in a loop program", why=f"bound: {sorted(context.symbols)}")
     return context.symbols[name].operand
 
 
-def _depth(context: Context, monomial: Monomial) -> int:
+def _depth(context: EmitContext, monomial: Monomial) -> int:
     """The innermost frame that binds one of the symbols; -1 for the constant term (folded last by the sum)."""
     depth = -1
     for name in symbols_of(from_terms({monomial: 1})):
@@ -112,7 +114,7 @@ def _depth(context: Context, monomial: Monomial) -> int:
 # ---- one number -----------------------------------------------------------------------------------------------------
 
 
-def _scalar_call(context: Context, atom: Call, left: Operand, right: Operand) -> Operand:
+def _scalar_call(context: EmitContext, atom: Call, left: LlvmValue, right: LlvmValue) -> LlvmValue:
     w = context.writer
     if atom.function in _INTRINSICS:
         return w.intrinsic(_INTRINSICS[atom.function], left, right)
@@ -133,23 +135,23 @@ def _power_of_two(divisor: Dim) -> int | None:
     return None
 
 
-def _shifted(w: Writer, function: str, left: Operand, shift: int) -> Operand:
+def _shifted(w: Writer, function: str, left: LlvmValue, shift: int) -> LlvmValue:
     if function == "floordiv":
         return w.binary("ashr", left, constant(shift, "i64", left.lanes))
     return w.binary("and", left, constant((1 << shift) - 1, "i64", left.lanes))
 
 
-def _not_zero(w: Writer, divisor: Operand) -> Operand:
+def _not_zero(w: Writer, divisor: LlvmValue) -> LlvmValue:
     zero, one = constant(0, "i64", divisor.lanes), constant(1, "i64", divisor.lanes)
     return w.select(w.compare("eq", divisor, zero), one, divisor)
 
 
-def _zero_if_zero(w: Writer, divisor: Operand, result: Operand) -> Operand:
+def _zero_if_zero(w: Writer, divisor: LlvmValue, result: LlvmValue) -> LlvmValue:
     zero = constant(0, "i64", divisor.lanes)
     return w.select(w.compare("eq", divisor, zero), zero, result)
 
 
-def _rounded_down(w: Writer, function: str, left: Operand, divisor: Operand) -> Operand:
+def _rounded_down(w: Writer, function: str, left: LlvmValue, divisor: LlvmValue) -> LlvmValue:
     """Correct the truncated quotient where the remainder's sign differs from the divisor's."""
     zero = constant(0, "i64")
     quotient = w.binary("sdiv", left, divisor)
@@ -164,7 +166,7 @@ def _rounded_down(w: Writer, function: str, left: Operand, divisor: Operand) -> 
 # ---- one per lane ---------------------------------------------------------------------------------------------------
 
 
-def lane_stride(context: Context, dim: Dim) -> Dim | None:
+def lane_stride(context: EmitContext, dim: Dim) -> Dim | None:
     """How ``dim`` grows from lane to lane: 0 where all lanes agree, None where the steps differ."""
     dim = substitute(dim, context.constants)
     if isinstance(dim, int) or context.vector is None:
@@ -178,7 +180,7 @@ def lane_stride(context: Context, dim: Dim) -> Dim | None:
     return total
 
 
-def _monomial_stride(context: Context, monomial: Monomial) -> Dim | None:
+def _monomial_stride(context: EmitContext, monomial: Monomial) -> Dim | None:
     strides = [_atom_stride(context, atom) for atom in monomial]
     if None in strides:
         return None
@@ -193,7 +195,7 @@ def _monomial_stride(context: Context, monomial: Monomial) -> Dim | None:
     return dim_mul(stride, rest)
 
 
-def _atom_stride(context: Context, atom: Symbol | Call) -> Dim | None:
+def _atom_stride(context: EmitContext, atom: Symbol | Call) -> Dim | None:
     assert context.vector is not None
     if isinstance(atom, Symbol):
         if atom.name == context.vector.name:
@@ -207,7 +209,7 @@ def _atom_stride(context: Context, atom: Symbol | Call) -> Dim | None:
     return None
 
 
-def _splits_between_vectors(context: Context, atom: Call) -> bool:
+def _splits_between_vectors(context: EmitContext, atom: Call) -> bool:
     """Whether no step of ``left // right`` falls between two lanes: right and lane 0's left are multiples of the lanes."""
     vector = context.vector
     if vector is None or not vector.aligned or not isinstance(atom.right, int) or atom.right <= 0:
@@ -220,7 +222,7 @@ def _splits_between_vectors(context: Context, atom: Call) -> bool:
     )
 
 
-def emit_lanes(context: Context, dim: Dim) -> Operand:
+def emit_lanes(context: EmitContext, dim: Dim) -> LlvmValue:
     """Write an index for every lane (a vector of i64)."""
     assert context.vector is not None
     lanes = context.vector.lanes
@@ -235,7 +237,7 @@ def emit_lanes(context: Context, dim: Dim) -> Operand:
     return known
 
 
-def _lanes_of(context: Context, dim: Sum, lanes: int, lines: Lines) -> Operand:
+def _lanes_of(context: EmitContext, dim: Sum, lanes: int, lines: Lines) -> LlvmValue:
     w = context.writer
     stride = lane_stride(context, dim)
     if stride is not None:
@@ -260,7 +262,7 @@ def _lanes_of(context: Context, dim: Sum, lanes: int, lines: Lines) -> Operand:
     return total
 
 
-def _lane_atom(context: Context, atom: Symbol | Call) -> Operand:
+def _lane_atom(context: EmitContext, atom: Symbol | Call) -> LlvmValue:
     assert context.vector is not None
     lanes = context.vector.lanes
     if isinstance(atom, Symbol) and context.symbols[atom.name].operand.lanes:
@@ -277,7 +279,7 @@ def _lane_atom(context: Context, atom: Symbol | Call) -> Operand:
     return known
 
 
-def _lane_call(w: Writer, atom: Call, left: Operand, right: Operand) -> Operand:
+def _lane_call(w: Writer, atom: Call, left: LlvmValue, right: LlvmValue) -> LlvmValue:
     if atom.function in _INTRINSICS:
         return w.intrinsic(_INTRINSICS[atom.function], left, right)
     shift = _power_of_two(atom.right)
@@ -292,11 +294,11 @@ def _lane_call(w: Writer, atom: Call, left: Operand, right: Operand) -> Operand:
     return result if isinstance(atom.right, int) else _zero_if_zero(w, right, result)
 
 
-def _to_double(w: Writer, value: Operand) -> Operand:
+def _to_double(w: Writer, value: LlvmValue) -> LlvmValue:
     biased = w.binary("add", value, constant(_MAGIC_BITS, "i64", value.lanes))
     return w.binary("fsub", w.convert("bitcast", biased, "double"), constant(_MAGIC, "double", value.lanes))
 
 
-def _from_double(w: Writer, value: Operand) -> Operand:
+def _from_double(w: Writer, value: LlvmValue) -> LlvmValue:
     biased = w.binary("fadd", value, constant(_MAGIC, "double", value.lanes))
     return w.binary("sub", w.convert("bitcast", biased, "i64"), constant(_MAGIC_BITS, "i64", value.lanes))

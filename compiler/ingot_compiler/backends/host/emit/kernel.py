@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.kernels.attention import emit_attention
 from ingot_compiler.backends.host.emit.kernels.contraction import emit_contraction
 from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
@@ -21,7 +21,7 @@ from ingot_compiler.backends.host.emit.kernels.depthwise_plane import emit_depth
 from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
 from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.host.writer import Operand, Writer, constant
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant
 from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, DepthwisePlane, LoopProgram, Transpose
 from ingot_compiler.lowering.print_loops import print_loops
 
@@ -29,7 +29,7 @@ from ingot_compiler.lowering.print_loops import print_loops
 CODEGEN_VERSION = "1"
 
 # Statements with a file of their own in ``kernels``; each emitter takes its own type.
-SPECIAL: Mapping[type, Callable[[Context, Any], None]] = {
+SPECIAL: Mapping[type, Callable[[EmitContext, Any], None]] = {
     Attention: emit_attention,
     Contraction: emit_contraction,
     Depthwise: emit_depthwise,
@@ -62,18 +62,18 @@ def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
     """
     writer = Writer(target)
     _load_arguments(writer, program)
-    context = Context(writer, target, program.buffers)
+    context = EmitContext(writer, target, program.buffers)
     context.special = SPECIAL
-    context.buffers = tuple(Operand(f"%b{number}", "ptr") for number in range(len(program.buffers)))
-    context.bind({name: Operand(f"%s{number}", "i64") for number, name in enumerate(program.scalars)})
+    context.buffers = tuple(LlvmValue(f"%b{number}", "ptr") for number in range(len(program.buffers)))
+    context.bind({name: LlvmValue(f"%s{number}", "i64") for number, name in enumerate(program.scalars)})
 
-    def body(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def body(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         with context.scope():
             context.bind({program.index: index})
             emit_statements(context, program.body)
         return ()
 
-    writer.loop(Operand("%first", "i64"), Operand("%last", "i64"), 1, (), body)
+    writer.loop(LlvmValue("%first", "i64"), LlvmValue("%last", "i64"), 1, (), body)
     code = constant(0, "i32") if context.report is None else writer.load(context.report, "i32")
     writer.line(f"ret {code.typed}")
     symbol = kernel_symbol(program)
@@ -87,5 +87,5 @@ def _load_arguments(writer: Writer, program: LoopProgram) -> None:
         ("s", "i64", "scalars", len(program.scalars)),
     ):
         for number in range(count):
-            pointer = writer.offset(Operand(f"%{source}", "ptr"), constant(number, "i64"), element)
+            pointer = writer.offset(LlvmValue(f"%{source}", "ptr"), constant(number, "i64"), element)
             writer.line(f"%{letter}{number} = load {element}, ptr {pointer.text}, align 8")

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits
 from ingot_compiler.lowering.loops import Apply, Constant, Let, Load, Local, Statement, Store, Value
 
 
-def wide_lanes(context: Context, variable: str, body: Sequence[Statement]) -> int:
+def wide_lanes(context: EmitContext, variable: str, body: Sequence[Statement]) -> int:
     """Lanes of whole vectors of the widest element type in a body of narrow integers and bools; else those of f32."""
     found = list(_dtypes_of_body(context, variable, body))
     widths = [dtype_size_bits(dtype) for dtype in found if dtype is not None and dtype not in FLOATS]
@@ -26,7 +26,7 @@ def wide_lanes(context: Context, variable: str, body: Sequence[Statement]) -> in
     return min(lanes_of(dtype, context.target) for dtype in found if dtype is not None)
 
 
-def _dtypes_of_body(context: Context, variable: str, body: Sequence[Statement]) -> Iterator[DType | None]:
+def _dtypes_of_body(context: EmitContext, variable: str, body: Sequence[Statement]) -> Iterator[DType | None]:
     """Every element type that a body works on; None for what has no such form."""
     for statement in body:
         match statement:
@@ -39,7 +39,7 @@ def _dtypes_of_body(context: Context, variable: str, body: Sequence[Statement]) 
                 yield None
 
 
-def _dtypes_of_value(context: Context, variable: str, value: Value) -> Iterator[DType | None]:
+def _dtypes_of_value(context: EmitContext, variable: str, value: Value) -> Iterator[DType | None]:
     match value:
         case Load(buffer, index):
             yield context.dtypes[buffer] if _is_contiguous(index, variable) else None

@@ -5,10 +5,10 @@ In: buffer number, index, context. Out: values in register form; instructions. N
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
 from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
-from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.backends.host.writer import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, substitute, terms_of
 from ingot_compiler.ir.errors import InternalError
 
@@ -16,7 +16,7 @@ _SPARE_BYTES = 128  # one vector of the widest element: what a load reads whose 
 _GATHER_OFFSET_MAX = 1 << 20  # lane offsets below it are gathered with 32-bit numbers
 
 
-def emit_load(context: Context, buffer: int, index: Dim) -> Operand:
+def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     """Load in register form: a scalar if all lanes read one element."""
     w, dtype = context.writer, context.dtypes[buffer]
     element = MEMORY[dtype]
@@ -30,7 +30,7 @@ def emit_load(context: Context, buffer: int, index: Dim) -> Operand:
     return from_memory(w, value, dtype)
 
 
-def emit_store(context: Context, buffer: int, index: Dim, value: Operand) -> None:
+def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) -> None:
     """Store a value of the buffer's dtype in register form; inactive lanes are not written."""
     w, dtype = context.writer, context.dtypes[buffer]
     stride = lane_stride(context, index)
@@ -53,7 +53,7 @@ def emit_store(context: Context, buffer: int, index: Dim, value: Operand) -> Non
         w.scatter(wide, _addresses(context, buffer, index, stride), mask or context.true_mask(lanes))
 
 
-def emit_address(context: Context, buffer: int, index: Dim) -> Operand:
+def emit_address(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     """The pointer to element ``index`` (of lane 0)."""
     w, element = context.writer, MEMORY[context.dtypes[buffer]]
     index = substitute(index, context.constants)
@@ -63,7 +63,7 @@ def emit_address(context: Context, buffer: int, index: Dim) -> Operand:
     return w.offset(pointer, constant(fixed, "i64"), element)
 
 
-def _guarded(context: Context, pointer: Operand, *, uniform: bool) -> Operand:
+def _guarded(context: EmitContext, pointer: LlvmValue, *, uniform: bool) -> LlvmValue:
     """Point to spare zeros where the guard of all lanes does not hold (``uniform``: where no lane's guard holds)."""
     w = context.writer
     guard = context.uniform_guard()
@@ -79,14 +79,14 @@ def _guarded(context: Context, pointer: Operand, *, uniform: bool) -> Operand:
     return w.select(guard, pointer, spare)
 
 
-def _load_contiguous(context: Context, pointer: Operand, element: str) -> Operand:
+def _load_contiguous(context: EmitContext, pointer: LlvmValue, element: str) -> LlvmValue:
     assert context.vector is not None
     w, mask = context.writer, context.active()
     pointer = _guarded(context, pointer, uniform=False)
     return w.load(pointer, element, context.vector.lanes) if mask is None else w.masked_load(pointer, mask, element)
 
 
-def _gather_mask(context: Context) -> Operand:
+def _gather_mask(context: EmitContext) -> LlvmValue:
     assert context.vector is not None
     w, lanes = context.writer, context.vector.lanes
     mask, guard = context.active(), context.uniform_guard()
@@ -96,7 +96,7 @@ def _gather_mask(context: Context) -> Operand:
     return w.binary("and", mask, wide) if mask else wide
 
 
-def _addresses(context: Context, buffer: int, index: Dim, stride: Dim | None) -> Operand:
+def _addresses(context: EmitContext, buffer: int, index: Dim, stride: Dim | None) -> LlvmValue:
     """One pointer per lane."""
     assert context.vector is not None
     w, lanes = context.writer, context.vector.lanes
@@ -106,6 +106,6 @@ def _addresses(context: Context, buffer: int, index: Dim, stride: Dim | None) ->
     base = emit_address(context, buffer, index)
     if isinstance(stride, int) and abs(stride) * lanes < _GATHER_OFFSET_MAX:
         steps = ", ".join(f"i32 {stride * lane}" for lane in range(lanes))
-        return w.offset(base, Operand(f"<{steps}>", "i32", lanes), element)
+        return w.offset(base, LlvmValue(f"<{steps}>", "i32", lanes), element)
     step = w.splat(emit_index(context, stride), lanes)
     return w.offset(base, w.binary("mul", step, context.lane_numbers(lanes)), element)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.writer import Operand, Writer, constant, element_bits
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.loops import Apply, Let, Reduce, Value
 
@@ -26,7 +26,7 @@ _FOUR_COST_MAX = 24
 _HEAVY_COST = 12
 
 
-def identity(function: str, dtype: DType, lanes: int) -> Operand:
+def identity(function: str, dtype: DType, lanes: int) -> LlvmValue:
     """The value that changes nothing: 0, 1, the least or the greatest value."""
     element = REGISTER[dtype]
     if function in ("sum", "product"):
@@ -39,7 +39,7 @@ def identity(function: str, dtype: DType, lanes: int) -> Operand:
     return constant(least if function == "max" else greatest, element, lanes)
 
 
-def combine(w: Writer, function: str, dtype: DType, left: Operand, right: Operand) -> Operand:
+def combine(w: Writer, function: str, dtype: DType, left: LlvmValue, right: LlvmValue) -> LlvmValue:
     """One step of the reduction."""
     if dtype == "bool":
         return w.binary("or" if function in ("sum", "max") else "and", left, right)
@@ -49,7 +49,7 @@ def combine(w: Writer, function: str, dtype: DType, left: Operand, right: Operan
     return FUNCTIONS[_COMBINERS[function]](w, compute, (left, right))
 
 
-def multiply_add(context: Context, statement: Reduce, total: Operand) -> Operand | None:
+def multiply_add(context: EmitContext, statement: Reduce, total: LlvmValue) -> LlvmValue | None:
     """A sum of products as one multiply-add per round where the target has it; None if it does not apply."""
     value = statement.value
     if statement.function != "sum" or statement.dtype not in FLOATS or not context.target.has_fma:
@@ -61,7 +61,7 @@ def multiply_add(context: Context, statement: Reduce, total: Operand) -> Operand
     return context.writer.fma(left, right, total)
 
 
-def combine_partials(w: Writer, function: str, dtype: DType, partials: Sequence[Operand]) -> Operand:
+def combine_partials(w: Writer, function: str, dtype: DType, partials: Sequence[LlvmValue]) -> LlvmValue:
     """A balanced tree over neighbours."""
     while len(partials) > 1:
         pairs = zip(partials[::2], partials[1::2], strict=True)
@@ -69,7 +69,7 @@ def combine_partials(w: Writer, function: str, dtype: DType, partials: Sequence[
     return partials[0]
 
 
-def combine_lanes(w: Writer, function: str, dtype: DType, total: Operand) -> Operand:
+def combine_lanes(w: Writer, function: str, dtype: DType, total: LlvmValue) -> LlvmValue:
     """Lane j with lane j + half, until one is left."""
     half = total.lanes // 2
     while half:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ingot_compiler.backends.host.emit.context import Context, Typed
+from ingot_compiler.backends.host.emit.context import EmitContext, Typed
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index, lane_stride
 from ingot_compiler.backends.host.emit.loop_lanes import wide_lanes
@@ -26,7 +26,7 @@ from ingot_compiler.backends.host.emit.reduce import (
     partial_count,
 )
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.backends.host.writer import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, dim_max, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.ranges import is_nonnegative
@@ -46,13 +46,13 @@ from ingot_compiler.lowering.loops import (
 from ingot_runtime.format import abi
 
 
-def emit_statements(context: Context, body: Sequence[Statement]) -> None:
+def emit_statements(context: EmitContext, body: Sequence[Statement]) -> None:
     """Write a statement list; names that it makes end with it."""
     with context.scope():
         _emit_open(context, body)
 
 
-def _emit_open(context: Context, body: Sequence[Statement]) -> None:
+def _emit_open(context: EmitContext, body: Sequence[Statement]) -> None:
     """Write statements whose names stay in scope (the value of a ``Reduce`` follows)."""
     for statement in body:
         match statement:
@@ -76,7 +76,7 @@ def _emit_open(context: Context, body: Sequence[Statement]) -> None:
                 context.special[type(statement)](context, statement)
 
 
-def _emit_require(context: Context, statement: Require) -> None:
+def _emit_require(context: EmitContext, statement: Require) -> None:
     """Note the number where an active lane's condition does not hold: a branch that is never taken costs next to nothing."""
     w = context.writer
     holds = emit_value(context, statement.condition).operand
@@ -88,12 +88,12 @@ def _emit_require(context: Context, statement: Require) -> None:
     w.if_then(w.any_lane(broken), lambda: w.store(constant(abi.RC_REQUIREMENT + statement.number, "i32"), report))
 
 
-def _emit_if(context: Context, statement: If) -> None:
+def _emit_if(context: EmitContext, statement: If) -> None:
     holds = context.writer.extract(emit_value(context, statement.condition).operand, 0)
     context.writer.if_then(holds, lambda: emit_statements(context, statement.body))
 
 
-def _emit_let_index(context: Context, statement: LetIndex) -> None:
+def _emit_let_index(context: EmitContext, statement: LetIndex) -> None:
     typed = emit_value(context, statement.value)
     operand = emit_cast(context.writer, typed.operand, typed.dtype, "i64")
     context.bind({statement.name: operand}, signed=not _is_clamped(statement.value))
@@ -111,14 +111,14 @@ def _is_clamped(value: Value) -> bool:
 # ---- loops ----------------------------------------------------------------------------------------------------------
 
 
-def _integer_extent(context: Context, extent: Dim, what: str) -> int:
+def _integer_extent(context: EmitContext, extent: Dim, what: str) -> int:
     number = substitute(extent, context.constants)
     if not isinstance(number, int):
         raise InternalError(f"{what} has an extent that is no integer", why=f"extent {extent}")
     return number
 
 
-def _loop_extent(context: Context, extent: Dim) -> Operand:
+def _loop_extent(context: EmitContext, extent: Dim) -> LlvmValue:
     """The number of iterations, at least 0; the same for all lanes of an enclosing vector loop."""
     if lane_stride(context, extent) != 0:
         raise InternalError("a loop's extent differs between lanes", why=f"extent {extent}")
@@ -126,7 +126,7 @@ def _loop_extent(context: Context, extent: Dim) -> Operand:
     return emit_index(context, known if is_nonnegative(known, context.is_signed) else dim_max(known, 0))
 
 
-def _emit_for(context: Context, statement: For) -> None:
+def _emit_for(context: EmitContext, statement: For) -> None:
     if statement.kind == "unroll":
         for number in range(_integer_extent(context, statement.extent, f"unrolled loop {statement.variable}")):
             with context.scope():
@@ -135,7 +135,7 @@ def _emit_for(context: Context, statement: For) -> None:
         return
     extent = _loop_extent(context, statement.extent)
 
-    def step(index: Operand, mask: Operand | None, lanes: int) -> None:
+    def step(index: LlvmValue, mask: LlvmValue | None, lanes: int) -> None:
         with context.scope():
             if lanes:
                 context.vectorize(statement.variable, index, mask, lanes=lanes)
@@ -143,7 +143,7 @@ def _emit_for(context: Context, statement: For) -> None:
                 context.bind({statement.variable: index})
             emit_statements(context, statement.body)
 
-    def serial(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def serial(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         step(index, None, 0)
         return ()
 
@@ -154,13 +154,13 @@ def _emit_for(context: Context, statement: For) -> None:
     over_vectors(context, extent, step, wide_lanes(context, statement.variable, statement.body))
 
 
-def _refuse_nested_lanes(context: Context, variable: str) -> None:
+def _refuse_nested_lanes(context: EmitContext, variable: str) -> None:
     if context.vector is not None:
         raise InternalError(f"vector loop {variable} stands inside vector loop {context.vector.name}")
 
 
 def over_vectors(
-    context: Context, extent: Operand, step: Callable[[Operand, Operand | None, int], None], wide: int = 0
+    context: EmitContext, extent: LlvmValue, step: Callable[[LlvmValue, LlvmValue | None, int], None], wide: int = 0
 ) -> None:
     """Run ``step(first, mask, lanes)`` for whole vectors (mask None), then once for the rest, if there is one.
 
@@ -169,8 +169,8 @@ def over_vectors(
     w, lanes = context.writer, context.lanes
     done, whole = constant(0, "i64"), _multiple_below(context, extent, lanes)
 
-    def run(first: Operand, last: Operand, count: int) -> None:
-        def body(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def run(first: LlvmValue, last: LlvmValue, count: int) -> None:
+        def body(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
             step(index, None, count)
             return ()
 
@@ -187,7 +187,7 @@ def over_vectors(
         step(whole, context.tail_mask(whole, extent), lanes)
 
 
-def _multiple_below(context: Context, extent: Operand, step: int) -> Operand:
+def _multiple_below(context: EmitContext, extent: LlvmValue, step: int) -> LlvmValue:
     if extent.integer is not None:
         return constant(max(extent.integer, 0) // step * step, "i64")
     return context.writer.binary("and", extent, constant(-step, "i64"))
@@ -196,7 +196,7 @@ def _multiple_below(context: Context, extent: Operand, step: int) -> Operand:
 # ---- reductions -----------------------------------------------------------------------------------------------------
 
 
-def _emit_reduce(context: Context, statement: Reduce) -> Operand:
+def _emit_reduce(context: EmitContext, statement: Reduce) -> LlvmValue:
     if statement.lanes:
         _refuse_nested_lanes(context, statement.variable)
         return _reduce_lanes(context, statement)
@@ -209,7 +209,7 @@ def _emit_reduce(context: Context, statement: Reduce) -> Operand:
                 start = _accumulate(context, statement, start)
         return start
 
-    def body(index: Operand, carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def body(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         with context.scope():
             context.bind({statement.variable: index})
             return (_accumulate(context, statement, carried[0]),)
@@ -217,7 +217,7 @@ def _emit_reduce(context: Context, statement: Reduce) -> Operand:
     return context.writer.loop(constant(0, "i64"), _loop_extent(context, statement.extent), 1, (start,), body)[0]
 
 
-def _accumulate(context: Context, statement: Reduce, total: Operand) -> Operand:
+def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> LlvmValue:
     """Run the body, then combine its value; inactive lanes keep ``total``."""
     _emit_open(context, statement.body)
     w = context.writer
@@ -230,22 +230,22 @@ def _accumulate(context: Context, statement: Reduce, total: Operand) -> Operand:
     return result if mask is None else w.select(mask, result, total)
 
 
-def _reduce_lanes(context: Context, statement: Reduce) -> Operand:
+def _reduce_lanes(context: EmitContext, statement: Reduce) -> LlvmValue:
     w, lanes = context.writer, context.lanes
     count = partial_count(statement)
     extent = _loop_extent(context, statement.extent)
-    partials: tuple[Operand, ...] = (identity(statement.function, statement.dtype, lanes),) * count
+    partials: tuple[LlvmValue, ...] = (identity(statement.function, statement.dtype, lanes),) * count
 
-    def step(index: Operand, total: Operand, mask: Operand | None) -> Operand:
+    def step(index: LlvmValue, total: LlvmValue, mask: LlvmValue | None) -> LlvmValue:
         with context.scope():
             context.vectorize(statement.variable, index, mask)
             return _accumulate(context, statement, total)
 
-    def turn(index: Operand, carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def turn(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         numbers = (w.add(index, constant(lanes * number, "i64")) for number in range(count))
         return tuple(step(number, total, None) for number, total in zip(numbers, carried, strict=True))
 
-    def single(index: Operand, carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def single(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         return (step(index, carried[0], None),)
 
     turns, whole = _multiple_below(context, extent, lanes * count), _multiple_below(context, extent, lanes)
@@ -258,12 +258,12 @@ def _reduce_lanes(context: Context, statement: Reduce) -> Operand:
 
 
 def _reduce_rest(
-    context: Context,
-    whole: Operand,
-    extent: Operand,
-    total: Operand,
-    step: Callable[[Operand, Operand, Operand | None], Operand],
-) -> Operand:
+    context: EmitContext,
+    whole: LlvmValue,
+    extent: LlvmValue,
+    total: LlvmValue,
+    step: Callable[[LlvmValue, LlvmValue, LlvmValue | None], LlvmValue],
+) -> LlvmValue:
     """The masked vector behind the last whole one."""
     w = context.writer
     if whole.integer is not None and extent.integer is not None:

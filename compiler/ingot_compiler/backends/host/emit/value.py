@@ -12,13 +12,13 @@ import math
 import struct
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.emit.context import Context, Typed
+from ingot_compiler.backends.host.emit.context import EmitContext, Typed
 from ingot_compiler.backends.host.emit.convert import REGISTER, emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.emit.math.power import constant_power
 from ingot_compiler.backends.host.emit.memory import emit_load
-from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.backends.host.writer import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import FLOATS, DType
@@ -27,7 +27,7 @@ from ingot_compiler.lowering.loops import Apply, Compare, Constant, FromIndex, L
 _PREDICATES = {"less": "slt", "less_equal": "sle", "equal": "eq"}
 
 
-def emit_value(context: Context, value: Value) -> Typed:
+def emit_value(context: EmitContext, value: Value) -> Typed:
     """Write ``value`` at the current point."""
     match value:
         case Load(buffer, index):
@@ -46,7 +46,7 @@ def emit_value(context: Context, value: Value) -> Typed:
             return _emit_apply(context, value)
 
 
-def emit_constant(number: float, dtype: DType) -> Operand:
+def emit_constant(number: float, dtype: DType) -> LlvmValue:
     """A literal in register form, rounded to its dtype."""
     if dtype in ("f16", "bf16"):
         number = _rounded_half(float(number), dtype)
@@ -66,21 +66,21 @@ def _rounded_half(number: float, dtype: DType) -> float:
     return float(struct.unpack("<f", struct.pack("<I", rounded))[0])
 
 
-def _index_lanes(context: Context, index: Dim) -> Operand:
+def _index_lanes(context: EmitContext, index: Dim) -> LlvmValue:
     return emit_index(context, index) if lane_stride(context, index) == 0 else emit_lanes(context, index)
 
 
-def _emit_compare(context: Context, value: Compare) -> Operand:
+def _emit_compare(context: EmitContext, value: Compare) -> LlvmValue:
     left, right = _same_lanes(context, (_index_lanes(context, value.left), _index_lanes(context, value.right)))
     return context.writer.compare(_PREDICATES[value.function], left, right)
 
 
-def _same_lanes(context: Context, operands: Sequence[Operand]) -> tuple[Operand, ...]:
+def _same_lanes(context: EmitContext, operands: Sequence[LlvmValue]) -> tuple[LlvmValue, ...]:
     lanes = max(operand.lanes for operand in operands)
     return tuple(context.writer.splat(operand, lanes) for operand in operands)
 
 
-def _emit_apply(context: Context, value: Apply) -> Typed:
+def _emit_apply(context: EmitContext, value: Apply) -> Typed:
     if value.function == "select":
         return _emit_select(context, value)
     arguments = [emit_value(context, argument) for argument in value.arguments]
@@ -93,7 +93,7 @@ def _emit_apply(context: Context, value: Apply) -> Typed:
     return Typed(emit_function(context, value.function, arguments), value.dtype)
 
 
-def emit_function(context: Context, name: str, arguments: Sequence[Typed]) -> Operand:
+def emit_function(context: EmitContext, name: str, arguments: Sequence[Typed]) -> LlvmValue:
     """Apply one entry of ``FUNCTIONS`` to arguments of one dtype; f16 and bf16 are computed in f32."""
     if name not in FUNCTIONS:
         raise UnsupportedError(f"code generation has no function {name}", why=f"known: {', '.join(sorted(FUNCTIONS))}")
@@ -102,7 +102,7 @@ def emit_function(context: Context, name: str, arguments: Sequence[Typed]) -> Op
     return FUNCTIONS[name](context.writer, "f32" if dtype in FLOATS and dtype != "f64" else dtype, operands)
 
 
-def _emit_select(context: Context, value: Apply) -> Typed:
+def _emit_select(context: EmitContext, value: Apply) -> Typed:
     w = context.writer
     condition = emit_value(context, value.arguments[0]).operand
     if _is_guard(value.arguments[0]):
@@ -116,7 +116,7 @@ def _emit_select(context: Context, value: Apply) -> Typed:
     return Typed(w.select(condition, *arms), value.dtype)
 
 
-def _emit_guarded(context: Context, condition: Operand, value: Value) -> Typed:
+def _emit_guarded(context: EmitContext, condition: LlvmValue, value: Value) -> Typed:
     saved = context.guards
     context.guards = (*saved, condition)
     try:

@@ -21,7 +21,7 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, Statement, Store, Tile
+from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, RegisterTile, Statement, Store
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
@@ -54,7 +54,7 @@ class _Units:
     row_block: int
 
 
-def contraction_tile(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> Tile:
+def contraction_tile(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> RegisterTile:
     """The register block for a product."""
     return choose_tile(_fixed(rows), _fixed(columns), target, dtype)
 
@@ -80,7 +80,7 @@ def _fixed(dim: Dim) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _units(product: _Product, tile: Tile, target: KernelTarget, dtype: DType, b_dtype: DType) -> _Units:
+def _units(product: _Product, tile: RegisterTile, target: KernelTarget, dtype: DType, b_dtype: DType) -> _Units:
     index = symbol("p")
     panels = ceil_div(product.columns, tile.vectors * lanes_of(dtype, target))
     depth = dim_mul(dim_product(tuple(extent for _, extent in product.taps)), product.depth)

@@ -3,7 +3,7 @@
 In: the frame, a target. Out: IR text. Not done here: planning where buffers lie (``lowering``).
 """
 
-from ingot_compiler.backends.host.main.frame import Frame
+from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.text import call_load, fail_call, frame_field
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
@@ -12,7 +12,7 @@ BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WEIGHTS, BUFFER_WORKSPACE, BUFFER_DEVICE_WEI
 """Kinds in a row of the table of ``main.buffers``: (kind, buffer, tensor or byte offset or device, register or byte offset)."""
 
 
-def write_buffers(frame: Frame, target: Target) -> str:
+def write_buffers(frame: MainFrame, target: Target) -> str:
     """Write ``main.buffers``, ``main.copy``, ``main.grow`` and ``main.output``."""
     attributes = target.function_attributes
     return (
@@ -20,7 +20,7 @@ def write_buffers(frame: Frame, target: Target) -> str:
     )
 
 
-def _buffers(frame: Frame, attributes: str) -> str:
+def _buffers(frame: MainFrame, attributes: str) -> str:
     """Write ``void buffers(frame, table, i64 count)``: compute the addresses of `count` buffers."""
     return f"""
 define internal void @main.buffers(ptr %frame, ptr %table, i64 %count) {attributes} {{
@@ -104,7 +104,7 @@ store:
 """
 
 
-def _copy(frame: Frame, attributes: str) -> str:
+def _copy(frame: MainFrame, attributes: str) -> str:
     """Write ``i32 copy(frame, i64 source device, i64 target device, i64 to, i64 from, i64 bytes)``; buffers by index.
 
     Devices without a ``copy`` are host memory. ``i32 copy(self, i64 target device, i64 source device, to, from, i64 bytes)`` is the target
@@ -147,7 +147,7 @@ run:
 """
 
 
-def _grow(frame: Frame, attributes: str) -> str:
+def _grow(frame: MainFrame, attributes: str) -> str:
     """Write ``i32 grow(frame, i64 buffer, i64 device, i64 bytes)``: the caller gives a block of a size known only now."""
     return f"""
 define internal i32 @main.grow(ptr %frame, i64 %buffer, i64 %device, i64 %bytes) {attributes} {{
@@ -171,7 +171,7 @@ bad:
 """
 
 
-def _output(frame: Frame, attributes: str) -> str:
+def _output(frame: MainFrame, attributes: str) -> str:
     """Write ``void output(frame, i64 tensor, i64 buffer, i64 bytes)``: the output lies in a grown block."""
     offsets, size = abi.TENSOR.offsets, abi.TENSOR.size_bytes
     return f"""

@@ -4,7 +4,7 @@ In: the signature's counts, the frame, a target. Out: IR text. Not done here: th
 Each check returns a code of ``abi``: 0 goes on, anything else ends `main`.
 """
 
-from ingot_compiler.backends.host.main.frame import Frame
+from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.text import TEXTS, call_load, fail_call, frame_field
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
@@ -15,7 +15,7 @@ SIZES_DONE = -1
 _CHECK_SHAPE, _CHECK_BYTES = 1, 2
 
 
-def write_checks(frame: Frame, counts: tuple[int, int], weights_bytes: int, target: Target) -> str:
+def write_checks(frame: MainFrame, counts: tuple[int, int], weights_bytes: int, target: Target) -> str:
     """Write all; `counts` are those of inputs and outputs."""
     attributes = target.function_attributes
     return "".join(
@@ -189,7 +189,7 @@ bad:
 """
 
 
-def _enter(counts: tuple[int, int], frame: Frame, weights_bytes: int, attributes: str) -> str:
+def _enter(counts: tuple[int, int], frame: MainFrame, weights_bytes: int, attributes: str) -> str:
     """Write ``i32 enter(call)``: version, counts, sizes and signatures, before anything else is read."""
     inputs, outputs = counts
     return f"""
@@ -251,7 +251,7 @@ results:
 """
 
 
-def _begin(frame: Frame, output_count: int, attributes: str) -> str:
+def _begin(frame: MainFrame, output_count: int, attributes: str) -> str:
     """Write ``i32 begin(frame)``: report the sizes, or compare the ones given with those needed."""
     stride_at = abi.CALL.offsets["scratch_stride"]
     return f"""
@@ -300,7 +300,7 @@ bad:
 """
 
 
-def _assert(frame: Frame, attributes: str) -> str:
+def _assert(frame: MainFrame, attributes: str) -> str:
     """Write ``i32 assert(frame, i64 register, text, i64 length)``."""
     return f"""
 define internal i32 @main.assert(ptr %frame, i64 %register, ptr %text, i64 %length) {attributes} {{

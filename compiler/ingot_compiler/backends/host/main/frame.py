@@ -10,7 +10,7 @@ _DEVICE_WORDS = 2  # extent and grain
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class MainFrame:
     """The layout: call pointer, scratch bytes needed, workspace bytes needed per device, registers, buffer addresses, and the
     arguments of a launch: buffers, scalars, and two words more for a device's.
     """

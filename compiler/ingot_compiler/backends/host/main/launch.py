@@ -5,7 +5,7 @@ The functions walk rows of a table in read-only data, so that `main` is one shor
 milliseconds for hundreds of them, and each costs tens of nanoseconds.
 """
 
-from ingot_compiler.backends.host.main.frame import Frame
+from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.text import call_load, fail_call, frame_field
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
@@ -13,7 +13,7 @@ from ingot_runtime.format import abi
 _PROFILE_BEGIN, _PROFILE_END = 0, 1
 
 
-def write_launches(frame: Frame, target: Target) -> str:
+def write_launches(frame: MainFrame, target: Target) -> str:
     """Write the functions below.
 
     A launch is a row of a table: count of buffers, count of scalars, register of the extent, buffers, scalars
@@ -55,7 +55,7 @@ done:
 """
 
 
-def _arguments(frame: Frame, attributes: str) -> str:
+def _arguments(frame: MainFrame, attributes: str) -> str:
     """Write ``i64 arguments(frame, row, buffers, scalars)``: collect a row's arguments; its extent is the result."""
     return f"""
 define internal i64 @main.arguments(ptr %frame, ptr %row, ptr %buffers, ptr %scalars) {attributes} {{
@@ -106,7 +106,7 @@ done:
 """
 
 
-def _on_host(frame: Frame, attributes: str) -> str:
+def _on_host(frame: MainFrame, attributes: str) -> str:
     """Write ``i32 launch(frame, row, kernel, i64 ordinal, i64 grain)``."""
     return f"""
 define internal i32 @main.launch(ptr %frame, ptr %row, ptr %kernel, i64 %ordinal, i64 %grain) {attributes} {{
@@ -127,7 +127,7 @@ define internal i32 @main.launch(ptr %frame, ptr %row, ptr %kernel, i64 %ordinal
 """
 
 
-def _on_device(frame: Frame, attributes: str) -> str:
+def _on_device(frame: MainFrame, attributes: str) -> str:
     """Write ``i32 launch_device(frame, row, i64 device, i64 kernel, i64 ordinal, i64 grain)``.
 
     It passes one list of i64 to the device's ``i32 launch(self, i32 kernel, arguments, i64 buffers, i64 scalars)``: buffers, scalars, extent,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ingot_compiler.backends.host.main.buffers import write_buffers
 from ingot_compiler.backends.host.main.checks import SIZES_DONE, write_checks
 from ingot_compiler.backends.host.main.encode_program import encode_program
-from ingot_compiler.backends.host.main.frame import Frame
+from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.launch import write_launches
 from ingot_compiler.backends.host.main.steps import Steps, initial_registers, write_steps
 from ingot_compiler.backends.host.main.text import call_load
@@ -59,7 +59,7 @@ def main_module(
         devices: (kind code, index of its library or -1) of each virtual device.
         libraries: (kind code, target, CPU features, count of kernels) of each.
     """
-    frame = Frame(program.register_count, program.buffer_count, len(devices), *_longest_arguments(program))
+    frame = MainFrame(program.register_count, program.buffer_count, len(devices), *_longest_arguments(program))
     steps = write_steps(program, frame, kernels, [library < 0 for _, library in devices], target)
     digest = interface_digest(tuple(inputs), tuple(outputs), tuple(devices), tuple(libraries), target.features)
     parts = [
@@ -132,7 +132,7 @@ def _bytes(name: str, content: bytes, linkage: str = "hidden") -> str:
     return f'@{name} = {linkage} constant [{len(content)} x i8] c"{escaped}", align 8\n'
 
 
-def _main(program: Program, steps: Steps, frame: Frame, target: Target) -> str:
+def _main(program: Program, steps: Steps, frame: MainFrame, target: Target) -> str:
     """Write the function itself: check the struct, set up the frame, run the steps."""
     body = "\n".join(steps.body)
     cleared = frame.registers_at

@@ -19,7 +19,7 @@ from ingot_compiler.backends.host.main.buffers import (
     BUFFER_WORKSPACE,
 )
 from ingot_compiler.backends.host.main.checks import SIZES_DONE
-from ingot_compiler.backends.host.main.frame import Frame
+from ingot_compiler.backends.host.main.frame import MainFrame
 from ingot_compiler.backends.host.main.read import read_element
 from ingot_compiler.backends.host.main.text import frame_field
 from ingot_compiler.backends.host.targets.target import Target
@@ -62,7 +62,7 @@ def initial_registers(program: Program) -> tuple[int, ...]:
 
 
 def write_steps(
-    program: Program, frame: Frame, kernels: Sequence[str], host_devices: Sequence[bool], target: Target
+    program: Program, frame: MainFrame, kernels: Sequence[str], host_devices: Sequence[bool], target: Target
 ) -> Steps:
     """Translate the whole program.
 
@@ -102,7 +102,7 @@ class _Translation:
     """The state of one `write_steps`."""
 
     def __init__(
-        self, program: Program, frame: Frame, kernels: Sequence[str], host_devices: Sequence[bool], target: Target
+        self, program: Program, frame: MainFrame, kernels: Sequence[str], host_devices: Sequence[bool], target: Target
     ) -> None:
         self._program = program
         self._frame = frame

@@ -16,17 +16,17 @@ from ingot_compiler.backends.host.attention_layout import (
     attention_query_block,
     attention_scratch_bytes,
 )
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.attention_pack import emit_pack_keys, emit_pack_values
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.backends.host.emit.kernels.multiply import Axis, Factors, SumTile, emit_sum
+from ingot_compiler.backends.host.emit.kernels.multiply import AccumulatorTile, Axis, Factors, emit_sum
 from ingot_compiler.backends.host.emit.math.exp import exp
 from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.writer import Operand, constant, constants
+from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Attention
@@ -43,28 +43,28 @@ _MINUS_INFINITY = float("-inf")
 class _Head:
     """What all tiles of one unit share; ``keys_least`` is a slot: keys that may not be skipped, 0 or all."""
 
-    context: Context
+    context: EmitContext
     statement: Attention
     layout: AttentionLayout
-    packed_keys: Operand
-    packed_values: Operand
-    scores: Operand
-    factors: Operand
-    keys: Operand
-    keys_padded: Operand
-    keys_least: Operand
+    packed_keys: LlvmValue
+    packed_values: LlvmValue
+    scores: LlvmValue
+    factors: LlvmValue
+    keys: LlvmValue
+    keys_padded: LlvmValue
+    keys_least: LlvmValue
 
 
 @dataclass(frozen=True, slots=True)
 class _Tile:
     """Queries ``first`` .. ``first + valid``, which see no key from ``limit`` on."""
 
-    first: Operand
-    valid: Operand
-    limit: Operand
+    first: LlvmValue
+    valid: LlvmValue
+    limit: LlvmValue
 
 
-def emit_attention(context: Context, statement: Attention) -> None:
+def emit_attention(context: EmitContext, statement: Attention) -> None:
     """Emit one unit: repack if the group is new, then its queries tile by tile."""
     head = _head(context, statement)
     _emit_repacking(head)
@@ -72,7 +72,7 @@ def emit_attention(context: Context, statement: Attention) -> None:
     left = dim_min(statement.query_block, statement.queries - statement.query_start)
     count, start = emit_index(context, left), emit_index(context, statement.query_start)
 
-    def body(number: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def body(number: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         first = w.add(start, number)
         valid = w.intrinsic("smin", constant(layout.rows, "i64"), w.sub(count, number))
         tile = _Tile(first, valid, _key_limit(head, first, valid))
@@ -84,7 +84,7 @@ def emit_attention(context: Context, statement: Attention) -> None:
     w.loop(_ZERO, count, layout.rows, (), body)
 
 
-def _head(context: Context, statement: Attention) -> _Head:
+def _head(context: EmitContext, statement: Attention) -> _Head:
     w = context.writer
     layout = attention_layout(
         statement.keys, statement.depth_extent, statement.value_extent, statement.query_block, context.target
@@ -113,7 +113,7 @@ def _emit_repacking(head: _Head) -> None:
     w.if_then(w.compare("ne", group, w.load(last, "i64")), repack)
 
 
-def _key_limit(head: _Head, first: Operand, valid: Operand) -> Operand:
+def _key_limit(head: _Head, first: LlvmValue, valid: LlvmValue) -> LlvmValue:
     """The number of keys that the tile's last query sees, or that must be read all the same."""
     if not head.statement.causal:
         return head.keys
@@ -132,11 +132,11 @@ def _emit_scores(head: _Head, tile: _Tile) -> None:
     queries = _query_pointers(head, tile)
     scale = constant(head.statement.scale, "float", layout.lanes)
 
-    def panel(key: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def panel(key: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         b = w.offset(head.packed_keys, w.mul(key, constant(depth, "i64")), "float")
         sums = emit_sum(
             w,
-            SumTile(queries, b, layout.vectors, layout.lanes, _F32, None),
+            AccumulatorTile(queries, b, layout.vectors, layout.lanes, _F32, None),
             [Axis(depth, _depth_step(head), layout.panel)],
         )
         for number, value in enumerate(sums):
@@ -148,10 +148,10 @@ def _emit_scores(head: _Head, tile: _Tile) -> None:
     w.loop(_ZERO, tile.limit, layout.panel, (), panel)
 
 
-def _query_pointers(head: _Head, tile: _Tile) -> tuple[tuple[Operand, int], ...]:
+def _query_pointers(head: _Head, tile: _Tile) -> tuple[tuple[LlvmValue, int], ...]:
     w, context, statement = head.context.writer, head.context, head.statement
     last = w.sub(w.add(tile.first, tile.valid), constant(1, "i64"))
-    pointers: list[tuple[Operand, int]] = []
+    pointers: list[tuple[LlvmValue, int]] = []
     for number in range(head.layout.rows):
         with context.scope():
             context.bind({statement.query: w.intrinsic("smin", w.add(tile.first, constant(number, "i64")), last)})
@@ -161,7 +161,7 @@ def _query_pointers(head: _Head, tile: _Tile) -> tuple[tuple[Operand, int], ...]
     return tuple(pointers)
 
 
-def _depth_step(head: _Head) -> int | Operand:
+def _depth_step(head: _Head) -> int | LlvmValue:
     """How far apart a query's elements are."""
     step = coefficient(head.statement.q_index, head.statement.depth)
     if step is None:
@@ -169,7 +169,7 @@ def _depth_step(head: _Head) -> int | Operand:
     return step if isinstance(step, int) else emit_index(head.context, step)
 
 
-def _score_row(head: _Head, row: Operand) -> Operand:
+def _score_row(head: _Head, row: LlvmValue) -> LlvmValue:
     return head.context.writer.offset(head.scores, head.context.writer.mul(row, head.keys_padded), "float")
 
 
@@ -183,7 +183,7 @@ def _emit_softmax(head: _Head, tile: _Tile) -> None:
     """
     w, context, lanes = head.context.writer, head.context, head.layout.lanes
 
-    def maximum(number: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def maximum(number: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         query = w.add(tile.first, number)
         with context.scope():
             context.bind({head.statement.query: query})
@@ -191,7 +191,7 @@ def _emit_softmax(head: _Head, tile: _Tile) -> None:
         w.store(w.extract(largest, 0), w.offset(head.factors, number, "float"))
         return ()
 
-    def exponentials(number: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def exponentials(number: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         place = w.offset(head.factors, number, "float")
         largest = w.splat(w.load(place, "float"), lanes)
         total = _emit_exponentials(head, tile, _score_row(head, number), largest)
@@ -202,13 +202,13 @@ def _emit_softmax(head: _Head, tile: _Tile) -> None:
     w.loop(_ZERO, tile.valid, 1, (), exponentials, nonempty=True)
 
 
-def _emit_masked(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Operand:
+def _emit_masked(head: _Head, tile: _Tile, row: LlvmValue, query: LlvmValue) -> LlvmValue:
     """Mask and store a row of scores; return its maximum in all lanes. Lanes past the limit become -inf."""
     unmasked = head.statement.mask is None and not head.statement.causal
     w, lanes = head.context.writer, head.layout.lanes
     lowest = constant(_MINUS_INFINITY, "float", lanes)
 
-    def vector(key: Operand, largest: Operand, tail: Operand | None) -> Operand:
+    def vector(key: LlvmValue, largest: LlvmValue, tail: LlvmValue | None) -> LlvmValue:
         place = w.offset(row, key, "float")
         score = _masked_score(head, w.load(place, "float", lanes), key, query, tail)
         if tail is not None:
@@ -228,7 +228,7 @@ def _emit_masked(head: _Head, tile: _Tile, row: Operand, query: Operand) -> Oper
     return _combined(head, largest, "max")
 
 
-def _masked_score(head: _Head, score: Operand, key: Operand, query: Operand, tail: Operand | None) -> Operand:
+def _masked_score(head: _Head, score: LlvmValue, key: LlvmValue, query: LlvmValue, tail: LlvmValue | None) -> LlvmValue:
     """``score + mask``, -inf where causality hides the key."""
     w, context, statement, lanes = head.context.writer, head.context, head.statement, head.layout.lanes
     if statement.mask is not None:
@@ -247,7 +247,7 @@ def _masked_score(head: _Head, score: Operand, key: Operand, query: Operand, tai
     return score
 
 
-def _emit_exponentials(head: _Head, tile: _Tile, row: Operand, largest: Operand) -> Operand:
+def _emit_exponentials(head: _Head, tile: _Tile, row: LlvmValue, largest: LlvmValue) -> LlvmValue:
     """Replace a row of scores by exp(score - largest); return the sum."""
     w, lanes = head.context.writer, head.layout.lanes
     zero = constant(0.0, "float", lanes)
@@ -256,7 +256,7 @@ def _emit_exponentials(head: _Head, tile: _Tile, row: Operand, largest: Operand)
         empty = w.compare("oeq", largest, constant(_MINUS_INFINITY, "float", lanes))
         largest = w.select(empty, zero, largest)
 
-    def vector(key: Operand, total: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def vector(key: LlvmValue, total: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         place = w.offset(row, key, "float")
         shifted = w.binary("fsub", w.load(place, "float", lanes), largest)
         value = exp(Number(w, shifted)).operand
@@ -267,7 +267,7 @@ def _emit_exponentials(head: _Head, tile: _Tile, row: Operand, largest: Operand)
     return w.extract(_combined(head, total, "sum"), 0)
 
 
-def _combined(head: _Head, value: Operand, function: str) -> Operand:
+def _combined(head: _Head, value: LlvmValue, function: str) -> LlvmValue:
     """Combine all lanes with one another, lane j with lane j + half; every lane holds the result."""
     w, lanes = head.context.writer, head.layout.lanes
     half = lanes // 2
@@ -281,7 +281,7 @@ def _combined(head: _Head, value: Operand, function: str) -> Operand:
     return value
 
 
-def _factor(head: _Head, total: Operand) -> Operand:
+def _factor(head: _Head, total: LlvmValue) -> LlvmValue:
     """1 / sum; the sum of an empty row is 0, and gives NaN or 0."""
     w = head.context.writer
     inverse = w.binary("fdiv", constant(1.0, "float"), total)
@@ -297,7 +297,7 @@ def _emit_values(head: _Head, tile: _Tile) -> None:
     w, layout, extent = head.context.writer, head.layout, head.statement.value_extent
     whole = extent // layout.panel * layout.panel
 
-    def panel(start: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def panel(start: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         _emit_value_panel(head, tile, start, layout.vectors, None)
         return ()
 
@@ -309,12 +309,12 @@ def _emit_values(head: _Head, tile: _Tile) -> None:
         _emit_value_panel(head, tile, constant(whole, "i64"), -(-rest // layout.lanes), mask)
 
 
-def _emit_value_panel(head: _Head, tile: _Tile, start: Operand, vectors: int, mask: Operand | None) -> None:
+def _emit_value_panel(head: _Head, tile: _Tile, start: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
     """Emit one tile of results: ``vectors`` vectors of values from `start` on."""
     w, layout, statement = head.context.writer, head.layout, head.statement
     rows = tuple((_score_row(head, constant(row, "i64")), 0) for row in range(layout.rows))
     b = w.offset(head.packed_values, start, "float")
-    sum_tile = SumTile(rows, b, vectors, layout.lanes, _F32, None)
+    sum_tile = AccumulatorTile(rows, b, vectors, layout.lanes, _F32, None)
     sums = emit_sum(w, sum_tile, [Axis(tile.limit, 1, layout.value_padded)])
     factors = [
         w.splat(w.load(w.offset(head.factors, constant(row, "i64"), "float"), "float"), layout.lanes)
@@ -328,7 +328,7 @@ def _emit_value_panel(head: _Head, tile: _Tile, start: Operand, vectors: int, ma
     emit_epilogue(head.context, results, scaled)
 
 
-def _scaled(head: _Head, value: Operand, factor: Operand) -> Operand:
+def _scaled(head: _Head, value: LlvmValue, factor: LlvmValue) -> LlvmValue:
     """Value / sum; a row without weights is 0 if asked for, whatever its values are."""
     w = head.context.writer
     product = w.binary("fmul", value, factor)

@@ -11,13 +11,13 @@ Columns beyond the last full panel are a narrower copy, or go vector by vector w
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.backends.host.emit.kernels.multiply import Axis, Factors, SumTile, emit_sum, merged_dims
+from ingot_compiler.backends.host.emit.kernels.multiply import AccumulatorTile, Axis, Factors, emit_sum, merged_dims
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.tiles import lanes_of
-from ingot_compiler.backends.host.writer import Operand, constant, constants
+from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction
@@ -27,7 +27,7 @@ from ingot_compiler.lowering.loops import Contraction
 class _Unit:
     """What all tiles of one contraction share; ``a_index`` and ``b_index`` are those of the first tap and depth."""
 
-    context: Context
+    context: EmitContext
     statement: Contraction
     lanes: int
     factors: Factors
@@ -45,13 +45,13 @@ class _Unit:
 class _Panel:
     """Columns from ``column``: ``vectors`` vectors, the last one under ``mask`` (None: all lanes); ``b`` points to them."""
 
-    column: Operand
+    column: LlvmValue
     vectors: int
-    mask: Operand | None
-    b: Operand
+    mask: LlvmValue | None
+    b: LlvmValue
 
 
-def emit_contraction(context: Context, statement: Contraction) -> None:
+def emit_contraction(context: EmitContext, statement: Contraction) -> None:
     """Emit one unit of a contraction: its row block and its panel of columns."""
     unit = _unit(context, statement)
     start = emit_index(context, statement.column_start)
@@ -61,7 +61,7 @@ def emit_contraction(context: Context, statement: Contraction) -> None:
         _emit_symbolic_columns(unit, emit_index(context, statement.columns), start)
 
 
-def _unit(context: Context, statement: Contraction) -> _Unit:
+def _unit(context: EmitContext, statement: Contraction) -> _Unit:
     loops = (*statement.taps, (statement.depth, statement.depth_extent))
     factors = _factors(context, statement)
     axes = tuple(
@@ -74,7 +74,7 @@ def _unit(context: Context, statement: Contraction) -> _Unit:
     return _Unit(context, statement, lanes, factors, axes, a_index, b_index)
 
 
-def _factors(context: Context, statement: Contraction) -> Factors:
+def _factors(context: EmitContext, statement: Contraction) -> Factors:
     """What A and B hold; pairs are seen by the factor of the column."""
     a, b = context.dtypes[statement.a], context.dtypes[statement.b]
     pairs = coefficient(statement.b_index, statement.column) == 2
@@ -90,7 +90,7 @@ def _factors(context: Context, statement: Contraction) -> Factors:
 # ---- columns --------------------------------------------------------------------------------------------------------
 
 
-def _emit_known_columns(unit: _Unit, columns: int, start: Operand) -> None:
+def _emit_known_columns(unit: _Unit, columns: int, start: LlvmValue) -> None:
     """Emit the full panel, the narrower last one, or a choice between them."""
     rest = columns % unit.width
     vectors, lanes_left = -(-rest // unit.lanes), rest % unit.lanes
@@ -110,14 +110,14 @@ def _emit_known_columns(unit: _Unit, columns: int, start: Operand) -> None:
         _emit_choice(unit, columns - unit.width, start, full, narrow)
 
 
-def _emit_symbolic_columns(unit: _Unit, columns: Operand, start: Operand) -> None:
+def _emit_symbolic_columns(unit: _Unit, columns: LlvmValue, start: LlvmValue) -> None:
     """Emit the full panel, and a loop over single vectors for the last one."""
     w = unit.context.writer
 
     def full() -> None:
         _emit_panel(unit, start, unit.statement.tile.vectors, None)
 
-    def single(column: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def single(column: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         _emit_panel(unit, column, 1, unit.context.tail_mask(column, columns, unit.lanes))
         return ()
 
@@ -126,7 +126,7 @@ def _emit_symbolic_columns(unit: _Unit, columns: Operand, start: Operand) -> Non
 
 
 def _emit_choice(
-    unit: _Unit, last: Operand | int, start: Operand, full: Callable[[], None], rest: Callable[[], object]
+    unit: _Unit, last: LlvmValue | int, start: LlvmValue, full: Callable[[], None], rest: Callable[[], object]
 ) -> None:
     """Run `full` where the panel at `start` begins at column `last` or before, else `rest`."""
     w = unit.context.writer
@@ -146,7 +146,7 @@ def _emit_choice(
     w.start(done)
 
 
-def _emit_panel(unit: _Unit, column: Operand, vectors: int, mask: Operand | None) -> None:
+def _emit_panel(unit: _Unit, column: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
     """Emit all row tiles of one panel."""
     context, statement = unit.context, unit.statement
     with context.scope():
@@ -162,7 +162,7 @@ def _emit_panel(unit: _Unit, column: Operand, vectors: int, mask: Operand | None
 # ---- rows -----------------------------------------------------------------------------------------------------------
 
 
-def _row_count(unit: _Unit) -> Operand:
+def _row_count(unit: _Unit) -> LlvmValue:
     statement = unit.statement
     return emit_index(unit.context, dim_min(statement.row_block, statement.rows - statement.row_start))
 
@@ -177,7 +177,7 @@ def _emit_known_rows(unit: _Unit, panel: _Panel, rows: int) -> None:
         left = w.binary("urem", count, constant(height, "i64"))
         whole, has_rest = w.sub(count, left), w.compare("ne", left, constant(0, "i64"))
 
-    def full(row: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def full(row: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         _emit_tile(unit, panel, w.add(start, row), height, None)
         return ()
 
@@ -197,7 +197,7 @@ def _emit_symbolic_rows(unit: _Unit, panel: _Panel) -> None:
     w, height = unit.context.writer, constant(unit.statement.tile.rows, "i64")
     count, start = _row_count(unit), emit_index(unit.context, unit.statement.row_start)
 
-    def body(row: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def body(row: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         valid = w.intrinsic("smin", height, w.sub(count, row))
         _emit_tile(unit, panel, w.add(start, row), unit.statement.tile.rows, valid)
         return ()
@@ -205,12 +205,14 @@ def _emit_symbolic_rows(unit: _Unit, panel: _Panel) -> None:
     w.loop(constant(0, "i64"), count, unit.statement.tile.rows, (), body)
 
 
-def _emit_tile(unit: _Unit, panel: _Panel, row: Operand, rows: int, valid: Operand | None) -> None:
+def _emit_tile(unit: _Unit, panel: _Panel, row: LlvmValue, rows: int, valid: LlvmValue | None) -> None:
     """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
     statement, context = unit.statement, unit.context
     valid = None if rows == 1 else valid
     mask = None if statement.b_padded else panel.mask
-    tile = SumTile(_row_pointers(unit, row, rows, valid), panel.b, panel.vectors, unit.lanes, unit.factors, mask)
+    tile = AccumulatorTile(
+        _row_pointers(unit, row, rows, valid), panel.b, panel.vectors, unit.lanes, unit.factors, mask
+    )
     sums = emit_sum(context.writer, tile, unit.axes)
     results = Results(
         statement.row, row, rows, valid, statement.column, panel.column, panel.vectors, unit.lanes, panel.mask,
@@ -219,7 +221,7 @@ def _emit_tile(unit: _Unit, panel: _Panel, row: Operand, rows: int, valid: Opera
     emit_epilogue(context, results, sums)
 
 
-def _row_pointers(unit: _Unit, row: Operand, rows: int, valid: Operand | None) -> tuple[tuple[Operand, int], ...]:
+def _row_pointers(unit: _Unit, row: LlvmValue, rows: int, valid: LlvmValue | None) -> tuple[tuple[LlvmValue, int], ...]:
     """Return pointer and displacement of every row of A: one pointer for all where the pitch is known."""
     w, context, statement = unit.context.writer, unit.context, unit.statement
     pitch = coefficient(unit.a_index, statement.row)
@@ -229,7 +231,7 @@ def _row_pointers(unit: _Unit, row: Operand, rows: int, valid: Operand | None) -
             base = emit_address(context, statement.a, unit.a_index)
         return tuple((base, number * pitch) for number in range(rows))
     last = None if valid is None else w.add(row, w.sub(valid, constant(1, "i64")))
-    pointers: list[tuple[Operand, int]] = []
+    pointers: list[tuple[LlvmValue, int]] = []
     for number in range(rows):
         here = w.add(row, constant(number, "i64"))
         with context.scope():

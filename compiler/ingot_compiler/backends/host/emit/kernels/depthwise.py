@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
-from ingot_compiler.backends.host.writer import Operand, constant, constants
+from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, substitute, symbol
 from ingot_compiler.lowering.loops import Depthwise
 
@@ -32,13 +32,13 @@ Tap = tuple[int, ...]
 class _Row:
     """What all pixels of one vector of channels share. ``weights`` are those of every tap, or empty: to be loaded."""
 
-    context: Context
+    context: EmitContext
     statement: Depthwise
     lanes: int
     element: str
-    channel: Operand
-    mask: Operand | None
-    weights: Mapping[Tap, Operand]
+    channel: LlvmValue
+    mask: LlvmValue | None
+    weights: Mapping[Tap, LlvmValue]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,13 +46,13 @@ class _Row:
         return tuple(name for name, _ in self.statement.taps)
 
 
-def emit_depthwise(context: Context, statement: Depthwise) -> None:
+def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
     """Emit one row: all vectors of channels, then the masked rest."""
     w, lanes = context.writer, lanes_of(statement.dtype, context.target)
     channels = emit_index(context, statement.channels)
     zero = constant(0, "i64")
 
-    def whole(channel: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def whole(channel: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         _emit_channels(context, statement, channel, None)
         return ()
 
@@ -69,7 +69,7 @@ def emit_depthwise(context: Context, statement: Depthwise) -> None:
     w.if_then(left, lambda: _emit_channels(context, statement, end, context.tail_mask(end, channels, lanes)))
 
 
-def _emit_channels(context: Context, statement: Depthwise, channel: Operand, mask: Operand | None) -> None:
+def _emit_channels(context: EmitContext, statement: Depthwise, channel: LlvmValue, mask: LlvmValue | None) -> None:
     """Emit all pixels for one vector of channels."""
     lanes, element = lanes_of(statement.dtype, context.target), _ELEMENTS[statement.dtype]
     with context.scope():
@@ -94,7 +94,7 @@ def _emit_pixels(row: _Row) -> None:
     w, pixels, extent = row.context.writer, row.statement.pixels, emit_index(row.context, row.statement.x_extent)
     zero = constant(0, "i64")
 
-    def group(count: int, x: Operand) -> tuple[Operand, ...]:
+    def group(count: int, x: LlvmValue) -> tuple[LlvmValue, ...]:
         _emit_group(row, x, count)
         return ()
 
@@ -110,10 +110,10 @@ def _emit_pixels(row: _Row) -> None:
     w.loop(end, extent, 1, (), lambda x, _: group(1, x))
 
 
-def _emit_group(row: _Row, x: Operand, pixels: int) -> None:
+def _emit_group(row: _Row, x: LlvmValue, pixels: int) -> None:
     """Emit `pixels` neighbouring results from `x` on, and their epilogue."""
     statement, context = row.statement, row.context
-    zero = Operand("zeroinitializer", row.element, row.lanes)
+    zero = LlvmValue("zeroinitializer", row.element, row.lanes)
     with context.scope():
         context.bind({statement.x: x})
         sums = _emit_taps(row, statement.taps, {}, (zero,) * pixels)
@@ -125,8 +125,8 @@ def _emit_group(row: _Row, x: Operand, pixels: int) -> None:
 
 
 def _emit_taps(
-    row: _Row, taps: Sequence[tuple[str, int]], fixed: Mapping[str, Dim], sums: tuple[Operand, ...]
-) -> tuple[Operand, ...]:
+    row: _Row, taps: Sequence[tuple[str, int]], fixed: Mapping[str, Dim], sums: tuple[LlvmValue, ...]
+) -> tuple[LlvmValue, ...]:
     """Emit the loops `taps`: straight while short, else the outermost as a loop at run time."""
     count = 1
     for _, extent in taps:
@@ -135,7 +135,7 @@ def _emit_taps(
         return _emit_block(row, taps, fixed, sums)
     (name, extent), inner = taps[0], taps[1:]
 
-    def body(index: Operand, carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def body(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         with row.context.scope():
             row.context.bind({name: index})
             return _emit_taps(row, inner, {**fixed, name: symbol(name)}, carried)
@@ -144,8 +144,8 @@ def _emit_taps(
 
 
 def _emit_block(
-    row: _Row, taps: Sequence[tuple[str, int]], fixed: Mapping[str, Dim], sums: tuple[Operand, ...]
-) -> tuple[Operand, ...]:
+    row: _Row, taps: Sequence[tuple[str, int]], fixed: Mapping[str, Dim], sums: tuple[LlvmValue, ...]
+) -> tuple[LlvmValue, ...]:
     """Emit the sums over `taps` as straight code, one outer tap at a time, inputs in order of address."""
     w, statement = row.context.writer, row.statement
     result = list(sums)
@@ -153,7 +153,7 @@ def _emit_block(
     for head in product(*(range(extent) for _, extent in outer)):
         rows = [(*head, inner) for inner in range(inner_extent)] if taps else [()]
         weights = row.weights or _load_weights(row, rows, fixed)
-        inputs: dict[Dim, Operand] = {}
+        inputs: dict[Dim, LlvmValue] = {}
         for tap, pixel in _in_order(row, rows, len(sums)):
             point = _point(row, tap, fixed)
             index = substitute(statement.a_index, {**point, statement.x: symbol(statement.x) + pixel})
@@ -180,13 +180,13 @@ def _point(row: _Row, tap: Tap, fixed: Mapping[str, Dim]) -> dict[str, Dim]:
     return {**fixed, **dict(zip(free, tap, strict=True))}
 
 
-def _load_weights(row: _Row, taps: Sequence[Tap], fixed: Mapping[str, Dim]) -> dict[Tap, Operand]:
+def _load_weights(row: _Row, taps: Sequence[Tap], fixed: Mapping[str, Dim]) -> dict[Tap, LlvmValue]:
     return {
         tap: _load(row, row.statement.w, substitute(row.statement.w_index, _point(row, tap, fixed))) for tap in taps
     }
 
 
-def _load(row: _Row, buffer: int, index: Dim) -> Operand:
+def _load(row: _Row, buffer: int, index: Dim) -> LlvmValue:
     """Load one vector of channels."""
     pointer = emit_address(row.context, buffer, index)
     if row.mask is not None:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
-from ingot_compiler.backends.host.writer import Operand, constant, constants
+from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
 
@@ -40,13 +40,13 @@ class _Span:
 class _Block:
     """One vector of pixels of several rows; ``y`` and ``x`` are where its spans begin at run time."""
 
-    context: Context
+    context: EmitContext
     statement: DepthwisePlane
     lanes: int
     rows: _Span
     pixels: _Span
-    y: Operand
-    x: Operand
+    y: LlvmValue
+    x: LlvmValue
 
     @property
     def element(self) -> str:
@@ -54,14 +54,14 @@ class _Block:
         return _ELEMENTS[self.statement.dtype]
 
 
-def emit_depthwise_plane(context: Context, statement: DepthwisePlane) -> None:
+def emit_depthwise_plane(context: EmitContext, statement: DepthwisePlane) -> None:
     """Emit one plane: blocks of rows, for each all vectors of pixels."""
     lanes = lanes_of(statement.dtype, context.target)
     rows = _spans(statement, 0, statement.rows_together)
     pixels = _spans(statement, 1, lanes)
 
-    def block_row(span: _Span, y: Operand) -> None:
-        def block(vector: _Span, x: Operand) -> None:
+    def block_row(span: _Span, y: LlvmValue) -> None:
+        def block(vector: _Span, x: LlvmValue) -> None:
             _emit_block(_Block(context, statement, lanes, span, vector, y, x))
 
         _over_spans(context, pixels, block)
@@ -85,7 +85,7 @@ def _spans(statement: DepthwisePlane, axis: int, step: int) -> list[_Span]:
     return spans
 
 
-def _over_spans(context: Context, spans: Sequence[_Span], body: Callable[[_Span, Operand], None]) -> None:
+def _over_spans(context: EmitContext, spans: Sequence[_Span], body: Callable[[_Span, LlvmValue], None]) -> None:
     """Run ``body`` for every span; neighbours that are alike and inside share its code in a loop."""
     position = 0
     while position < len(spans):
@@ -94,7 +94,7 @@ def _over_spans(context: Context, spans: Sequence[_Span], body: Callable[[_Span,
         while span.inside and alike < len(spans) and spans[alike].inside and spans[alike].count == span.count:
             alike += 1
 
-        def step(index: Operand, _: tuple[Operand, ...], span: _Span = span) -> tuple[Operand, ...]:
+        def step(index: LlvmValue, _: tuple[LlvmValue, ...], span: _Span = span) -> tuple[LlvmValue, ...]:
             body(span, index)
             return ()
 
@@ -110,7 +110,7 @@ def _emit_block(block: _Block) -> None:
     """Emit the sums of one block and their epilogue."""
     context, statement, w = block.context, block.statement, block.context.writer
     rows, columns = (extent for _, extent in statement.taps)
-    sums: tuple[Operand, ...] = (Operand("zeroinitializer", block.element, block.lanes),) * block.rows.count
+    sums: tuple[LlvmValue, ...] = (LlvmValue("zeroinitializer", block.element, block.lanes),) * block.rows.count
     masked = not block.pixels.inside and context.target.vector_bits < _MASKED_LOAD_BITS_MIN
     with context.scope():
         context.bind({statement.y: block.y, statement.x: block.x})
@@ -119,7 +119,7 @@ def _emit_block(block: _Block) -> None:
                 sums = _emit_column(block, column, sums)
         else:
 
-            def turn(index: Operand, carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            def turn(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
                 with context.scope():
                     context.bind({_TAP: index})
                     return _emit_column(block, symbol(_TAP), carried)
@@ -134,7 +134,7 @@ def _emit_block(block: _Block) -> None:
     emit_epilogue(context, results, sums)
 
 
-def _emit_column(block: _Block, column: Dim, sums: tuple[Operand, ...]) -> tuple[Operand, ...]:
+def _emit_column(block: _Block, column: Dim, sums: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
     """Add the taps of one kernel column, image row by image row."""
     context, statement, w = block.context, block.statement, block.context.writer
     (row_tap, taps), (column_tap, _) = statement.taps
@@ -162,7 +162,7 @@ def _emit_column(block: _Block, column: Dim, sums: tuple[Operand, ...]) -> tuple
     return tuple(totals)
 
 
-def _load_pixels(block: _Block, row: int, column: Dim) -> Operand:
+def _load_pixels(block: _Block, row: int, column: Dim) -> LlvmValue:
     """The vector of image row ``y * stride + row`` that one kernel column multiplies."""
     statement, w = block.statement, block.context.writer
     shift = column * statement.dilations[1] - statement.pads[1]
@@ -172,7 +172,7 @@ def _load_pixels(block: _Block, row: int, column: Dim) -> Operand:
     return w.shuffle(low, [statement.strides[1] * lane for lane in range(block.lanes)], high)
 
 
-def _load(block: _Block, row: int, shift: Dim) -> Operand:
+def _load(block: _Block, row: int, shift: Dim) -> LlvmValue:
     """Contiguous pixels from ``x * stride + shift`` on; zeros outside of the row."""
     context, statement, w = block.context, block.statement, block.context.writer
     y, x = symbol(statement.y) * statement.strides[0] + row, symbol(statement.x) * statement.strides[1] + shift
@@ -182,7 +182,7 @@ def _load(block: _Block, row: int, shift: Dim) -> Operand:
     return w.masked_load(pointer, _mask(block, shift), block.element)
 
 
-def _mask(block: _Block, shift: Dim) -> Operand:
+def _mask(block: _Block, shift: Dim) -> LlvmValue:
     """The lanes whose pixel lies inside of the image and is asked for by a result."""
     context, statement, w = block.context, block.statement, block.context.writer
     width, stride = statement.image[1], statement.strides[1]

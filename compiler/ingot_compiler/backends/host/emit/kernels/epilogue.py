@@ -10,9 +10,9 @@ rows is only known at run time, is a loop over rows: the tile goes through the s
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import Operand, constant, element_bits
+from ingot_compiler.backends.host.writer import LlvmValue, constant, element_bits
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
     Apply,
@@ -45,20 +45,20 @@ class Results:
     symbol ``column``; the last vector runs under ``mask``, and only the first ``valid`` rows (None: all) are results."""
 
     row: str
-    first_row: Operand
+    first_row: LlvmValue
     rows: int
-    valid: Operand | None
+    valid: LlvmValue | None
     column: str
-    first_column: Operand
+    first_column: LlvmValue
     vectors: int
     lanes: int
-    mask: Operand | None
+    mask: LlvmValue | None
     name: str
     dtype: DType
     statements: tuple[Statement, ...]
 
 
-def emit_epilogue(context: Context, results: Results, sums: Sequence[Operand]) -> None:
+def emit_epilogue(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
     """Run the statements for the accumulators `sums`: ``vectors`` of the first row, then of the next."""
     weight = sum(map(statement_weight, results.statements))
     if results.valid is None and weight * len(sums) <= DIRECT_INSTRUCTIONS_MAX:
@@ -69,7 +69,7 @@ def emit_epilogue(context: Context, results: Results, sums: Sequence[Operand]) -
         _emit_through_stack(context, results, sums)
 
 
-def _emit_through_stack(context: Context, results: Results, sums: Sequence[Operand]) -> None:
+def _emit_through_stack(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
     """Store the tile, then loop over its rows."""
     w, element, lanes = context.writer, sums[0].element, results.lanes
     tile = w.slot(element, len(sums) * lanes)
@@ -77,7 +77,7 @@ def _emit_through_stack(context: Context, results: Results, sums: Sequence[Opera
     for number, value in enumerate(sums):
         w.store(value, w.offset(tile, constant(number * lanes, "i64"), element), align)
 
-    def body(number: Operand, _: tuple[Operand, ...]) -> Sequence[Operand]:
+    def body(number: LlvmValue, _: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         row = w.offset(tile, w.mul(number, constant(results.vectors * lanes, "i64")), element)
         places = [w.offset(row, constant(vector * lanes, "i64"), element) for vector in range(results.vectors)]
         values = [w.load(place, element, lanes, align) for place in places]
@@ -87,7 +87,7 @@ def _emit_through_stack(context: Context, results: Results, sums: Sequence[Opera
     w.loop(constant(0, "i64"), results.valid or constant(results.rows, "i64"), 1, (), body, nonempty=True)
 
 
-def _emit_row(context: Context, results: Results, row: Operand, values: Sequence[Operand]) -> None:
+def _emit_row(context: EmitContext, results: Results, row: LlvmValue, values: Sequence[LlvmValue]) -> None:
     """Run the statements for one row, vector by vector."""
     with context.scope():
         context.bind({results.row: row})

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.convert import MEMORY, REGISTER, emit_cast, from_memory
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
-from ingot_compiler.backends.host.writer import Operand, Writer, constant, element_bits
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
 from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
@@ -23,7 +23,7 @@ _PREFETCH_STEPS = 8
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
 _PAIR_ALIGN_BYTES = 2  # a pair of i16 lies where one may lie
 
-Step = int | Operand
+Step = int | LlvmValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ class Factors:
 
 
 @dataclass(frozen=True, slots=True)
-class SumTile:
+class AccumulatorTile:
     """One register tile: ``a`` holds a pointer and a constant displacement for every row; B's last vector is read under
     ``mask`` (None: whole)."""
 
-    a: tuple[tuple[Operand, int], ...]
-    b: Operand
+    a: tuple[tuple[LlvmValue, int], ...]
+    b: LlvmValue
     vectors: int
     lanes: int
     factors: Factors
-    mask: Operand | None
+    mask: LlvmValue | None
 
 
 def merged_dims(loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim) -> tuple[tuple[Dim, Dim, Dim], ...]:
@@ -81,22 +81,22 @@ def merged_dims(loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim) ->
     return tuple(merged) or ((1, 0, 0),)
 
 
-def emit_sum(writer: Writer, tile: SumTile, axes: Sequence[Axis]) -> tuple[Operand, ...]:
+def emit_sum(writer: Writer, tile: AccumulatorTile, axes: Sequence[Axis]) -> tuple[LlvmValue, ...]:
     """Return the accumulators: ``vectors`` of the first row, then of the next."""
-    zero = Operand("zeroinitializer", REGISTER[tile.factors.sum], tile.lanes)
+    zero = LlvmValue("zeroinitializer", REGISTER[tile.factors.sum], tile.lanes)
     start = (zero,) * (len(tile.a) * tile.vectors)
     return _emit_axes(writer, tile, axes, constant(0, "i64"), constant(0, "i64"), start)
 
 
 def _emit_axes(
-    writer: Writer, tile: SumTile, axes: Sequence[Axis], a: Operand, b: Operand, sums: tuple[Operand, ...]
-) -> tuple[Operand, ...]:
+    writer: Writer, tile: AccumulatorTile, axes: Sequence[Axis], a: LlvmValue, b: LlvmValue, sums: tuple[LlvmValue, ...]
+) -> tuple[LlvmValue, ...]:
     """Emit the loops `axes`, whose first element is at offsets `a` and `b`."""
     axis, inner = axes[0], axes[1:]
     if not inner:
         return _emit_depth(writer, tile, axis, a, b, sums)
 
-    def body(index: Operand, carried: tuple[Operand, ...]) -> Sequence[Operand]:
+    def body(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         a_here, b_here = _moved(writer, a, index, axis.a_step), _moved(writer, b, index, axis.b_step)
         return _emit_axes(writer, tile, inner, a_here, b_here, carried)
 
@@ -104,12 +104,12 @@ def _emit_axes(
 
 
 def _emit_depth(
-    writer: Writer, tile: SumTile, axis: Axis, a: Operand, b: Operand, sums: tuple[Operand, ...]
-) -> tuple[Operand, ...]:
+    writer: Writer, tile: AccumulatorTile, axis: Axis, a: LlvmValue, b: LlvmValue, sums: tuple[LlvmValue, ...]
+) -> tuple[LlvmValue, ...]:
     """Emit the innermost loop, unrolled, and what its extent leaves."""
     unroll = _unroll(tile)
 
-    def round_of(count: int, index: Operand, carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def round_of(count: int, index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         a_here, b_here = _moved(writer, a, index, axis.a_step), _moved(writer, b, index, axis.b_step)
         for step in range(count):
             carried = _emit_step(writer, tile, axis, a_here, b_here, step, carried)
@@ -129,7 +129,7 @@ def _emit_depth(
     return writer.loop(whole_operand, axis.extent, 1, sums, lambda k, old: round_of(1, k, old))
 
 
-def _unroll(tile: SumTile) -> int:
+def _unroll(tile: AccumulatorTile) -> int:
     """Steps per block: a power of two."""
     unroll = _UNROLL_MAX
     while unroll > 1 and unroll * len(tile.a) * tile.vectors > _CHAINS_PER_BLOCK:
@@ -138,8 +138,14 @@ def _unroll(tile: SumTile) -> int:
 
 
 def _emit_step(
-    writer: Writer, tile: SumTile, axis: Axis, a: Operand, b: Operand, step: int, sums: tuple[Operand, ...]
-) -> tuple[Operand, ...]:
+    writer: Writer,
+    tile: AccumulatorTile,
+    axis: Axis,
+    a: LlvmValue,
+    b: LlvmValue,
+    step: int,
+    sums: tuple[LlvmValue, ...],
+) -> tuple[LlvmValue, ...]:
     """One step of depth: a row of B, then every row of A times it."""
     a, a_rest = _displaced(writer, a, axis.a_step, step)
     b, b_rest = _displaced(writer, b, axis.b_step, step)
@@ -147,7 +153,7 @@ def _emit_step(
     row = writer.offset(tile.b, b, b_element)
     columns = [_load_b(writer, tile, row, b_rest, vector) for vector in range(tile.vectors)]
     _prefetch_b(writer, tile, axis, row, b_rest)
-    result: list[Operand] = []
+    result: list[LlvmValue] = []
     for number, (pointer, displacement) in enumerate(tile.a):
         moved = writer.offset(pointer, a, a_element)
         at = writer.offset(moved, constant(displacement + a_rest, "i64"), a_element)
@@ -157,7 +163,7 @@ def _emit_step(
     return tuple(result)
 
 
-def _load_a(writer: Writer, tile: SumTile, at: Operand) -> Operand:
+def _load_a(writer: Writer, tile: AccumulatorTile, at: LlvmValue) -> LlvmValue:
     """An element of A, or a pair as one i32, in every lane."""
     factors = tile.factors
     if factors.pairs:
@@ -166,7 +172,7 @@ def _load_a(writer: Writer, tile: SumTile, at: Operand) -> Operand:
     return writer.splat(emit_cast(writer, loaded, factors.a, factors.sum), tile.lanes)
 
 
-def _load_b(writer: Writer, tile: SumTile, row: Operand, displacement: int, vector: int) -> Operand:
+def _load_b(writer: Writer, tile: AccumulatorTile, row: LlvmValue, displacement: int, vector: int) -> LlvmValue:
     factors = tile.factors
     element, together = MEMORY[factors.b], factors.together
     at = writer.offset(row, constant(displacement + vector * tile.lanes * together, "i64"), element)
@@ -179,7 +185,7 @@ def _load_b(writer: Writer, tile: SumTile, row: Operand, displacement: int, vect
     )
 
 
-def _add_product(writer: Writer, factors: Factors, left: Operand, right: Operand, total: Operand) -> Operand:
+def _add_product(writer: Writer, factors: Factors, left: LlvmValue, right: LlvmValue, total: LlvmValue) -> LlvmValue:
     """``left * right + total``."""
     if total.is_float:
         return writer.fma(left, right, total)
@@ -187,7 +193,7 @@ def _add_product(writer: Writer, factors: Factors, left: Operand, right: Operand
     return writer.binary("add", product, total)
 
 
-def _prefetch_b(writer: Writer, tile: SumTile, axis: Axis, row: Operand, displacement: int) -> None:
+def _prefetch_b(writer: Writer, tile: AccumulatorTile, axis: Axis, row: LlvmValue, displacement: int) -> None:
     if not isinstance(axis.b_step, int) or len(tile.a) == 1:
         return
     element = MEMORY[tile.factors.b]
@@ -198,16 +204,16 @@ def _prefetch_b(writer: Writer, tile: SumTile, axis: Axis, row: Operand, displac
         writer.prefetch(writer.offset(row, constant(ahead, "i64"), element))
 
 
-def _displaced(writer: Writer, offset: Operand, stride: Step, step: int) -> tuple[Operand, int]:
+def _displaced(writer: Writer, offset: LlvmValue, stride: Step, step: int) -> tuple[LlvmValue, int]:
     """Move an offset by `step` strides: what is constant stays apart, to become part of the address."""
     if isinstance(stride, int):
         return offset, stride * step
     return writer.add(offset, writer.mul(stride, constant(step, "i64"))), 0
 
 
-def _moved(writer: Writer, offset: Operand, index: Operand, stride: Step) -> Operand:
+def _moved(writer: Writer, offset: LlvmValue, index: LlvmValue, stride: Step) -> LlvmValue:
     return writer.add(offset, writer.mul(index, _operand(stride)))
 
 
-def _operand(value: Step) -> Operand:
+def _operand(value: Step) -> LlvmValue:
     return constant(value, "i64") if isinstance(value, int) else value

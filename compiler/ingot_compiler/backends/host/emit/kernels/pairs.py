@@ -5,7 +5,7 @@ In: a pair in every lane, and a vector of pairs. Out: their sums of products, i3
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.writer import Operand, Writer, constant, vector_type
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, vector_type
 
 _MULTIPLY_ADD = {  # lanes -> feature ("": every x86-64 has it), intrinsic
     4: ("", "llvm.x86.sse2.pmadd.wd"),
@@ -15,7 +15,7 @@ _MULTIPLY_ADD = {  # lanes -> feature ("": every x86-64 has it), intrinsic
 _HALF_BITS = 16
 
 
-def multiply_pairs(writer: Writer, left: Operand, right: Operand) -> Operand:
+def multiply_pairs(writer: Writer, left: LlvmValue, right: LlvmValue) -> LlvmValue:
     """``left`` is an i32 in each lane whose halves are a pair, ``right`` has two i16 for each lane."""
     lanes = left.lanes
     feature, intrinsic = _MULTIPLY_ADD.get(lanes, ("", ""))
@@ -28,10 +28,10 @@ def multiply_pairs(writer: Writer, left: Operand, right: Operand) -> Operand:
     return writer.binary("add", low, writer.binary("mul", _high(writer, left), _high(writer, wide)))
 
 
-def _low(writer: Writer, pairs: Operand) -> Operand:
+def _low(writer: Writer, pairs: LlvmValue) -> LlvmValue:
     by = constant(_HALF_BITS, "i32", pairs.lanes)
     return writer.binary("ashr", writer.binary("shl", pairs, by), by)
 
 
-def _high(writer: Writer, pairs: Operand) -> Operand:
+def _high(writer: Writer, pairs: LlvmValue) -> LlvmValue:
     return writer.binary("ashr", pairs, constant(_HALF_BITS, "i32", pairs.lanes))

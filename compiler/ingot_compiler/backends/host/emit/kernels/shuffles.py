@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.writer import Operand, Writer
+from ingot_compiler.backends.host.writer import LlvmValue, Writer
 
 _QUAD = 4  # elements of 128 bits, where they have 32
 
 
-def transposed(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
+def transposed(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
     """Lane i of vector j becomes lane j of vector i; as many vectors as lanes (4, 8 or 16)."""
     lanes = len(vectors)
     # quads[q][j]: within block b of 128 bits, the elements 4b+j of the vectors 4q .. 4q+3.
@@ -24,7 +24,7 @@ def transposed(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
     return [rows[number % _QUAD][number // _QUAD] for number in range(lanes)]
 
 
-def _within_blocks(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
+def _within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
     """Transpose the 4 x 4 elements of every block of four vectors."""
     a, b, c, d = vectors
     low, high = (0, 4, 1, 5), (2, 6, 3, 7)  # of two blocks
@@ -36,14 +36,14 @@ def _within_blocks(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
     return [_blockwise(w, ab[half], cd[half], order) for half in range(2) for order in (left, right)]
 
 
-def _blockwise(w: Writer, left: Operand, right: Operand, order: Sequence[int]) -> Operand:
+def _blockwise(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
     """The same shuffle of two blocks of four elements in every pair of blocks."""
     lanes = left.lanes
     places = [(place if place < _QUAD else place - _QUAD + lanes) for place in order]
     return w.shuffle(left, [first + place for first in range(0, lanes, _QUAD) for place in places], right)
 
 
-def _between_blocks(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
+def _between_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
     """Block b of vector q becomes block q of vector b: one, two or four vectors of as many blocks."""
     if len(vectors) == 1:
         return list(vectors)
@@ -55,6 +55,6 @@ def _between_blocks(w: Writer, vectors: Sequence[Operand]) -> list[Operand]:
     return [_blocks(w, ab, cd, order) for ab, cd in halves for order in ((0, 2, 4, 6), (1, 3, 5, 7))]
 
 
-def _blocks(w: Writer, left: Operand, right: Operand, order: Sequence[int]) -> Operand:
+def _blocks(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
     """Choose blocks of left (then right) by number."""
     return w.shuffle(left, [_QUAD * block + lane for block in order for lane in range(_QUAD)], right)

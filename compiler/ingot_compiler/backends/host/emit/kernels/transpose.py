@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.backends.host.emit.context import Context
+from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import DIRECT_INSTRUCTIONS_MAX, statement_weight
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import Operand, constant
+from ingot_compiler.backends.host.writer import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute, symbol
 from ingot_compiler.lowering.loops import Transpose
 
@@ -27,19 +27,19 @@ from ingot_compiler.lowering.loops import Transpose
 class _Tile:
     """Rows from ``row`` on and columns from ``column`` on; None: as many as there are lanes."""
 
-    row: Operand
-    rows: Operand | None
-    column: Operand
-    columns: Operand | None
+    row: LlvmValue
+    rows: LlvmValue | None
+    column: LlvmValue
+    columns: LlvmValue | None
 
 
-def emit_transpose(context: Context, statement: Transpose) -> None:
+def emit_transpose(context: EmitContext, statement: Transpose) -> None:
     """Emit the block: all tiles of a strip of columns, then the next strip."""
     row_start, row_end = _bounds(context, statement.row_start, statement.row_block, statement.rows)
     column_start, column_end = _bounds(context, statement.column_start, statement.column_block, statement.columns)
 
-    def strip(column: Operand, columns: Operand | None) -> None:
-        def tile(row: Operand, rows: Operand | None) -> None:
+    def strip(column: LlvmValue, columns: LlvmValue | None) -> None:
+        def tile(row: LlvmValue, rows: LlvmValue | None) -> None:
             _emit_tile(context, statement, _Tile(row, rows, column, columns))
 
         _over_tiles(context, row_start, row_end, statement.rows, tile)
@@ -47,14 +47,18 @@ def emit_transpose(context: Context, statement: Transpose) -> None:
     _over_tiles(context, column_start, column_end, statement.columns, strip)
 
 
-def _bounds(context: Context, start: Dim, block: int, extent: Dim) -> tuple[Operand, Operand]:
+def _bounds(context: EmitContext, start: Dim, block: int, extent: Dim) -> tuple[LlvmValue, LlvmValue]:
     end = dim_add(start, block)
     whole = isinstance(extent, int) and extent % block == 0
     return emit_index(context, start), emit_index(context, end if whole else dim_min(end, extent))
 
 
 def _over_tiles(
-    context: Context, start: Operand, end: Operand, extent: Dim, body: Callable[[Operand, Operand | None], None]
+    context: EmitContext,
+    start: LlvmValue,
+    end: LlvmValue,
+    extent: Dim,
+    body: Callable[[LlvmValue, LlvmValue | None], None],
 ) -> None:
     """Run ``body`` for whole tiles, then for the rest; ``start`` is a multiple of the lanes, ``end`` too or the extent."""
     w, lanes = context.writer, context.target.f32_lanes
@@ -65,7 +69,7 @@ def _over_tiles(
     if whole is None:
         whole = w.binary("and", end, constant(-lanes, "i64")) if count is None or count % lanes else end
 
-    def step(index: Operand, _: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def step(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         body(index, None)
         return ()
 
@@ -79,7 +83,7 @@ def _over_tiles(
     w.if_then(w.compare("slt", whole, end), lambda: body(whole, rest or w.sub(end, whole)))
 
 
-def _emit_tile(context: Context, statement: Transpose, tile: _Tile) -> None:
+def _emit_tile(context: EmitContext, statement: Transpose, tile: _Tile) -> None:
     """Emit one tile: loads, shuffles, the epilogue of every row."""
     w, lanes = context.writer, context.target.f32_lanes
     with context.scope():
@@ -95,19 +99,19 @@ def _emit_tile(context: Context, statement: Transpose, tile: _Tile) -> None:
         _emit_through_stack(context, statement, tile, mask, planes)
 
 
-def _load(context: Context, statement: Transpose, tile: _Tile, buffer: int, index: Dim) -> list[Operand]:
+def _load(context: EmitContext, statement: Transpose, tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
     """One vector of rows per column; zeros for rows and columns that do not exist."""
     w, lanes = context.writer, context.target.f32_lanes
     element = MEMORY[context.dtypes[buffer]]
     mask = None if tile.rows is None else context.tail_mask(constant(0, "i64"), tile.rows, lanes)
-    vectors: list[Operand] = []
+    vectors: list[LlvmValue] = []
     for number in range(lanes):
         active = mask
         if tile.columns is not None and tile.columns.integer is None:
             exists = w.splat(w.compare("slt", constant(number, "i64"), tile.columns), lanes)
             active = exists if mask is None else w.binary("and", exists, mask)
         elif tile.columns is not None and tile.columns.integer is not None and number >= tile.columns.integer:
-            vectors.append(Operand("zeroinitializer", element, lanes))
+            vectors.append(LlvmValue("zeroinitializer", element, lanes))
             continue
         pointer = emit_address(context, buffer, _shifted(index, statement.column, number))
         vectors.append(w.load(pointer, element, lanes) if active is None else w.masked_load(pointer, active, element))
@@ -115,7 +119,12 @@ def _load(context: Context, statement: Transpose, tile: _Tile, buffer: int, inde
 
 
 def _emit_row(
-    context: Context, statement: Transpose, tile: _Tile, row: Operand, mask: Operand | None, values: Sequence[Operand]
+    context: EmitContext,
+    statement: Transpose,
+    tile: _Tile,
+    row: LlvmValue,
+    mask: LlvmValue | None,
+    values: Sequence[LlvmValue],
 ) -> None:
     """Run the epilogue for row number ``row`` of the tile; ``values`` as they were in memory."""
     w = context.writer
@@ -129,7 +138,11 @@ def _emit_row(
 
 
 def _emit_through_stack(
-    context: Context, statement: Transpose, tile: _Tile, mask: Operand | None, planes: Sequence[Sequence[Operand]]
+    context: EmitContext,
+    statement: Transpose,
+    tile: _Tile,
+    mask: LlvmValue | None,
+    planes: Sequence[Sequence[LlvmValue]],
 ) -> None:
     """Store the tiles, then loop over their rows."""
     w, lanes = context.writer, context.target.f32_lanes
@@ -138,7 +151,7 @@ def _emit_through_stack(
         for number, value in enumerate(plane):
             w.store(value, w.offset(slot, constant(number * lanes, "i64"), value.element))
 
-    def body(row: Operand, _: tuple[Operand, ...]) -> Sequence[Operand]:
+    def body(row: LlvmValue, _: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         first = w.mul(row, constant(lanes, "i64"))
         values = [
             w.load(w.offset(slot, first, plane[0].element), plane[0].element, lanes)

@@ -19,16 +19,16 @@ from ingot_compiler.backends.host.emit.math.log import log, softplus
 from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.math.power import power
 from ingot_compiler.backends.host.emit.math.trigonometric import cos, sin, tan
-from ingot_compiler.backends.host.writer import Operand, Writer
+from ingot_compiler.backends.host.writer import LlvmValue, Writer
 from ingot_compiler.ir.types import DType
 
-Emitter = Callable[[Writer, DType, tuple[Operand, ...]], Operand]
+Emitter = Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]
 
 
 def unary(function: Callable[[Number], Number]) -> Emitter:
     """An emitter from a formula."""
 
-    def emit(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+    def emit(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
         return function(Number(w, operands[0])).operand
 
     return emit

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.backends.host.emit.math.number import Number
-from ingot_compiler.backends.host.writer import Operand, Writer, element_bits
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 # Integers up to this width are exact in f64, whose division vectorises and never traps.
@@ -19,25 +19,25 @@ _F64_DIVIDES_BITS = 32
 _INFINITY = float("inf")
 
 
-def binary(opcode: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+def binary(opcode: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
     """An operation that LLVM has: ``opcode``, or ``f`` + ``opcode`` for floats."""
 
-    def emit(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+    def emit(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
         return w.binary(f"f{opcode}" if dtype in FLOATS else opcode, *operands)
 
     return emit
 
 
-def intrinsic(name: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+def intrinsic(name: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
     """A float intrinsic that becomes an instruction; integers pass (they are rounded already)."""
 
-    def emit(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+    def emit(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
         return w.intrinsic(name, operands[0]) if dtype in FLOATS else operands[0]
 
     return emit
 
 
-def divide(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def divide(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """Quotient; integers truncate."""
     if dtype in FLOATS:
         return w.binary("fdiv", *operands)
@@ -61,7 +61,7 @@ def _quotient(dtype: DType, left: Number, divisor: Number) -> Number:
     return minus_one.choose(-left, Number(w, w.binary("sdiv", left.operand, safe.operand)))
 
 
-def c_remainder(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def c_remainder(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """``fmod``: the remainder of truncated division; integers by 0 give 0."""
     left, right = (Number(w, operand) for operand in operands)
     if dtype in FLOATS:
@@ -71,7 +71,7 @@ def c_remainder(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Opera
     return zero.choose(0, left - _quotient(dtype, left, divisor) * divisor).operand
 
 
-def modulo(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def modulo(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """``mod``: the remainder with the sign of the divisor; integers by 0 give 0."""
     rest = Number(w, c_remainder(w, dtype, operands))
     if dtype in UNSIGNED:
@@ -93,17 +93,17 @@ def _float_remainder(left: Number, right: Number) -> Number:
     # Lanes with a special result take no part in the loops.
     rest, least = good.choose(size, size.constant(0)), good.choose(divisor, size.constant(1))
 
-    def can_double(carried: tuple[Operand, ...]) -> Operand:
+    def can_double(carried: tuple[LlvmValue, ...]) -> LlvmValue:
         return (Number(w, carried[0]) * 2 <= rest).any_lane()
 
-    def double(carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def double(carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         scaled = Number(w, carried[0])
         return ((scaled * 2 <= rest).choose(scaled * 2, scaled).operand,)
 
-    def can_subtract(carried: tuple[Operand, ...]) -> Operand:
+    def can_subtract(carried: tuple[LlvmValue, ...]) -> LlvmValue:
         return (Number(w, carried[1]) >= least).any_lane()
 
-    def subtract(carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def subtract(carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         over, scaled = Number(w, carried[0]), Number(w, carried[1])
         fits = (over >= scaled) & (scaled >= least)
         return fits.choose(over - scaled, over).operand, (scaled * 0.5).operand
@@ -116,17 +116,17 @@ def _float_remainder(left: Number, right: Number) -> Number:
     return result.with_sign_of(left)
 
 
-def maximum(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def maximum(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """The greater; NaN if either is."""
     return _extreme(w, dtype, operands, "ogt", "max")
 
 
-def minimum(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def minimum(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """The smaller; NaN if either is."""
     return _extreme(w, dtype, operands, "olt", "min")
 
 
-def _extreme(w: Writer, dtype: DType, operands: tuple[Operand, ...], predicate: str, name: str) -> Operand:
+def _extreme(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...], predicate: str, name: str) -> LlvmValue:
     if dtype == "bool":
         return w.binary("or" if name == "max" else "and", *operands)
     if dtype not in FLOATS:
@@ -137,12 +137,12 @@ def _extreme(w: Writer, dtype: DType, operands: tuple[Operand, ...], predicate: 
     return w.select(w.compare("uno", right, right), right, chosen)
 
 
-def negate(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+def negate(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """-x."""
     return (-Number(w, operands[0])).operand
 
 
-def absolute(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def absolute(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """|x|; the least integer stays."""
     x = Number(w, operands[0])
     if dtype in FLOATS:
@@ -150,7 +150,7 @@ def absolute(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
     return x.operand if dtype in UNSIGNED or dtype == "bool" else (x < 0).choose(-x, x).operand
 
 
-def sign(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def sign(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """-1, 0 or 1; NaN for NaN."""
     x = Number(w, operands[0])
     if dtype in FLOATS:
@@ -160,13 +160,13 @@ def sign(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
     return positive.operand if dtype in UNSIGNED else (x < 0).choose(-1, positive).operand
 
 
-def reciprocal(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def reciprocal(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """1 / x."""
     one = Number(w, operands[0]).constant(1).operand
     return divide(w, dtype, (one, operands[0]))
 
 
-def relu(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def relu(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """max(x, 0); NaN for NaN."""
     x = Number(w, operands[0])
     if dtype in UNSIGNED or dtype == "bool":

@@ -9,7 +9,7 @@ degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_exp.c, max 1 ulp.
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.number import Number, clamp
-from ingot_compiler.backends.host.writer import Operand, constant, float_text
+from ingot_compiler.backends.host.writer import LlvmValue, constant, float_text
 
 LOG2E = 1.4426950408889634
 # Adding 1.5 * 2**(mantissa bits) leaves the rounded integer in the low bits.
@@ -65,7 +65,7 @@ def _exp_avx512(x: Number) -> Number:
     r = n.fma(-LN2_LOW_F32, n.fma(-LN2_HIGH_F32, x))
     p = (r * r).fma(r.polynomial(_EXP_SHORT_F32), r)
     powers = [float_text(2.0 ** (number / _AVX512_LANES), "float") for number in range(_AVX512_LANES)]
-    table = Operand(f"<float {', float '.join(powers)}>", "float", _AVX512_LANES)
+    table = LlvmValue(f"<float {', float '.join(powers)}>", "float", _AVX512_LANES)
     operands = (table, shifted.bits().operand)
     power = Number(w, w.call("llvm.x86.avx512.permvar.sf.512", operands, "float", _AVX512_LANES))
     return _scale_avx512(power.fma(p, power), n)

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.backends.host.emit.math.number import Number
-from ingot_compiler.backends.host.writer import Operand, Writer, element_bits
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 _PREDICATES = {"less": "lt", "less_equal": "le"}
 _INFINITY = float("inf")
 
 
-def compare(name: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+def compare(name: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
     """``equal``, ``less`` or ``less_equal``."""
 
-    def emit(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+    def emit(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
         if name == "equal":
             return w.compare("oeq" if dtype in FLOATS else "eq", *operands)
         kind = "o" if dtype in FLOATS else "u" if dtype in UNSIGNED or dtype == "bool" else "s"
@@ -29,28 +29,28 @@ def compare(name: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand
     return emit
 
 
-def bitwise(opcode: str) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+def bitwise(opcode: str) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
     """``and``, ``or``, ``xor`` on integers or bools."""
 
-    def emit(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+    def emit(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
         return w.binary(opcode, *operands)
 
     return emit
 
 
-def invert(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+def invert(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """All bits flipped; not, for bools."""
     return (~Number(w, operands[0])).operand
 
 
-def shift_left(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+def shift_left(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """``left << right``."""
     left, right = (Number(w, operand) for operand in operands)
     inside = _inside(right)
     return inside.choose(left << inside.choose(right, right.constant(0)), left.constant(0)).operand
 
 
-def shift_right(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def shift_right(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """``left >> right``, signed integers fill with the sign."""
     left, right = (Number(w, operand) for operand in operands)
     inside = _inside(right)
@@ -64,15 +64,15 @@ def _inside(amount: Number) -> Number:
     return amount.compare("ult", element_bits(amount.operand.element))
 
 
-def is_nan(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+def is_nan(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """Whether x is not a number."""
     return w.compare("uno", operands[0], operands[0])
 
 
-def is_infinite(positive: bool, negative: bool) -> Callable[[Writer, DType, tuple[Operand, ...]], Operand]:
+def is_infinite(positive: bool, negative: bool) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
     """Whether x is one of the wanted infinities."""
 
-    def emit(w: Writer, _: DType, operands: tuple[Operand, ...]) -> Operand:
+    def emit(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
         x = Number(w, operands[0])
         if positive and negative:
             return x.abs().equals(_INFINITY).operand

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.writer import Operand, Writer, constant, element_bits
+from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
 
 _FLOAT_OF_BITS = {32: "float", 64: "double"}
 
@@ -21,7 +21,7 @@ class Number:
 
     __slots__ = ("operand", "writer")
 
-    def __init__(self, writer: Writer, operand: Operand) -> None:
+    def __init__(self, writer: Writer, operand: LlvmValue) -> None:
         self.writer = writer
         self.operand = operand
 
@@ -29,7 +29,7 @@ class Number:
         """A constant of this type."""
         return Number(self.writer, constant(value, self.operand.element, self.operand.lanes))
 
-    def _other(self, value: Number | float) -> Operand:
+    def _other(self, value: Number | float) -> LlvmValue:
         return value.operand if isinstance(value, Number) else self.constant(value).operand
 
     def _binary(self, name: str, other: Number | float) -> Number:
@@ -156,7 +156,7 @@ class Number:
         left = then.operand if isinstance(then, Number) else otherwise.constant(then).operand
         return Number(self.writer, self.writer.select(self.operand, left, otherwise.operand))
 
-    def any_lane(self) -> Operand:
+    def any_lane(self) -> LlvmValue:
         """Whether an i1 holds anywhere, a scalar."""
         return self.writer.any_lane(self.operand)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS, exp, scale
 from ingot_compiler.backends.host.emit.math.log import log
 from ingot_compiler.backends.host.emit.math.number import Number, clamp
-from ingot_compiler.backends.host.writer import Operand, Writer
+from ingot_compiler.backends.host.writer import LlvmValue, Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 _INFINITY = float("inf")
@@ -36,7 +36,7 @@ _EXP = (
 )  # fmt: skip
 
 
-def power(w: Writer, dtype: DType, operands: tuple[Operand, ...]) -> Operand:
+def power(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     """Base ** exponent."""
     base, exponent = (Number(w, operand) for operand in operands)
     if dtype not in FLOATS:
@@ -68,10 +68,10 @@ def _integer_power(dtype: DType, base: Number, exponent: Number) -> Number:
     w, negative = base.writer, exponent < 0
     left = exponent if dtype in UNSIGNED else negative.choose(0, exponent)
 
-    def more(carried: tuple[Operand, ...]) -> Operand:
+    def more(carried: tuple[LlvmValue, ...]) -> LlvmValue:
         return Number(w, carried[2]).compare("ne", 0).any_lane()
 
-    def square(carried: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    def square(carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         total, factor, rest = (Number(w, operand) for operand in carried)
         total = (rest & 1).compare("ne", 0).choose(total * factor, total)
         return total.operand, (factor * factor).operand, rest.shift_logical(1).operand
@@ -150,7 +150,7 @@ def _exp2(high: Number, low: Number) -> Number:
     return scale(1.0 - (r - z), shifted.bits() - MAGIC_F64_BITS)
 
 
-def constant_power(w: Writer, dtype: DType, base: Operand, exponent: float) -> Operand | None:
+def constant_power(w: Writer, dtype: DType, base: LlvmValue, exponent: float) -> LlvmValue | None:
     """X to the 1, 2, 3, -1, 1/2 without a logarithm; None for other exponents."""
     x = Number(w, base)
     if exponent == 1:
