@@ -1,4 +1,4 @@
-"""What a translation of one ONNX node works with: operands, attributes, a builder, known contents.
+"""What a translation of one ONNX node works with: operands, attributes, a builder, known values.
 
 In: an imported node and the graph built so far. Out: core ops in the builder. Not done here: the loop over nodes
 (``infer_types``), common constructions (``compose``).
@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ingot_compiler.frontend.contents import (
-    Contents,
-    Later,
-    as_contents,
+from ingot_compiler.frontend.imported import ImportedAttribute
+from ingot_compiler.frontend.known_values import (
+    DeferredValue,
+    KnownValues,
+    as_known_values,
     is_known,
+    known_or_none,
     propagate,
-    settled,
     symbols_appear,
 )
-from ingot_compiler.frontend.imported import ImportedAttribute
 from ingot_compiler.frontend.unify_sizes import Detour, unify_sizes
 from ingot_compiler.ir.attributes import Attribute, text_attribute
 from ingot_compiler.ir.builder import GraphBuilder
@@ -58,7 +58,7 @@ class Translation:
 
     builder: GraphBuilder
     read: ConstantReader
-    contents: dict[int, Contents | Later] = field(default_factory=dict[int, Contents | Later])
+    known_values: dict[int, KnownValues | DeferredValue] = field(default_factory=dict[int, KnownValues | DeferredValue])
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
     stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])  # whose elements are indices
     local: dict[str, memoryview] = field(
@@ -212,15 +212,17 @@ class OpContext:
             self._check_size(result)
         if len(results) != 1:
             return translation.builder.add(op, operands, attributes, self.source, self.mark)
-        pairs = [(type_, translation.contents.get(operand)) for type_, operand in zip(types, operands, strict=True)]
-        contents = propagate(op, attributes, pairs, results[0]) if operands else None
-        found = None if results[0].dtype in FLOATS else settled(contents)
+        pairs = [(type_, translation.known_values.get(operand)) for type_, operand in zip(types, operands, strict=True)]
+        known_values = propagate(op, attributes, pairs, results[0]) if operands else None
+        found = None if results[0].dtype in FLOATS else known_or_none(known_values)
         # One element of ``dim_values`` is a choice among all of them.
         if found is not None and is_known(found) and (found.size <= RANK_MAX or not symbols_appear(found)):
             return self.known(results[0].dtype, found)
         value = translation.builder.add(op, operands, attributes, self.source, self.mark)
-        if isinstance(contents, Later) or (contents is not None and any(item is not None for item in contents.flat)):
-            translation.contents[value] = contents
+        if isinstance(known_values, DeferredValue) or (
+            known_values is not None and any(item is not None for item in known_values.flat)
+        ):
+            translation.known_values[value] = known_values
         if op == "reshape" or (op == "cast" and results[0].dtype in INDEX_DTYPES):
             translation.stored.update(
                 {value: translation.stored[operands[0]]} if operands[0] in translation.stored else {}
@@ -276,7 +278,7 @@ class OpContext:
         attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (item,)}
         result = builder.add("literal", (), attributes, self.source, self.mark)
         if dtype not in ("f16", "bf16"):
-            self.translation.contents[result] = as_contents([item if dtype in FLOATS else int(item)], ())
+            self.translation.known_values[result] = as_known_values([item if dtype in FLOATS else int(item)], ())
         return result
 
     def float_vector(self, dtype: DType, values: Sequence[float]) -> int:
@@ -290,14 +292,14 @@ class OpContext:
 
     def integers(self, values: Sequence[Dim]) -> int:
         """An i64 vector of known integers or expressions."""
-        return self.known("i64", as_contents(values, (len(values),)))
+        return self.known("i64", as_known_values(values, (len(values),)))
 
-    def known(self, dtype: DType, contents: Contents) -> int:
+    def known(self, dtype: DType, known_values: KnownValues) -> int:
         """A tensor of integers, bools or expressions that are known: ``literal``, or ``dim_values`` when symbols appear."""
         builder, place = self.translation.builder, (self.source, self.mark)
-        shape = tuple(int(size) for size in contents.shape)
-        flat: tuple[Any, ...] = tuple(contents.ravel().tolist())
-        if not symbols_appear(contents):
+        shape = tuple(int(size) for size in known_values.shape)
+        flat: tuple[Any, ...] = tuple(known_values.ravel().tolist())
+        if not symbols_appear(known_values):
             value = tuple(bool(item) for item in flat) if dtype == "bool" else tuple(int(item) for item in flat)
             result = builder.add("literal", (), {"dtype": dtype, "shape": shape, "value": value}, *place)
         else:
@@ -307,7 +309,7 @@ class OpContext:
                 result = builder.add("reshape", (result,), {"shape": shape}, *place)
             if dtype != "i64":
                 result = builder.add("cast", (result,), {"dtype": dtype}, *place)
-        self.translation.contents[result] = contents
+        self.translation.known_values[result] = known_values
         return result
 
     def constant(self, source: ConstantSource) -> int:
@@ -321,7 +323,7 @@ class OpContext:
             values = decode(self.translation.bytes_of(source.weight), dtype)
             if dtype in FLOATS:
                 return self.scalar(dtype, float(values[0]))
-            return self.known(dtype, as_contents([int(item) for item in values.tolist()], shape))
+            return self.known(dtype, as_known_values([int(item) for item in values.tolist()], shape))
         if source.weight in self.translation.local:
             # A function body's own tensor: no rule has stored it.
             vector = self.float_vector(
@@ -334,25 +336,25 @@ class OpContext:
             self.translation.stored[result] = source
         if dtype in ("f32", "f64") and count <= 64:
             # Scale factors that sizes are multiplied by.
-            def find() -> Contents:
+            def find() -> KnownValues:
                 values = decode(self.translation.bytes_of(source.weight), dtype)
-                return as_contents([float(item) for item in values.tolist()], shape)
+                return as_known_values([float(item) for item in values.tolist()], shape)
 
-            self.translation.contents[result] = Later(cache(find))
+            self.translation.known_values[result] = DeferredValue(cache(find))
         return result
 
-    # -- known contents ----------------------------------------------------------------------------------------------
+    # -- known values ----------------------------------------------------------------------------------------------
 
-    def contents(self, value: int) -> Contents | None:
+    def known_values(self, value: int) -> KnownValues | None:
         """What is known of a value's elements; elements that are not known are None."""
-        return settled(self.translation.contents.get(value))
+        return known_or_none(self.translation.known_values.get(value))
 
     def dims(self, value: int) -> tuple[Dim, ...] | None:
         """All elements, row-major, as integer expressions; None when one is not known."""
-        contents = self.contents(value)
-        if contents is None:
+        known_values = self.known_values(value)
+        if known_values is None:
             return () if 0 in self.shape_of(value) else None
-        return tuple(contents.ravel().tolist()) if is_known(contents) else None
+        return tuple(known_values.ravel().tolist()) if is_known(known_values) else None
 
     def known_ints(self, value: int) -> tuple[int, ...] | None:
         """All elements, row-major, as integers; None when one is not known at compile time."""
@@ -371,8 +373,8 @@ class OpContext:
 
     def read_dims(self, value: int) -> tuple[Dim, ...]:
         """All elements of an integer tensor as expressions; those not known are read at run time, and must be >= 0 then."""
-        contents = self.contents(value)
-        known: Sequence[object] = [None] * self.count_of(value) if contents is None else list(contents.flat)
+        known_values = self.known_values(value)
+        known: Sequence[object] = [None] * self.count_of(value) if known_values is None else list(known_values.flat)
         return tuple(
             item if isinstance(item, (int, Sum)) else self._read_dim(value, index) for index, item in enumerate(known)
         )

@@ -3,7 +3,7 @@
 In: a context, functions that translate a body. Out: value ids of results. Not done here: attributes and operand order of
 ONNX's own ops (``ops/if_``, ``ops/loop``, ``ops/scan``).
 
-Inside a region more is known than outside: its own values' contents are forgotten when it ends.
+Inside a region more is known than outside: its own values are forgotten when it ends.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ingot_compiler.frontend.compose import binary_scalar, reshape
-from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.known_values import as_known_values
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.graph import Graph
@@ -31,14 +31,18 @@ _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
 def build_region(context: OpContext, inputs: Sequence[TensorType], fill: Fill) -> Graph:
     """The region that ``fill`` makes; what it has learnt is forgotten."""
     translation = context.translation
-    outside, known = translation.builder, (translation.contents, translation.dims_read, translation.stored)
+    outside, known = translation.builder, (translation.known_values, translation.dims_read, translation.stored)
     translation.builder = outside.region(inputs)
-    translation.contents, translation.dims_read, translation.stored = (dict(known[0]), dict(known[1]), dict(known[2]))
+    translation.known_values, translation.dims_read, translation.stored = (
+        dict(known[0]),
+        dict(known[1]),
+        dict(known[2]),
+    )
     try:
         return translation.builder.finish(fill(translation.builder.inputs))
     finally:
         translation.builder = outside
-        translation.contents, translation.dims_read, translation.stored = known
+        translation.known_values, translation.dims_read, translation.stored = known
 
 
 def build_if(context: OpContext, condition: int, then: Fill, otherwise: Fill) -> tuple[int, ...]:
@@ -126,10 +130,10 @@ def _body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[
     goes_on: list[bool] = []
 
     def enter(inputs: Sequence[int]) -> Sequence[int]:
-        contents = context.translation.contents
-        contents[inputs[1]] = as_contents([1], ())  # an iteration runs only while the condition holds
+        known_values = context.translation.known_values
+        known_values[inputs[1]] = as_known_values([1], ())  # an iteration runs only while the condition holds
         (count,) = context.read_dims(inputs[0])
-        contents[inputs[0]] = as_contents([count], ())
+        known_values[inputs[0]] = as_known_values([count], ())
         condition, *made = fill(inputs)
         condition = reshape(context, condition, ())
         goes_on.append(context.known_ints(condition) == (1,))

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.frontend.compose import binary_scalar, cast, require_dim, reshape
-from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported, decode
+from ingot_compiler.frontend.known_values import as_known_values
 from ingot_compiler.ir.attributes import text_attribute
 from ingot_compiler.ir.dims import Dim, dim_min
 from ingot_compiler.ir.message import Text, joined, message
@@ -86,8 +86,8 @@ def not_zero(context: OpContext, x: int, what: str) -> int:
 
 def checked(context: OpContext, x: int, condition: int, expected: Text) -> int:
     """``x``, refused where the condition is false: now if that is seen, else at run time."""
-    contents = context.contents(condition)
-    seen: Sequence[object] = [None] if contents is None else list(contents.flat)
+    known_values = context.known_values(condition)
+    seen: Sequence[object] = [None] if known_values is None else list(known_values.flat)
     if 0 in seen:
         raise OpTypeError(expected, "another")
     what = text_attribute(message("expected ", expected))
@@ -103,7 +103,7 @@ def _known(context: OpContext, indices: int) -> npt.NDArray[np.int64] | None:
     """All elements that are known at compile time, flat."""
     ints = context.known_ints(indices)
     if ints is not None:
-        return np.array(as_contents(ints, (len(ints),)), np.int64)
+        return np.array(as_known_values(ints, (len(ints),)), np.int64)
     source = context.translation.stored.get(indices)
     return (
         None

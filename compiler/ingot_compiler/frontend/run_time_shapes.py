@@ -1,6 +1,6 @@
 """Shapes that tensors compute at run time: ONNX's special values resolved by tensor ops, then read as dimensions.
 
-In: a context and integer tensors. Out: dimensions, all >= 0 at run time. Not done here: tensors whose contents are known
+In: a context and integer tensors. Out: dimensions, all >= 0 at run time. Not done here: tensors whose values are known
 (their translations need no tensor op).
 """
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext, Unsupported
+from ingot_compiler.frontend.known_values import as_known_values
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.graph import ConstantSource
 
@@ -20,7 +20,7 @@ def _translate(context: OpContext) -> Sequence[int]:
     if isinstance(value, float):
         return (context.scalar("f32", value),)
     if isinstance(value, int):
-        return (context.known("i64", as_contents([value], ())),)
+        return (context.known("i64", as_known_values([value], ())),)
     if name == "value_ints":
         return (context.integers(context.ints_attribute(name) or ()),)
     if name == "value_floats" and isinstance(value, tuple):

@@ -16,8 +16,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, training = context.operand(0), context.optional(2)
     if training is not None and context.known_ints(training) != (0,):
         ratio = context.optional(1)
-        contents = None if ratio is None else context.contents(ratio)
-        if contents is None or contents.ravel()[:1].tolist() != [0.0]:
+        known_values = None if ratio is None else context.known_values(ratio)
+        if known_values is None or known_values.ravel()[:1].tolist() != [0.0]:
             raise Unsupported("training mode, or a mode that is known at run time only")
     if not context.wants(1):
         return (x,)

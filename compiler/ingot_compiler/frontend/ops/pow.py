@@ -39,10 +39,10 @@ def _wide(context: OpContext, dtype: DType, y: int) -> DType:
 
 def _is_held(context: OpContext, dtype: DType, y: int) -> bool:
     """Whether all exponents are known, and halves of whole numbers that a float type holds."""
-    contents = context.contents(y)
-    return contents is not None and all(
+    known_values = context.known_values(y)
+    return known_values is not None and all(
         isinstance(item, (int, float)) and abs(item) <= _EXACT_MAX[dtype] / 2 and (2 * item) % 1 == 0
-        for item in contents.flat
+        for item in known_values.flat
     )
 
 

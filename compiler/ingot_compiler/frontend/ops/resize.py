@@ -30,12 +30,12 @@ class ResizeTarget:
 
 def known_floats(context: OpContext, value: int) -> tuple[float, ...] | None:
     """All elements of a float tensor that are known at compile time; None when one is not."""
-    contents = context.contents(value)
-    items = () if contents is None else contents.ravel().tolist()
+    known_values = context.known_values(value)
+    items = () if known_values is None else known_values.ravel().tolist()
     if context.type_of(value).element_count == 0:
         return ()
     floats = tuple(float(item) for item in items if isinstance(item, (int, float)))
-    return floats if contents is not None and len(floats) == len(items) else None
+    return floats if known_values is not None and len(floats) == len(items) else None
 
 
 def scaled_size(size: Dim, scale: float) -> Dim:

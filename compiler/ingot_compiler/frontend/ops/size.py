@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.contents import as_contents
 from ingot_compiler.frontend.context import OpContext
+from ingot_compiler.frontend.known_values import as_known_values
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (context.known("i64", as_contents([context.type_of(context.operand(0)).element_count], ())),)
+    return (context.known("i64", as_known_values([context.type_of(context.operand(0)).element_count], ())),)
 
 
 OP = OnnxOp("Size", _translate)

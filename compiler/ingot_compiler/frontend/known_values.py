@@ -3,7 +3,7 @@
 In: a core op, its attributes, what is known of its operands. Out: what is known of its result. So chains such as
 Shape -> Gather -> Concat -> Reshape end as symbolic shapes. Not done here: deciding what to do with it (``context``).
 
-Contents are numpy object arrays of the tensor's shape; an element is an integer expression (``Dim``), a float, or None when
+Known values are numpy object arrays of the tensor's shape; an element is an integer expression (``Dim``), a float, or None when
 it is not known. Bools are 0 and 1. A float tensor may hold an expression: its value is that integer, exactly.
 """
 
@@ -28,9 +28,9 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 Element = Dim | float | None
-Contents = npt.NDArray[Any]
+KnownValues = npt.NDArray[Any]
 ELEMENT_COUNT_MAX = 1024
-_LATER_DEPTH_MAX = 100  # each is some calls deep in Python
+_DEFERRED_DEPTH_MAX = 100  # each is some calls deep in Python
 
 _NUMPY: dict[DType, type[np.generic]] = {
     "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32,
@@ -39,23 +39,23 @@ _NUMPY: dict[DType, type[np.generic]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """Contents of floats, found when somebody asks for them: a graph does not depend on weights that nobody asks for.
+class DeferredValue:
+    """Known values of floats, found when somebody asks for them: a graph does not depend on weights that nobody asks for.
 
     ``depth``: how many such stand behind one another.
     """
 
-    find: Callable[[], Contents | None]
+    find: Callable[[], KnownValues | None]
     depth: int = 1
 
 
-def settled(contents: Contents | Later | None) -> Contents | None:
-    """Find contents now."""
-    return contents.find() if isinstance(contents, Later) else contents
+def known_or_none(known_values: KnownValues | DeferredValue | None) -> KnownValues | None:
+    """Find them now."""
+    return known_values.find() if isinstance(known_values, DeferredValue) else known_values
 
 
-def as_contents(values: Sequence[Element], shape: tuple[int, ...]) -> Contents:
-    """Row-major values as contents of that shape."""
+def as_known_values(values: Sequence[Element], shape: tuple[int, ...]) -> KnownValues:
+    """Row-major values as known values of that shape."""
     flat = np.empty(len(values), np.object_)
     flat[:] = values
     return flat.reshape(shape)
@@ -64,40 +64,44 @@ def as_contents(values: Sequence[Element], shape: tuple[int, ...]) -> Contents:
 def propagate(
     op: OpName,
     attributes: Mapping[str, Attribute],
-    operands: Sequence[tuple[TensorType, Contents | Later | None]],
+    operands: Sequence[tuple[TensorType, KnownValues | DeferredValue | None]],
     result: TensorType,
-) -> Contents | Later | None:
-    """Contents of an op's result, None when nothing is known or it is too large; of floats, later where an operand's are."""
+) -> KnownValues | DeferredValue | None:
+    """Known values of an op's result, None when nothing is known or it is too large; of floats, deferred where an operand's are."""
     count = result.element_count
     if not isinstance(count, int) or count > ELEMENT_COUNT_MAX or not _concrete(attributes):
         return None
-    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(contents is None for _, contents in operands):
+    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(known_values is None for _, known_values in operands):
         return None
 
-    def find() -> Contents | None:
-        return _contents(op, attributes, [(type_, settled(contents)) for type_, contents in operands], result)
+    def find() -> KnownValues | None:
+        return _propagated(
+            op, attributes, [(type_, known_or_none(known_values)) for type_, known_values in operands], result
+        )
 
-    depth = max((contents.depth for _, contents in operands if isinstance(contents, Later)), default=0)
-    if result.dtype not in FLOATS or not 0 < depth < _LATER_DEPTH_MAX:
+    depth = max(
+        (known_values.depth for _, known_values in operands if isinstance(known_values, DeferredValue)), default=0
+    )
+    if result.dtype not in FLOATS or not 0 < depth < _DEFERRED_DEPTH_MAX:
         return find()
-    return Later(cache(find), depth + 1)
+    return DeferredValue(cache(find), depth + 1)
 
 
-def _contents(
+def _propagated(
     op: OpName,
     attributes: Mapping[str, Attribute],
-    operands: Sequence[tuple[TensorType, Contents | None]],
+    operands: Sequence[tuple[TensorType, KnownValues | None]],
     result: TensorType,
-) -> Contents | None:
+) -> KnownValues | None:
     traits = OPS_BY_NAME[op].traits
     if Trait.MOVEMENT in traits:
         return _move(op, attributes, operands)
-    known = [contents for _, contents in operands if contents is not None]
+    known = [known_values for _, known_values in operands if known_values is not None]
     if len(known) < len(operands) or result.dtype not in _NUMPY:
         return None
     if Trait.INDEXED in traits:
         return _indexed(op, attributes, operands)
-    if Trait.EXACT in traits and all(_is_concrete(contents) for contents in known):
+    if Trait.EXACT in traits and all(_is_concrete(known_values) for known_values in known):
         return _evaluate(op, attributes, operands, result)
     return _symbolic(op, attributes, known, result)
 
@@ -110,8 +114,8 @@ def _concrete(attributes: Mapping[str, Attribute]) -> bool:
     )
 
 
-def _is_concrete(contents: Contents) -> bool:
-    return all(isinstance(item, (int, float)) for item in contents.flat)
+def _is_concrete(known_values: KnownValues) -> bool:
+    return all(isinstance(item, (int, float)) for item in known_values.flat)
 
 
 def _reference(
@@ -124,57 +128,57 @@ def _reference(
 
 
 def _move(
-    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
-) -> Contents | None:
-    if all(contents is None for _, contents in operands):
+    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, KnownValues | None]]
+) -> KnownValues | None:
+    if all(known_values is None for _, known_values in operands):
         return None
-    arrays: list[Contents] = []
-    for type_, contents in operands:
+    arrays: list[KnownValues] = []
+    for type_, known_values in operands:
         shape = tuple(dim for dim in type_.shape if isinstance(dim, int))
-        if contents is None and (len(shape) < type_.rank or type_.element_count == 0):
+        if known_values is None and (len(shape) < type_.rank or type_.element_count == 0):
             return None
         # An unknown operand is an array of unknown elements.
-        arrays.append(np.full(shape, None, np.object_) if contents is None else contents)
+        arrays.append(np.full(shape, None, np.object_) if known_values is None else known_values)
     return _reference(op, arrays, attributes)
 
 
 def _indexed(
-    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, Contents | None]]
-) -> Contents | None:
+    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, KnownValues | None]]
+) -> KnownValues | None:
     arrays: list[npt.NDArray[Any]] = []
     if attributes.get("reduction", "none") != "none":
         return None
-    for position, (_, contents) in enumerate(operands):
-        assert contents is not None
+    for position, (_, known_values) in enumerate(operands):
+        assert known_values is not None
         if position == 1:
-            if not _is_concrete(contents):
+            if not _is_concrete(known_values):
                 return None
-            arrays.append(contents.astype(np.int64))
+            arrays.append(known_values.astype(np.int64))
         else:
-            arrays.append(contents)
+            arrays.append(known_values)
     return _reference(op, arrays, attributes)
 
 
 def _evaluate(
     op: OpName,
     attributes: Mapping[str, Attribute],
-    operands: Sequence[tuple[TensorType, Contents | None]],
+    operands: Sequence[tuple[TensorType, KnownValues | None]],
     result: TensorType,
-) -> Contents | None:
+) -> KnownValues | None:
     arrays: list[npt.NDArray[Any]] = []
-    for type_, contents in operands:
+    for type_, known_values in operands:
         if type_.dtype not in _NUMPY:
             return None
-        assert contents is not None
+        assert known_values is not None
         try:
-            arrays.append(contents.astype(_NUMPY[type_.dtype]))
+            arrays.append(known_values.astype(_NUMPY[type_.dtype]))
         except OverflowError:
             return None
     value = _reference(op, arrays, attributes)
     if value is None or (op == "cast" and value.dtype.kind != "f" and not _finite(arrays[0])):
         return None
     items: list[Element] = [float(item) if result.dtype in FLOATS else int(item) for item in value.ravel().tolist()]
-    return as_contents(items, value.shape)
+    return as_known_values(items, value.shape)
 
 
 def _finite(array: npt.NDArray[Any]) -> bool:
@@ -184,9 +188,9 @@ def _finite(array: npt.NDArray[Any]) -> bool:
 def _symbolic(
     op: OpName,
     attributes: Mapping[str, Attribute],
-    known: Sequence[Contents],
+    known: Sequence[KnownValues],
     result: TensorType,
-) -> Contents | None:
+) -> KnownValues | None:
     if op == "reduce":
         return _reduce(attributes, known[0], result)
     function = _CASTS.get(result.dtype, _same) if op == "cast" else _FUNCTIONS.get(op)
@@ -195,28 +199,28 @@ def _symbolic(
     if op == "div" and result.dtype in FLOATS:
         function = _divide_exactly
     elements: Any = np.frompyfunc(function, len(known), 1)(*known)
-    contents = np.empty(np.broadcast_shapes(*(operand.shape for operand in known)), np.object_)
-    contents[...] = elements
-    return contents
+    known_values = np.empty(np.broadcast_shapes(*(operand.shape for operand in known)), np.object_)
+    known_values[...] = elements
+    return known_values
 
 
-def _reduce(attributes: Mapping[str, Attribute], contents: Contents, result: TensorType) -> Contents | None:
+def _reduce(attributes: Mapping[str, Attribute], known_values: KnownValues, result: TensorType) -> KnownValues | None:
     function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(attribute_str(attributes, "function"))
     axes = attribute_ints(attributes, "axes")
     shape = tuple(dim for dim in result.shape if isinstance(dim, int))
-    if function is None or contents.size == 0:
+    if function is None or known_values.size == 0:
         return None
-    order = [axis for axis in range(contents.ndim) if axis not in axes] + [
-        axis for axis in range(contents.ndim) if axis in axes
+    order = [axis for axis in range(known_values.ndim) if axis not in axes] + [
+        axis for axis in range(known_values.ndim) if axis in axes
     ]
-    rows = contents.transpose(order).reshape(int(np.prod(shape)), -1)
+    rows = known_values.transpose(order).reshape(int(np.prod(shape)), -1)
     totals: list[Element] = []
     for row in rows:
         total: Element = row[0]
         for item in row[1:]:
             total = function(total, item)
         totals.append(total)
-    return as_contents(totals, shape)
+    return as_known_values(totals, shape)
 
 
 def _whole(value: Element) -> Dim | None:
@@ -334,11 +338,11 @@ _FUNCTIONS: dict[str, Callable[..., Element]] = {
 }  # fmt: skip
 
 
-def is_known(contents: Contents) -> bool:
+def is_known(known_values: KnownValues) -> bool:
     """Whether every element is an integer expression."""
-    return all(isinstance(item, (int, Sum)) for item in contents.flat)
+    return all(isinstance(item, (int, Sum)) for item in known_values.flat)
 
 
-def symbols_appear(contents: Contents) -> bool:
+def symbols_appear(known_values: KnownValues) -> bool:
     """Whether some element is not a plain integer."""
-    return any(isinstance(item, Sum) and terms_of(item) for item in contents.flat)
+    return any(isinstance(item, Sum) and terms_of(item) for item in known_values.flat)
