@@ -33,7 +33,7 @@ from ingot_build_rules.engine.actions.rule import AnyRule, FileDigests, Inputs, 
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache, Resolve
 from ingot_build_rules.engine.cache.file_digests import WatchedFiles, timestamp
-from ingot_build_rules.engine.cache.leases import Leases
+from ingot_build_rules.engine.cache.leases import ActionLeases
 from ingot_build_rules.engine.executors.executor import Executor, Handle
 
 Value = TypeVar("Value")
@@ -69,7 +69,7 @@ class Scheduler:
     values: Values
     executor: Executor
     cache: ActionCache
-    leases: Leases
+    leases: ActionLeases
     files: FileDigests
     keys: KeyMaker
     policy: Policy = field(default_factory=Policy)

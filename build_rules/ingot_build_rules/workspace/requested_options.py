@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from ingot_build_rules.project.compile_requests import compile_requests
-from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, Project
+from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
 from ingot_build_rules.reproduce.reproduce import RequestedOptions
 from ingot_build_rules.workspace.open_workspace import load_project
 
@@ -34,6 +34,6 @@ def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
     )
 
 
-def _is_native(project: Project, bundle: BundleSpec) -> bool:
+def _is_native(project: ProjectModel, bundle: BundleSpec) -> bool:
     texts = {spec.name: spec.text for spec in project.targets}
     return any(NATIVE in (name, texts.get(name)) for name in bundle.targets)
