@@ -22,15 +22,16 @@ from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.host_program.verify_program import verify_program
 from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering import fuse
-from ingot_compiler.lowering.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group, launches_of
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.parse_fused import parse_fused
-from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.parse_lowered import parse_lowered
 from ingot_compiler.lowering.print_fused import print_fused
-from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.print_lowered import print_lowered
 from ingot_compiler.lowering.verify_fused import verify_fused
 from ingot_compiler.lowering.verify_loops import verify_loops
+from ingot_compiler.lowering.verify_lowered import verify_lowered
 from ingot_compiler.memory import plan_memory
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.parse_memory import parse_memory
@@ -63,10 +64,12 @@ def check_fused(fused: FusedGraph) -> None:
     check_text(fused, print_fused(fused), parse_fused, print_fused)
 
 
-def check_loops(program: LoopProgram) -> None:
-    """Stage 7."""
-    verify_loops(program)
-    check_text(program, print_loops(program), parse_loops, print_loops)
+def check_lowered(lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()) -> None:
+    """Stage 7 of a group: its steps, and its kernels."""
+    verify_lowered(lowered, group, buffers)
+    for program in lowered.programs:
+        verify_loops(program)
+    check_text(lowered, print_lowered(lowered), parse_lowered, print_lowered)
 
 
 def check_memory(plan: MemoryPlan, fused: FusedGraph) -> None:
@@ -124,8 +127,7 @@ def _fused(fused: FusedGraph, *_: object) -> None:
 
 
 def _lowered(lowered: LoweredGroup, *_: object) -> None:
-    for program in lowered.programs:
-        check_loops(program)
+    check_lowered(lowered)
 
 
 def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
