@@ -52,7 +52,7 @@ def _tables(source: str) -> Iterator[int]:
 
 
 def test_tables_of_op_names_are_registries() -> None:
-    """A new list of op names is a trait, or a claim, that belongs to the ops."""
+    """A new list of op names is a trait, or a shape constraint, that belongs to the ops."""
     files = {path: path.read_text(encoding="utf-8") for path in COMPILER.rglob("*.py")}
     found = {str(path.relative_to(COMPILER)) for path, source in files.items() if list(_tables(source))}
     assert found == {*REGISTRIES, *REST}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.hostile.tiny import tiny_contents, tree_entry
+from tests.hostile.two_devices import TARGET, two_device_contents
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -62,3 +63,17 @@ def test_verification_covers_every_byte(bundle: Path, tmp_path: Path) -> None:
         (tmp_path / "m.ingot").write_bytes(changed)
         with pytest.raises(ingot_runtime.BundleError):
             verify_bundle(tmp_path / "m.ingot", tree_entry)
+
+
+def test_several_devices(tmp_path: Path) -> None:
+    """Each device with its launches, pool, code and imports; each copy with its ends, its place and its bytes."""
+    write_bundle(two_device_contents(), tmp_path / "two.ingot", tree_entry)
+    use = describe_bundle(tmp_path / "two.ingot")["device_use"][TARGET]
+    host, acc = use["devices"]
+    assert (host["name"], host["library"], host["imports"]) == ("host", None, [])
+    assert (acc["library"], acc["launches"], acc["imports"]) == (0, 2, ["launch", "copy"])
+    assert (host["launches"], acc["pool_bytes"] > 0) == (1, True)
+    there, back = ("host", acc["name"]), (acc["name"], "host")
+    assert [(copy["source"], copy["destination"]) for copy in use["copies"]] == [there, back] * 2
+    assert [copy["before_launch"] for copy in use["copies"]] == [0, 1, 2, 3]
+    assert {copy["size_bytes"] for copy in use["copies"]} == {None}  # products of registers

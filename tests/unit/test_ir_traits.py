@@ -109,7 +109,7 @@ def test_movements_make_no_new_element(op: CoreOp) -> None:
 
 
 def test_elementwise_ops_broadcast() -> None:
-    """The type rule of an op of two equal operands gives the broadcast shape, and claims that they broadcast."""
+    """The type rule of an op of two equal operands gives the broadcast shape, and the constraint that they broadcast."""
     checked = 0
     for op in _with(Trait.ELEMENTWISE):
         if op.name != "require" and _pairs(op):
@@ -118,6 +118,6 @@ def test_elementwise_ops_broadcast() -> None:
             )
             inferred = op.infer([TensorType(dtype, (2, 1)), TensorType(dtype, (3,))], {})
             assert inferred.results[0].shape == (2, 3)
-            assert len(inferred.claims) == 1
+            assert len(inferred.constraints) == 1
             checked += 1
     assert checked > 15

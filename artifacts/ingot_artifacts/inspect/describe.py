@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+from ingot_artifacts.inspect.device_use import describe_device_use
 from ingot_runtime.errors import BundleError, DigestError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.checks import DAMAGED
@@ -15,7 +16,8 @@ from ingot_runtime.format.debug import read_record
 from ingot_runtime.format.describe import describe_source
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.plan import BundlePlan, VariantPlan
-from ingot_runtime.format.source import Source, open_file, read_plan
+from ingot_runtime.format.program_decode import decode_program
+from ingot_runtime.format.source import Source, open_file, read_plan, weights_sizes_bytes
 
 
 @contextmanager
@@ -32,8 +34,9 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
     """Return the description of a bundle; ``digest``: the root digest that it must have, or at least its first 32 digits.
 
     Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections, model, devices, symbols,
-    inputs, outputs, variants, libraries), ``memory`` (bytes of code, weights, workspace per variant), ``kernels`` (target ->
-    symbols), ``library_kernels`` (per library the same), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
+    inputs, outputs, variants, libraries), ``memory`` (bytes of code, weights, workspace per variant), ``device_use`` (target -> what
+    `main` launches, copies and keeps on each device, see ``device_use``), ``kernels`` (target -> symbols), ``library_kernels`` (per
+    library the same), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
 
     Raises:
         BundleError: not a valid bundle.
@@ -43,6 +46,7 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
         debug = read_record(source, head.DEBUG)
         lock = read_record(source, head.LOCK)
         plan = read_plan(source)
+        use = {variant.target: _device_use(source, plan, index) for index, variant in enumerate(plan.variants)}
     sizes = {(row.kind, row.id): row.size_bytes for row in source.sections}
     memory = {
         variant.target: {
@@ -55,11 +59,18 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
     return {
         **described,
         "memory": memory,
+        "device_use": use,
         "kernels": debug["kernels"],
         "library_kernels": debug["libraries"],
         "debug": debug["debug"],
         "lock": lock,
     }
+
+
+def _device_use(source: Source, plan: BundlePlan, index: int) -> dict[str, Any]:
+    variant, sizes = plan.variants[index], weights_sizes_bytes(source, plan)
+    program = decode_program(source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}")
+    return describe_device_use(program, variant, plan)
 
 
 def verify_bundle(path: str | os.PathLike[str], tree_entry: Callable[[memoryview], bytes]) -> int:

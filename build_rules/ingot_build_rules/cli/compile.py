@@ -52,17 +52,7 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="NAME=1x3x224x224",
         help="also compile kernels for this shape of an input",
     )
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        type=usage.device,
-        metavar="NAME=KIND[:ID][,target=T][,scope=S]",
-        help="declare a virtual device",
-    )
-    parser.add_argument(
-        "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
-    )
+    _add_devices(parser)
     _add_stages(parser)
     parser.add_optional_file(
         "--check",
@@ -90,6 +80,20 @@ def add_arguments(parser: usage.Parser) -> None:
     add_caches(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     usage.add_json(parser)
+
+
+def _add_devices(parser: usage.Parser) -> None:
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        type=usage.device,
+        metavar="NAME=KIND[:ID][,target=T][,scope=S]",
+        help="declare a virtual device",
+    )
+    parser.add_argument(
+        "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
+    )
 
 
 def _add_stages(parser: usage.Parser) -> None:

@@ -57,10 +57,34 @@ def description_lines(described: dict[str, Any]) -> list[str]:
         code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
         parts.append(f"memory of {target}: code {code}, weights {weights}, workspace {workspace}")
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
+        parts += _device_lines(described["device_use"][target])
     for target, launches in described["debug"].get("launches", {}).items():
         parts.append(f"launches of {target}:")
         parts += console.format_table([_launch_row(number, launch) for number, launch in enumerate(launches)], (0,))
     return parts
+
+
+def _device_lines(use: dict[str, Any]) -> list[str]:
+    """What each device does, where there are several, and each copy between two."""
+    if len(use["devices"]) == 1:
+        return []
+    rows = [
+        (
+            f"  {row['name']}:", f"{row['launches']} launches,", f"pool {_size(row['pool_bytes'])},",
+            "code of the variant" if row["library"] is None else f"code of library {row['library']},",
+            f"imports {', '.join(row['imports'])}" if row["imports"] else "",
+        )
+        for row in use["devices"]
+    ]  # fmt: skip
+    copies = [
+        f"  copy {copy['source']} to {copy['destination']} before launch {copy['before_launch']}, {_size(copy['size_bytes'])}"
+        for copy in use["copies"]
+    ]
+    return [*console.format_table(rows), *copies]
+
+
+def _size(size_bytes: int | None) -> str:
+    return "as the sizes of a call need" if size_bytes is None else console.format_bytes(size_bytes)
 
 
 def _bound_lines(memory: dict[str, Any] | None) -> list[str]:

@@ -1,8 +1,8 @@
 """Gives sizes that an op's type rule takes to be equal one spelling, so that core ops see operands whose shapes agree in the types.
 
 In: a core op, its attributes and operand types. Out: what operands go through first, a ``reshape`` or ``broadcast_to`` that
-claims another size. These two carry the run-time check (equal element counts; equal or 1). Not done here: which sizes are
-equal or broadcast (the op's claims), sizes that contradict in numbers (the type rules refuse them).
+relies on another size. These two carry the run-time check (equal element counts; equal or 1). Not done here: which sizes are
+equal or broadcast (the op's shape constraints), sizes that contradict in numbers (the type rules refuse them).
 
 Two different expressions over a common symbol are taken to be equal, unless some size of it makes one of them 1 and the other not;
 over different symbols, either may be 1 at run time.
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from ingot_compiler.ir.attributes import Attributes
-from ingot_compiler.ir.claims import Broadcast, Claim, Equal, Shape, Size
 from ingot_compiler.ir.dims import Dim, dim_max, evaluate, format_dim, has_call, symbols_of
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.shape_constraints import BroadcastSizes, EqualSizes, Shape, ShapeConstraint, Size
 from ingot_compiler.ir.types import TensorType
 
 Detour = tuple[Literal["reshape", "broadcast_to"], Shape]
@@ -29,26 +29,28 @@ def unify_sizes(op: OpName, attributes: Attributes, types: Sequence[TensorType])
     shapes = [tensor.shape for tensor in types]
     if len(shapes) < 2 or all(isinstance(size, int) for shape in shapes for size in shape):
         return [None] * len(shapes)
-    claims = OPS_BY_NAME[op].infer(types, attributes).claims
-    unified = _unified(shapes, claims)
+    constraints = OPS_BY_NAME[op].infer(types, attributes).constraints
+    unified = _unified(shapes, constraints)
     detours: list[Detour | None] = [
         None if shape == own else ("reshape", shape) for shape, own in zip(unified, shapes, strict=True)
     ]
-    for claim in claims:
-        if isinstance(claim, Broadcast):
-            ranks = {operand: len(shape) for operand, shape in zip(claim.operands, claim.shapes, strict=False)}
+    for constraint in constraints:
+        if isinstance(constraint, BroadcastSizes):
+            ranks = {
+                operand: len(shape) for operand, shape in zip(constraint.operands, constraint.shapes, strict=False)
+            }
             for operand, detour in _broadcast({operand: unified[operand] for operand in ranks}, ranks):
                 detours[operand] = detour
     return detours
 
 
-def _unified(shapes: Sequence[Shape], claims: Sequence[Claim]) -> list[Shape]:
+def _unified(shapes: Sequence[Shape], constraints: Sequence[ShapeConstraint]) -> list[Shape]:
     """The shapes where every size has the simplest spelling among those that it is equal to."""
     unified = [list(shape) for shape in shapes]
-    for claim in claims:
-        if isinstance(claim, Equal):
-            now = [unified[size.operand][size.axis] if isinstance(size, Size) else size for size in claim.sizes]
-            for size in claim.sizes:
+    for constraint in constraints:
+        if isinstance(constraint, EqualSizes):
+            now = [unified[size.operand][size.axis] if isinstance(size, Size) else size for size in constraint.sizes]
+            for size in constraint.sizes:
                 if isinstance(size, Size):
                     unified[size.operand][size.axis] = min(now, key=_complexity)
     return [tuple(shape) for shape in unified]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ingot_compiler.ir.attributes import Attributes
-from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.op_names import OpName
+from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
@@ -25,7 +25,7 @@ class Inferred:
     """What a type rule says of operands that fit: the types of the results, and what it takes for granted of sizes."""
 
     results: tuple[TensorType, ...]
-    claims: tuple[Claim, ...] = ()
+    constraints: tuple[ShapeConstraint, ...] = ()
 
 
 Array = npt.NDArray[Any]

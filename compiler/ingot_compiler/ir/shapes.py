@@ -1,6 +1,6 @@
 """Shapes of results: broadcast, reduced, written out.
 
-In: shapes. Out: a shape, or ``OpTypeError`` where numbers contradict. Not done here: what must hold at run time (``claims``).
+In: shapes. Out: a shape, or ``OpTypeError`` where numbers contradict. Not done here: what must hold at run time (``shape_constraints``).
 """
 
 from __future__ import annotations

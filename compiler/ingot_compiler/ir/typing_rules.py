@@ -1,7 +1,7 @@
 """Pieces that the type rules of the core ops share: demands on operands, rules that several ops have.
 
-In: operand types and attribute tables. Out: result types and claims, or ``OpTypeError`` (expected, got). Not done here: claims of
-sizes (``claim_rules``), windows of convolutions and pools (``window_rules``), values (``reference_rules``).
+In: operand types and attribute tables. Out: result types and shape constraints, or ``OpTypeError`` (expected, got). Not done here: constraints of
+sizes (``make_shape_constraints``), windows of convolutions and pools (``window_rules``), values (``reference_rules``).
 """
 
 from __future__ import annotations
@@ -9,12 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_float, require_attributes
-from ingot_compiler.ir.claim_rules import broadcast_together, elements_along, equal, equal_shapes, not_above, sizes_of
-from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.make_shape_constraints import (
+    broadcast_together,
+    elements_along,
+    equal,
+    equal_shapes,
+    not_above,
+    sizes_of,
+)
 from ingot_compiler.ir.message import joined, message
 from ingot_compiler.ir.op import Inferred, TypeRule
 from ingot_compiler.ir.op_type_error import require
+from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.shapes import reduced_shape
 from ingot_compiler.ir.types import BYTE_DTYPES, FLOATS, SIGNED, UNSIGNED, DType, TensorType
 
@@ -117,15 +124,15 @@ def infer_scattered_elements(types: Sequence[TensorType], attributes: Attributes
     axis = attribute_axis(attributes, x.rank)
     require_dtype(indices, INTEGERS)
     require(indices.rank == x.rank, f"indices of rank {x.rank}", indices)
-    claims: list[Claim] = []
+    constraints: list[ShapeConstraint] = []
     for other, (size, index_size) in enumerate(zip(x.shape, indices.shape, strict=True)):
         if other != axis:
-            claims += not_above(index_size, size, f"size of the indices at axis {other}")
-    claims += elements_along(x.shape[axis], indices.element_count)
+            constraints += not_above(index_size, size, f"size of the indices at axis {other}")
+    constraints += elements_along(x.shape[axis], indices.element_count)
     for tensor in updates:
         require_same_dtype((x, tensor))
-        claims += equal_shapes("sizes of indices and updates", indices.shape, tensor.shape)
-    return Inferred((x if updates else TensorType(x.dtype, indices.shape),), tuple(claims))
+        constraints += equal_shapes("sizes of indices and updates", indices.shape, tensor.shape)
+    return Inferred((x if updates else TensorType(x.dtype, indices.shape),), tuple(constraints))
 
 
 def infer_norm_over_tail(types: Sequence[TensorType], attributes: Attributes, count: int) -> Inferred:
@@ -140,7 +147,7 @@ def infer_norm_over_tail(types: Sequence[TensorType], attributes: Attributes, co
     return Inferred((types[0],), equal_shapes("sizes of x[axis:] and its parameters", x[axis:], *parameters))
 
 
-def channel_vectors(types: Sequence[TensorType]) -> tuple[Claim, ...]:
+def channel_vectors(types: Sequence[TensorType]) -> tuple[ShapeConstraint, ...]:
     """Demand x[N, C, ..] of floats and vectors [C] of its element type."""
     require_dtype(types[0], FLOATS)
     require_same_dtype(types)

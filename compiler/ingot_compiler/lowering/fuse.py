@@ -105,7 +105,7 @@ def _require(fuser: Fuser, node: Node) -> None:
     fuser.require(fuser.requirements.of_sizes(node))
     if node.op in ELEMENTS or node.op == "broadcast_to":
         fuser.require(fuser.requirements.of_counts(node))
-    fuser.require(fuser.requirements.of_claims(node))
+    fuser.require(fuser.requirements.of_shape_constraints(node))
 
 
 def _is_folded(values: Values, node: Node) -> bool:

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, require_attributes
-from ingot_compiler.ir.claim_rules import broadcasts_to, equal, sizes_of
-from ingot_compiler.ir.claims import Bound, Claim
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
+from ingot_compiler.ir.make_shape_constraints import broadcasts_to, equal, sizes_of
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import narrow, widen
+from ingot_compiler.ir.shape_constraints import ShapeConstraint, SizeBound
 from ingot_compiler.ir.types import FLOATS, TensorType
 from ingot_compiler.ir.typing_rules import (
     require_dtype,
@@ -45,15 +45,15 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     depth = equal("head sizes of q and k", of_q[3], of_k[3])
     groups = equal("numbers of k and v heads", of_k[1], of_v[1])
     keys = equal("lengths of k and v", of_k[2], of_v[2])
-    claims: list[Claim] = [batch, depth, groups, keys, *_heads_divide(q.shape[1], groups.common)]
+    constraints: list[ShapeConstraint] = [batch, depth, groups, keys, *_heads_divide(q.shape[1], groups.common)]
     scores = (batch.common, q.shape[1], q.shape[2], keys.common)
     for mask in types[3:]:
         require(mask.dtype in ("bool", q.dtype), f"a mask of bool or {q.dtype}", mask)
-        claims.append(broadcasts_to(mask.shape, scores))
-    return Inferred((TensorType(q.dtype, (*scores[:3], v.shape[3])),), tuple(claims))
+        constraints.append(broadcasts_to(mask.shape, scores))
+    return Inferred((TensorType(q.dtype, (*scores[:3], v.shape[3])),), tuple(constraints))
 
 
-def _heads_divide(heads: Dim, groups: Dim) -> tuple[Bound, ...]:
+def _heads_divide(heads: Dim, groups: Dim) -> tuple[SizeBound, ...]:
     """Each key head is read by as many query heads; 0 heads of k can only be read by 0 of q."""
     if heads == groups:
         return ()
@@ -61,7 +61,7 @@ def _heads_divide(heads: Dim, groups: Dim) -> tuple[Bound, ...]:
     if not fits:
         raise OpTypeError(message("k heads that divide ", heads, " q heads"), groups)
     rest = heads - dim_mul(groups, dim_floordiv(heads, groups))
-    return (Bound(rest, message(groups, " heads of k do not divide ", heads, " of q")),)
+    return (SizeBound(rest, message(groups, " heads of k do not divide ", heads, " of q")),)
 
 
 def _bias(shape: tuple[int, ...], masks: Sequence[Array], causal: bool) -> Array:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
-from ingot_compiler.ir.claim_rules import broadcasts_to
+from ingot_compiler.ir.make_shape_constraints import broadcasts_to
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType

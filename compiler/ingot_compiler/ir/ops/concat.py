@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int, require_attributes
-from ingot_compiler.ir.claim_rules import equal_shapes, sizes_of
 from ingot_compiler.ir.dims import Dim, dim_add
+from ingot_compiler.ir.make_shape_constraints import equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.traits import Trait
@@ -31,7 +31,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         total = dim_add(total, tensor.shape[axis])
     sizes = [sizes_of(types, operand) for operand in range(len(types))]
     beside = equal_shapes("sizes beside the axis", *((*of[:axis], *of[axis + 1 :]) for of in sizes))
-    rest = [claim.common for claim in beside]
+    rest = [constraint.common for constraint in beside]
     return Inferred((TensorType(types[0].dtype, (*rest[:axis], total, *rest[axis:])),), beside)
 
 

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
-from ingot_compiler.ir.claim_rules import equal, equal_shapes, groups_divide, sizes_of
-from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import dim_mul
+from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
+from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
@@ -37,14 +37,14 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_dtype(x, NUMBERS)
     require(x.rank >= 3 and w.rank == x.rank, "x and w of one rank >= 3", message(x, " and ", w))
     groups, outputs = attribute_int(attributes, "groups"), w.shape[0]
-    claims: list[Claim] = [
+    constraints: list[ShapeConstraint] = [
         equal("numbers of input channels", sizes_of(types, 0)[1], dim_mul(w.shape[1], groups)),
         *groups_divide(groups, outputs, "output channels"),
     ]
     for bias in types[2:]:
-        claims += equal_shapes("numbers of output channels", (outputs,), bias.shape)
+        constraints += equal_shapes("numbers of output channels", (outputs,), bias.shape)
     positions = window_count(x.shape[2:], window_of(attributes, w.shape[2:]))
-    return Inferred((TensorType(x.dtype, (x.shape[0], outputs, *positions)),), tuple(claims))
+    return Inferred((TensorType(x.dtype, (x.shape[0], outputs, *positions)),), tuple(constraints))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

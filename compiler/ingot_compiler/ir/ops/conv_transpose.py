@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_int, attribute_ints, require_attributes
-from ingot_compiler.ir.claim_rules import equal, equal_shapes, groups_divide, sizes_of
-from ingot_compiler.ir.claims import Claim
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
+from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import ints, narrow, widen
+from ingot_compiler.ir.shape_constraints import ShapeConstraint
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import (
     NUMBERS,
@@ -55,12 +55,12 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         attribute_int(attributes, "groups"),
         equal("numbers of input channels", sizes_of(types, 0)[1], w.shape[0]),
     )
-    claims: list[Claim] = [channels, *groups_divide(groups, channels.common, "input channels")]
+    constraints: list[ShapeConstraint] = [channels, *groups_divide(groups, channels.common, "input channels")]
     outputs = dim_mul(w.shape[1], groups)
     for bias in types[2:]:
-        claims += equal_shapes("numbers of output channels", (outputs,), bias.shape)
+        constraints += equal_shapes("numbers of output channels", (outputs,), bias.shape)
     shape = (x.shape[0], outputs, *_sizes(x.shape[2:], w.shape[2:], attributes))
-    return Inferred((TensorType(x.dtype, shape),), tuple(claims))
+    return Inferred((TensorType(x.dtype, shape),), tuple(constraints))
 
 
 def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Attributes) -> None:

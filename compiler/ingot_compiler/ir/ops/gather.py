@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int, require_attributes
-from ingot_compiler.ir.claim_rules import elements_along
+from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType

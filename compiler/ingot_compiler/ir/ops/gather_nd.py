@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_int, require_attributes
-from ingot_compiler.ir.claim_rules import elements_along, equal_shapes
+from ingot_compiler.ir.make_shape_constraints import elements_along, equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import open_grid
@@ -31,7 +31,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     if not isinstance(depth, int) or not 1 <= depth <= x.rank - count:
         raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", indices)
     batch = equal_shapes("batch sizes", x.shape[:count], indices.shape[:count])
-    common = (claim.common for claim in batch)
+    common = (constraint.common for constraint in batch)
     result = TensorType(x.dtype, (*common, *indices.shape[count:-1], *x.shape[count + depth :]))
     picked = (bound for size in x.shape[count : count + depth] for bound in elements_along(size, result.element_count))
     return Inferred((result,), (*batch, *picked))

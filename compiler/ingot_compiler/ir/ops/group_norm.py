@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int, require_attributes
-from ingot_compiler.ir.claim_rules import groups_divide
+from ingot_compiler.ir.make_shape_constraints import groups_divide
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, mean
 from ingot_compiler.ir.types import TensorType

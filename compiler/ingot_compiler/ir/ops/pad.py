@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, attribute_str, require_attributes
-from ingot_compiler.ir.claim_rules import elements_along
 from ingot_compiler.ir.dims import dim_add
+from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType

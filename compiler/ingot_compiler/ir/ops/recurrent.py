@@ -23,8 +23,8 @@ from ingot_compiler.ir.attributes import (
     attribute_strs,
     require_attributes,
 )
-from ingot_compiler.ir.claim_rules import equal, equal_shapes
 from ingot_compiler.ir.dims import Dim
+from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, sigmoid, widen
@@ -86,10 +86,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         "candidate": (directions, hidden, hidden), "bias": (directions, hidden), "lengths": (batch,),
         "peepholes": (directions, 3 * hidden),
     }  # fmt: skip
-    claims = [equal("sizes of x and the gates", columns, gates * hidden * directions)]
+    constraints = [equal("sizes of x and the gates", columns, gates * hidden * directions)]
     for name, kind in given.items():
         if name != "x":
-            claims += equal_shapes(f"sizes of {name}", kind.shape, expected[name])
+            constraints += equal_shapes(f"sizes of {name}", kind.shape, expected[name])
     for name in ("activations", "alphas", "betas"):
         value = attributes[name]
         require(isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value)
@@ -97,7 +97,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require(len(reverse) == directions, f"{directions} directions", reverse)
     state = TensorType(x.dtype, (directions, batch, hidden))
     y = TensorType(x.dtype, (time, directions, batch, hidden))
-    return Inferred((y, state, state) if cell == "lstm" else (y, state), tuple(claims))
+    return Inferred((y, state, state) if cell == "lstm" else (y, state), tuple(constraints))
 
 
 def _activation(attributes: Attributes, position: int) -> Callable[[Array], Array]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_text, require_attributes
-from ingot_compiler.ir.claims import Bound
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
+from ingot_compiler.ir.shape_constraints import SizeBound
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.typing_rules import require_operands
 
@@ -20,7 +20,7 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "difference", "what")
     require_operands(types, 0)
     difference, what = attribute_dim(attributes, "difference"), attribute_text(attributes, "what")
-    return Inferred((), (Bound(difference, what),))
+    return Inferred((), (SizeBound(difference, what),))
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

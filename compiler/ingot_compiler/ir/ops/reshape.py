@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
-from ingot_compiler.ir.claim_rules import same_count
+from ingot_compiler.ir.make_shape_constraints import same_count
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType

@@ -23,7 +23,7 @@ from ingot_compiler.ir.attributes import (
     attribute_str,
     require_attributes,
 )
-from ingot_compiler.ir.claim_rules import elements_along
+from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
@@ -71,8 +71,8 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require(size == 0 or shape[axis] != 0, "elements along the axis", types[0])
         shape[axis] = size
     result = TensorType(types[0].dtype, tuple(shape))
-    claims = (bound for axis in axes for bound in elements_along(types[0].shape[axis], result.element_count))
-    return Inferred((result,), tuple(claims))
+    constraints = (bound for axis in axes for bound in elements_along(types[0].shape[axis], result.element_count))
+    return Inferred((result,), tuple(constraints))
 
 
 def _coordinates(attributes: Attributes, position: int, size: int) -> tuple[Array, float]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, attribute_str, require_attributes
-from ingot_compiler.ir.claim_rules import elements_along, equal_shapes, sizes_of
+from ingot_compiler.ir.make_shape_constraints import elements_along, equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.reference_rules import open_grid, scatter

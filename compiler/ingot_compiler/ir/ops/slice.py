@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
-from ingot_compiler.ir.claim_rules import inside_axis
+from ingot_compiler.ir.make_shape_constraints import inside_axis
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.traits import Trait
@@ -27,8 +27,8 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require(lengths == (types[0].rank,) * 3, f"{types[0].rank} starts, sizes and steps", lengths)
     require_sizes(sizes, "sizes")
     axes = zip(types[0].shape, starts, sizes, steps, strict=True)
-    claims = tuple(bound for axis in axes for bound in inside_axis(*axis))
-    return Inferred((TensorType(types[0].dtype, sizes),), claims)
+    constraints = tuple(bound for axis in axes for bound in inside_axis(*axis))
+    return Inferred((TensorType(types[0].dtype, sizes),), constraints)
 
 
 def _python_slice(start: int, size: int, step: int) -> slice:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingot_compiler.ir.attributes import Attributes, require_attributes
-from ingot_compiler.ir.claim_rules import equal_shapes
+from ingot_compiler.ir.make_shape_constraints import equal_shapes
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.types import TensorType

@@ -98,7 +98,7 @@ def read_dim(fuser: Fuser, node: Node) -> None:
 
 
 def require_dim(fuser: Fuser, node: Node) -> None:
-    """Nothing to move: the check is the op's claim."""
+    """Nothing to move: the check is the op's shape constraint."""
     del fuser, node
 
 

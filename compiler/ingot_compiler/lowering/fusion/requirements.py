@@ -1,7 +1,7 @@
 """What must hold of sizes when ``main`` runs, and that the types leave open: checked once each.
 
 In: nodes, one by one. Out: ``Requirement`` steps, none where the types show it. Not done here: what an op takes for granted (the
-claims of its type rule), values of indices (kernels clamp them).
+shape constraints of its type rule), values of indices (kernels clamp them).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingot_compiler.ir.claims import requirements
 from ingot_compiler.ir.dims import Dim, dim_add, dim_max, dim_min
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.message import message
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import is_nonnegative
+from ingot_compiler.ir.shape_constraints import requirements
 from ingot_compiler.lowering.fused import Requirement
 from ingot_compiler.lowering.fusion.values import Values
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
@@ -68,12 +68,16 @@ class Requirements:
                 self._checked.counts.add(count)
         return found
 
-    def of_claims(self, node: Node) -> list[Requirement]:
+    def of_shape_constraints(self, node: Node) -> list[Requirement]:
         """What the op of a node takes for granted, so that its kernel stays inside its buffers."""
         operands = [self._values.type_of(operand) for operand in node.operands]
         try:
-            claims = OPS_BY_NAME[node.op].infer(operands, node.table).claims
+            constraints = OPS_BY_NAME[node.op].infer(operands, node.table).constraints
         except OpTypeError as error:
-            # The sizes that a graph was specialised for contradict its claims: a call with these sizes is refused.
+            # The sizes that a graph was specialised for contradict its shape constraints: a call with these sizes is refused.
             return [Requirement(1, error.text, node.source)]
-        return [Requirement(excess, what, node.source) for claim in claims for excess, what in requirements(claim)]
+        return [
+            Requirement(excess, what, node.source)
+            for constraint in constraints
+            for excess, what in requirements(constraint)
+        ]

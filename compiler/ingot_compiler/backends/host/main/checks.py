@@ -232,6 +232,12 @@ room:
 no.room:
   {fail_call("frame")}
   ret i32 {abi.RC_BAD_INPUT}
+{_enter_tensors(inputs, outputs)}"""
+
+
+def _enter_tensors(inputs: int, outputs: int) -> str:
+    """Write the rest of ``enter``: the signatures of all tensors."""
+    return f"""\
 signature:
 {call_load("flags", "i32")}
 {call_load("inputs", "ptr")}

@@ -11,11 +11,11 @@ from tests.unit.lowering_harness import BEST, HOST_ALONE
 
 from ingot_compiler.backends.host.device_rules import device_rules
 from ingot_compiler.ir.builder import GraphBuilder
-from ingot_compiler.ir.claims import requirements
 from ingot_compiler.ir.dims import Dim, evaluate, symbol
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
+from ingot_compiler.ir.shape_constraints import requirements
 from ingot_compiler.ir.specialise import specialise
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fuse import fuse
@@ -34,7 +34,7 @@ GRU = {
     "activations": ("sigmoid", "tanh"), "alphas": (0.0, 0.0), "betas": (0.0, 0.0), "cell": "gru", "clip": 0.0,
     "has_lengths": True, "has_peepholes": False, "input_forget": False, "linear_before_reset": True, "reverse": (False,),
 }  # fmt: skip
-# op, attributes, sizes that fit, sizes that contradict one of the claims each, element types where not f32
+# op, attributes, sizes that fit, sizes that contradict one of the constraints each, element types where not f32
 CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] = [
     ("add", {}, [(2, 1), (3,)], [[(2, 4), (3,)]], ()),
     ("select", {}, [(1,), (3,), (2, 3)], [[(2,), (3,), (2, 3)]], ("bool",)),
@@ -105,9 +105,9 @@ def _operands(op: str, sizes: Sizes, dtypes: Sequence[DType], *, open_: bool) ->
 
 def _is_met(op: str, attributes: dict[str, Any], sizes: Sizes, dtypes: Sequence[DType]) -> bool:
     """Whether a graph that leaves every size open lets a call of these sizes through."""
-    claims = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, sizes, dtypes, open_=True)), attributes).claims
+    constraints = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, sizes, dtypes, open_=True)), attributes).constraints
     bound = {f"o{operand}a{axis}": size for operand, shape in enumerate(sizes) for axis, size in enumerate(shape)}
-    return all(evaluate(excess, bound) == 0 for claim in claims for excess, _ in requirements(claim))
+    return all(evaluate(excess, bound) == 0 for constraint in constraints for excess, _ in requirements(constraint))
 
 
 @pytest.mark.parametrize(("op", "attributes", "fit", "contradict", "dtypes"), CASES, ids=[case[0] for case in CASES])
@@ -116,7 +116,7 @@ def test_open_sizes_are_required_as_numbers_are_checked(
 ) -> None:
     """Sizes that fit leave nothing to require and meet what is required; others are refused, early or late."""
     fitting = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, fit, dtypes, open_=False)), attributes)
-    assert [what for claim in fitting.claims for _, what in requirements(claim)] == []
+    assert [what for constraint in fitting.constraints for _, what in requirements(constraint)] == []
     assert _is_met(op, attributes, fit, dtypes)
     for sizes in contradict:
         with pytest.raises(OpTypeError):
@@ -135,11 +135,11 @@ def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
     if op == "scatter_nd":
         kinds.append(TensorType("f32", (symbol("u"), symbol("v"))))
     attributes: dict[str, Any] = {"batch_dims": 1} if op == "gather_nd" else {"reduction": "none"}
-    claims = OPS_BY_NAME[op_name(op)].infer(kinds, attributes).claims
+    constraints = OPS_BY_NAME[op_name(op)].infer(kinds, attributes).constraints
     fit = {"a": x[0], "b": x[1], "c": 4, "i0": i[0], "i1": 5, "u": 2, "v": 4}
 
     def refused(**changed: int) -> list[str]:
-        found = [pair for claim in claims for pair in requirements(claim)]
+        found = [pair for constraint in constraints for pair in requirements(constraint)]
         return [str(what) for excess, what in found if evaluate(excess, {**fit, **changed})]
 
     assert refused() == []
@@ -152,7 +152,7 @@ def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
 
 
 def test_sizes_of_a_specialised_graph_may_contradict() -> None:
-    """A graph made for sizes that contradict is compiled, and refuses every call with the claim that they break."""
+    """A graph made for sizes that contradict is compiled, and refuses every call with the constraint that they break."""
     builder = GraphBuilder([TensorType("f32", (2, symbol("a"))), TensorType("f32", (symbol("b"), 4))])
     graph = builder.finish([builder.add("matmul", (0, 1))])
     fused = fuse(place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE), (device_rules(str(BEST)),))

@@ -1,18 +1,18 @@
-"""Makes the claims of type rules: one that numbers show to be false is refused at once (expected, got).
+"""Makes the shape constraints of type rules: one that numbers show to be false is refused at once (expected, got).
 
-In: sizes, with their places where the frontend may rewrite them. Out: claims, none where all is seen to hold, or ``OpTypeError``.
-Not done here: what becomes of a claim (``claims``).
+In: sizes, with their places where the frontend may rewrite them. Out: shape constraints, none where all is seen to hold, or ``OpTypeError``.
+Not done here: what becomes of them (``shape_constraints``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ingot_compiler.ir.claims import Bound, Broadcast, Equal, Shape, Size
 from ingot_compiler.ir.dims import Dim, dim_max, dim_min, dim_mod, dim_mul, dim_product
 from ingot_compiler.ir.message import joined, message
 from ingot_compiler.ir.op_type_error import OpTypeError, require
 from ingot_compiler.ir.ranges import at_most
+from ingot_compiler.ir.shape_constraints import BroadcastSizes, EqualSizes, Shape, Size, SizeBound
 from ingot_compiler.ir.shapes import broadcast_shapes
 from ingot_compiler.ir.types import TensorType
 
@@ -22,36 +22,38 @@ def sizes_of(types: Sequence[TensorType], operand: int) -> tuple[Size, ...]:
     return tuple(Size(dim, operand, axis) for axis, dim in enumerate(types[operand].shape))
 
 
-def equal(what: str, *sizes: Size | Dim) -> Equal:
+def equal(what: str, *sizes: Size | Dim) -> EqualSizes:
     """All sizes are equal; ``what`` they are, in the plural."""
-    claim = Equal(sizes, what)
-    numbers = list(dict.fromkeys(dim for dim in claim.dims if isinstance(dim, int)))
+    constraint = EqualSizes(sizes, what)
+    numbers = list(dict.fromkeys(dim for dim in constraint.dims if isinstance(dim, int)))
     require(len(numbers) <= 1, f"equal {what}", " and ".join(map(str, numbers)))
-    return claim
+    return constraint
 
 
-def equal_shapes(what: str, *shapes: Sequence[Size | Dim]) -> tuple[Equal, ...]:
+def equal_shapes(what: str, *shapes: Sequence[Size | Dim]) -> tuple[EqualSizes, ...]:
     """All shapes are equal, axis by axis; ``what`` their sizes are, in the plural."""
     if len(set(map(len, shapes))) != 1:
-        raise OpTypeError(f"equal {what}", joined(" and ", (list(Equal(tuple(shape), "").dims) for shape in shapes)))
+        raise OpTypeError(
+            f"equal {what}", joined(" and ", (list(EqualSizes(tuple(shape), "").dims) for shape in shapes))
+        )
     return tuple(equal(what, *column) for column in zip(*shapes, strict=True))
 
 
-def same_count(shape: Shape, wanted: Shape) -> tuple[Bound, ...]:
+def same_count(shape: Shape, wanted: Shape) -> tuple[SizeBound, ...]:
     """Two shapes have one number of elements."""
     before, after = dim_product(shape), dim_product(wanted)
     equal("element counts", before, after)
     what = message("cannot reshape ", before, " elements to ", after)
-    return (Bound(before - after, what),) if before != after else ()
+    return (SizeBound(before - after, what),) if before != after else ()
 
 
-def broadcast_together(shapes: Iterable[Shape]) -> Broadcast:
+def broadcast_together(shapes: Iterable[Shape]) -> BroadcastSizes:
     """The leading axes of operands 0, 1, .. broadcast together, as in numpy."""
     shapes = tuple(shapes)
-    return Broadcast(shapes, broadcast_shapes(*shapes), tuple(range(len(shapes))))
+    return BroadcastSizes(shapes, broadcast_shapes(*shapes), tuple(range(len(shapes))))
 
 
-def broadcasts_to(shape: Shape, target: Shape) -> Broadcast:
+def broadcasts_to(shape: Shape, target: Shape) -> BroadcastSizes:
     """A shape broadcasts to ``target`` without changing it."""
     fits = len(shape) <= len(target) and all(
         size in (1, to) or not (isinstance(size, int) and isinstance(to, int))
@@ -59,39 +61,39 @@ def broadcasts_to(shape: Shape, target: Shape) -> Broadcast:
     )
     if not fits:
         raise OpTypeError(message("a shape that broadcasts to ", list(target)), list(shape))
-    return Broadcast((shape,), target)
+    return BroadcastSizes((shape,), target)
 
 
-def groups_divide(groups: int, channels: Dim, what: str) -> tuple[Bound, ...]:
+def groups_divide(groups: int, channels: Dim, what: str) -> tuple[SizeBound, ...]:
     """``groups`` >= 1 divide channels; ``what`` channels, in the plural."""
     fits = groups >= 1 and (not isinstance(channels, int) or channels % groups == 0)
     if not fits:
         raise OpTypeError(message("groups that divide ", channels, " ", what), groups)
     rest = dim_mod(channels, groups)
-    return (Bound(rest, message(groups, " groups do not divide ", channels, " ", what)),) if rest != 0 else ()
+    return (SizeBound(rest, message(groups, " groups do not divide ", channels, " ", what)),) if rest != 0 else ()
 
 
-def not_above(size: Dim, limit: Dim, what: str) -> tuple[Bound, ...]:
+def not_above(size: Dim, limit: Dim, what: str) -> tuple[SizeBound, ...]:
     """``size <= limit``."""
     if at_most(size, limit):
         return ()
     excess = dim_max(size - limit, 0)
     if isinstance(excess, int):
         raise OpTypeError(message(what, " to be at most ", limit), size)
-    return (Bound(excess, message(what, ": expected at most ", limit, ", got ", size)),)
+    return (SizeBound(excess, message(what, ": expected at most ", limit, ", got ", size)),)
 
 
-def elements_along(extent: Dim, picked: Dim) -> tuple[Bound, ...]:
+def elements_along(extent: Dim, picked: Dim) -> tuple[SizeBound, ...]:
     """An axis that ``picked`` elements are taken from is not empty, unless none is taken."""
     if at_most(1, extent) or picked == 0:
         return ()
     excess = dim_mul(1 - dim_min(extent, 1), dim_min(picked, 1))
     if isinstance(excess, int):
         raise OpTypeError("elements along the axis", message("none, of which ", picked, " are taken"))
-    return (Bound(excess, "elements are taken from an empty axis"),)
+    return (SizeBound(excess, "elements are taken from an empty axis"),)
 
 
-def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[Bound, ...]:
+def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[SizeBound, ...]:
     """``size`` elements from ``start`` on, ``step`` apart, lie on an axis; none may start anywhere."""
     require(step != 0, "a step other than 0", step)
     last = start + dim_mul(size - 1, step)
@@ -104,4 +106,4 @@ def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[Bound, .
         return ()
     beyond = dim_max(high + 1 - length, 0) - dim_min(low, 0)
     excess = dim_mul(beyond, dim_min(size, 1))
-    return (Bound(excess, message("a slice leaves its axis of size ", length)),) if excess != 0 else ()
+    return (SizeBound(excess, message("a slice leaves its axis of size ", length)),) if excess != 0 else ()

@@ -1,6 +1,6 @@
 """What an op's type rule takes for granted of the sizes of its operands, as data.
 
-In: sizes. Out: ``Claim``s, and what each asks of a call (``requirements``). Not done here: making claims (``claim_rules``, which
+In: sizes. Out: ``ShapeConstraint``s, and what each asks of a call (``requirements``). Not done here: making them (``make_shape_constraints``, which
 refuses those that numbers contradict), unification of sizes (the frontend), the check in ``main`` (lowering).
 
 The frontend gives sizes that must be equal one spelling, behind a ``reshape`` or ``broadcast_to`` that checks it. What the types
@@ -28,7 +28,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Equal:
+class EqualSizes:
     """All of ``sizes`` are equal. ``what`` they are, in the plural: "batch sizes"."""
 
     sizes: tuple[Size | Dim, ...]
@@ -46,7 +46,7 @@ class Equal:
 
 
 @dataclass(frozen=True, slots=True)
-class Broadcast:
+class BroadcastSizes:
     """Each of ``shapes`` broadcasts to ``target``: aligned at the last axis, every size is 1 or the target's.
 
     ``operands``: whose leading axes the shapes are, if ``target`` is what they broadcast to together.
@@ -58,32 +58,32 @@ class Broadcast:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class SizeBound:
     """``excess`` is 0 in every valid call; ``what`` is said when it is not."""
 
     excess: Dim
     what: Text
 
 
-Claim = Equal | Broadcast | Bound
+ShapeConstraint = EqualSizes | BroadcastSizes | SizeBound
 
 
-def requirements(claim: Claim) -> Iterator[tuple[Dim, Text]]:
+def requirements(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
     """(an expression that must be 0 at run time, what is said when it is not) of what the types leave open."""
-    for excess, what in _excesses(claim):
+    for excess, what in _excesses(constraint):
         if excess != 0:
             yield excess, what
 
 
-def _excesses(claim: Claim) -> Iterator[tuple[Dim, Text]]:
-    if isinstance(claim, Bound):
-        yield claim.excess, claim.what
-    elif isinstance(claim, Equal):
-        first, *others = claim.dims
+def _excesses(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
+    if isinstance(constraint, SizeBound):
+        yield constraint.excess, constraint.what
+    elif isinstance(constraint, EqualSizes):
+        first, *others = constraint.dims
         for other in others:
-            yield first - other, message(claim.what, " differ: ", first, " and ", other)
+            yield first - other, message(constraint.what, " differ: ", first, " and ", other)
     else:
-        for shape in claim.shapes:
-            for size, target in zip(shape, claim.target[len(claim.target) - len(shape) :], strict=True):
+        for shape in constraint.shapes:
+            for size, target in zip(shape, constraint.target[len(constraint.target) - len(shape) :], strict=True):
                 if size not in (1, target):
                     yield (size - 1) * (size - target), message(size, " does not broadcast to ", target)
