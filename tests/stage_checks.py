@@ -16,10 +16,16 @@ from unittest.mock import patch
 from ingot_compiler.backends.host import lower_group
 from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.backends.host.main.encode_program import encode_program
+from ingot_compiler.frontend import import_model
+from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.parse_imported import parse_imported
+from ingot_compiler.frontend.print_imported import print_imported
+from ingot_compiler.frontend.verify_imported import verify_imported
 from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.host_program.verify_program import verify_program
+from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering import fuse
 from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group, launches_of
@@ -50,6 +56,12 @@ def check_text(value: object, text: str, parse: Callable[[str], object], printed
     read = parse(text)
     assert printed(read) == text
     assert read == value or "nan" in text.lower()
+
+
+def check_imported(model: ImportedModel) -> None:
+    """Stage 2."""
+    verify_imported(model)
+    check_text(model, print_imported(model), parse_imported, print_imported)
 
 
 def check_placed(placed: PlacedGraph) -> None:
@@ -109,6 +121,7 @@ def checked_stages() -> Generator[None]:
         return patch.object(module, name, made)
 
     with (
+        checked(import_model, "import_model", _imported),
         checked(place, "place", _placed),
         checked(fuse, "fuse", _fused),
         checked(lower_group, "lower_group", _lowered),
@@ -116,6 +129,10 @@ def checked_stages() -> Generator[None]:
         checked(main_program, "build_program", _built),
     ):
         yield
+
+
+def _imported(imported: tuple[ImportedModel, Names], *_: object) -> None:
+    check_imported(imported[0])
 
 
 def _placed(placed: PlacedGraph, *_: object) -> None:

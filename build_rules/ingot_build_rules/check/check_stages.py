@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingot_compiler.backends.host.kinds import KINDS
+from ingot_compiler.frontend.verify_imported import verify_imported
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.verify_program import Surroundings, verify_program
 from ingot_compiler.ir.verify import verify
@@ -29,6 +30,7 @@ def check_stages(compiled: CompiledModel) -> None:
     Raises:
         InternalError: a rule is broken; the compiler is at fault.
     """
+    verify_imported(compiled.imported)
     verify(compiled.graph)
     verify(compiled.optimized.graph)
     verify_placed(compiled.placed)

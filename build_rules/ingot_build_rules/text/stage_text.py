@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.text.loops_file import GROUP_TEXTS, TargetGroup
-from ingot_compiler.frontend.imported import print_imported
+from ingot_compiler.frontend.print_imported import print_imported
 from ingot_compiler.ir.print_graph import print_graph
 from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.print_fused import print_fused
