@@ -16,20 +16,27 @@ from unittest.mock import patch
 from ingot_compiler.backends.host import lower_group
 from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.backends.host.main.encode_program import encode_program
+from ingot_compiler.frontend import import_model
+from ingot_compiler.frontend.imported import ImportedModel
+from ingot_compiler.frontend.parse_imported import parse_imported
+from ingot_compiler.frontend.print_imported import print_imported
+from ingot_compiler.frontend.verify_imported import verify_imported
 from ingot_compiler.host_program import main_program
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
+from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.message import Text
 from ingot_compiler.lowering import fuse
-from ingot_compiler.lowering.fused import FusedGraph, launches_of
+from ingot_compiler.lowering.fused import BufferSpec, FusedGraph, Group, launches_of
 from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.parse_fused import parse_fused
-from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.parse_lowered import parse_lowered
 from ingot_compiler.lowering.print_fused import print_fused
-from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.print_lowered import print_lowered
 from ingot_compiler.lowering.verify_fused import verify_fused
 from ingot_compiler.lowering.verify_loops import verify_loops
+from ingot_compiler.lowering.verify_lowered import verify_lowered
 from ingot_compiler.memory import plan_memory
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.parse_memory import parse_memory
@@ -41,7 +48,7 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.print_placed import print_placed
 from ingot_runtime.format.program import Program
 
-_READ_LOOPS: dict[str, LoopProgram] = {}  # by their texts: networks and tests have the same ones many times
+_READ_LOWERED: dict[str, LoweredGroup] = {}  # by their texts: networks and tests have the same ones many times
 _verify_loops = functools.lru_cache(maxsize=1 << 14)(verify_loops)
 
 
@@ -50,6 +57,12 @@ def check_text(value: object, text: str, parse: Callable[[str], object], printed
     read = parse(text)
     assert printed(read) == text
     assert read == value or "nan" in text.lower()
+
+
+def check_imported(model: ImportedModel) -> None:
+    """Stage 2."""
+    verify_imported(model)
+    check_text(model, print_imported(model), parse_imported, print_imported)
 
 
 def check_placed(placed: PlacedGraph) -> None:
@@ -62,12 +75,13 @@ def check_fused(fused: FusedGraph) -> None:
     check_text(fused, print_fused(fused), functools.partial(parse_fused, kinds=KINDS), print_fused)
 
 
-def check_loops(program: LoopProgram) -> None:
-    """Stage 7: what is equal to a program that was read once needs no reading."""
-    text = print_loops(program)
-    if _READ_LOOPS.get(text) != program:
-        check_text(program, text, parse_loops, print_loops)
-        _READ_LOOPS[text] = program
+def check_lowered(lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()) -> None:
+    """Stage 7 of a group: its steps and kernels. What is equal to what was read once needs no reading."""
+    verify_lowered(lowered, group, buffers)
+    text = print_lowered(lowered)
+    if _READ_LOWERED.get(text) != lowered:
+        check_text(lowered, text, parse_lowered, print_lowered)
+        _READ_LOWERED[text] = lowered
 
 
 def check_memory(plan: MemoryPlan, fused: FusedGraph) -> None:
@@ -106,6 +120,7 @@ def checked_stages() -> Generator[None]:
         return patch.object(module, name, made)
 
     with (
+        checked(import_model, "import_model", _imported),
         checked(place, "place", _placed),
         checked(fuse, "fuse", _fused),
         checked(lower_group, "lower_group", _lowered),
@@ -113,6 +128,10 @@ def checked_stages() -> Generator[None]:
         checked(main_program, "build_program", _built),
     ):
         yield
+
+
+def _imported(imported: tuple[ImportedModel, Names], *_: object) -> None:
+    check_imported(imported[0])
 
 
 def _placed(placed: PlacedGraph, *_: object) -> None:
@@ -124,8 +143,7 @@ def _fused(fused: FusedGraph, *_: object) -> None:
 
 
 def _lowered(lowered: LoweredGroup, *_: object) -> None:
-    for program in lowered.programs:
-        check_loops(program)
+    check_lowered(lowered)
 
 
 def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from tests.stage_checks import check_imported
 from tests.unit.frontend_harness import Array, MemoryStore, no_external
 
 from ingot_compiler.frontend.import_model import import_model
@@ -58,7 +59,9 @@ def load(
 ) -> tuple[ImportedModel, Names]:
     """``import_model`` without external data."""
     data = source if isinstance(source, bytes) else source.SerializeToString()
-    return import_model(data, no_external, (store or MemoryStore()).write, shapes or {}, place)
+    imported, names = import_model(data, no_external, (store or MemoryStore()).write, shapes or {}, place)
+    check_imported(imported)
+    return imported, names
 
 
 def graph_of(source: ModelProto, store: MemoryStore | None = None) -> Graph:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, TensorProto, numpy_helper
+from tests.stage_checks import check_imported
 
 from ingot_compiler.frontend.import_model import import_model
 from ingot_compiler.frontend.infer_types import infer_types
@@ -60,6 +61,7 @@ def no_external(location: str, offset_bytes: int, size_bytes: int | None) -> mem
 def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
     """Import, infer types, verify."""
     imported, names = import_model(model.SerializeToString(), no_external, store.write, {}, [])
+    check_imported(imported)
     graph = infer_types(imported, store.read)
     verify(graph)
     return graph, names

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tests.stage_checks import check_fused, check_launches, check_loops, check_memory, check_placed
+from tests.stage_checks import check_fused, check_launches, check_lowered, check_memory, check_placed
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
@@ -121,12 +121,13 @@ def compile_graph(
 
 def compile_fused(fused: FusedGraph, target: Target) -> Compiled:
     """Stages 7 and 8; all devices run code for ``target``."""
-    lowered = [lower_group(step, str(target)) for step in groups_of(fused)]
+    groups = groups_of(fused)
+    lowered = [lower_group(group, str(target)) for group in groups]
+    for group, item in zip(groups, lowered, strict=True):
+        check_lowered(item, group, fused.buffers)
     expanded = expand_groups(fused, [item.steps for item in lowered])
     programs = tuple(program for item in lowered for program in item.programs)
     check_launches(expanded, programs)
-    for program in programs:
-        check_loops(program)
     plan = plan_memory(expanded)
     check_memory(plan, expanded)
     return Compiled(expanded, programs, plan, target)

@@ -15,7 +15,7 @@ from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.from_text import placed_options, read_stage
 from ingot_build_rules.compilation.options import make_options
 from ingot_build_rules.compilation.stage_weights import StageWeights, names_of
-from ingot_build_rules.text.loops_file import read_kernels
+from ingot_build_rules.text.loops_file import read_groups
 from ingot_compiler.ir.graph import Graph
 from ingot_runtime.ingot_error import IngotError
 
@@ -125,7 +125,7 @@ def write_loops(text: Path, stage: str) -> str:
         ("graph", "graph(%0: f32[2]) {\n  %1 = ad(%0) : f32[2]\n  return %1\n}\n", ("line 2, column 8", "a core op")),
         ("graph", "graph() {\n  return\n", ("line 2, column 9", "got the end of the text")),
         ("placed", "graph() {\n  return\n}\n", ("line 1, column 1", "the first device")),
-        ("loops", "# nothing\n", ("line 1, column 1", 'expected "kernel"')),
+        ("loops", "# nothing\n", ("line 1, column 1", 'expected "kernel" or "group"')),
         (
             "loops",
             'target "x86-65"\nkernel() scratch 0 { parallel i in 1 grain 1 { } }\n',
@@ -234,7 +234,7 @@ def test_mutants_of_a_real_text_are_refused_cleanly(
     told: list[str] = []
     try:
         if stage == "loops":
-            assert read_kernels(text, ("x86-64-v3",))
+            assert read_groups(text, ("x86-64-v3",))
         else:
             found = read_stage(stage, str(path))
             graph = found if isinstance(found, Graph) else found.graph

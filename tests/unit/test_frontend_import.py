@@ -11,7 +11,7 @@ from tests.hostile.model_builder import FLOAT, graph_of, load, model, relu_chain
 from tests.unit.frontend_harness import Array, MemoryStore, run_model
 
 from ingot_compiler.frontend.detach_tensors import detach_tensors
-from ingot_compiler.frontend.imported import print_imported
+from ingot_compiler.frontend.print_imported import print_imported
 
 
 def test_text_view() -> None:
@@ -19,11 +19,11 @@ def test_text_view() -> None:
     digest = hashlib.sha256(np.arange(3 * 512, dtype="<f4").tobytes()).hexdigest()
     imported, names = load(relu_chain(), place=[("/second/*", "acc")])
     assert print_imported(imported) == "\n".join([
-        "imported(opset ai.onnx 20) {",
+        "imported(opset onnx 20) {",
         "  input %0: f32[s0, 3]",
-        f"  initializer %1: f32[3, 512] weight {digest}",
-        "  %2 = Relu(%0) #0",
-        '  %3 = MatMul(%2, %1) #1 on "acc"',
+        f'  initializer %1: f32[3, 512] weight "{digest}"',
+        "  %2 = Relu(%0)  # 0",
+        '  %3 = MatMul(%2, %1) on "acc"  # 1',
         "  output %3: f32[?, 512]",
         "}",
         "",

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import onnx
 import pytest
 from onnx import helper
 from tests.unit.reproduce_harness import (
@@ -91,14 +90,14 @@ def test_without_a_lock_file_the_model_is_found_by_content(built: Built, tmp_pat
 def test_a_bundle_over_two_devices(tmp_path: Path, capsys: Output) -> None:
     """Devices and placement are in its record: made again it has the same bytes; a weight that a device alone reads is named."""
     model, bundle = network(), tmp_path / "two.ingot"
-    onnx.save_model(model, tmp_path / "two.onnx")
+    (tmp_path / "two.onnx").write_bytes(model.SerializeToString())
     options = ["--device", "acc=null", "--device", "other=null:1", "--place", "/m*=acc", "--place", "/layer_norm=other"]
     options += ["--target", "x86-64-v2", "--target", "x86-64-v3", "--cache", str(tmp_path / "cache"), "-q", "-j1"]
     assert main(["compile", str(tmp_path / "two.onnx"), "-o", str(bundle), *options]) == 0
     arguments = ["reproduce", str(bundle), "--source", str(tmp_path / "two.onnx"), "-q", "-j1", "--json"]
     assert report(capsys, arguments, 0)["equal"]
     flip_weight(model, "w1")
-    onnx.save_model(model, tmp_path / "two.onnx")
+    (tmp_path / "two.onnx").write_bytes(model.SerializeToString())
     found = report(capsys, arguments, 4)
     assert (found["blame"][0]["name"], found["section"]) == ("weight 5 'w1'", "weights 1")
 

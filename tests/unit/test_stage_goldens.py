@@ -14,6 +14,7 @@ import pytest
 from tests.unit.lowering_harness import Compiled, compile_fused
 
 from ingot_compiler.backends.host.device_rules import device_rules
+from ingot_compiler.backends.host.lower_group import lower_group
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.host_program.main_program import build_program
 from ingot_compiler.host_program.parse_program import parse_program
@@ -21,11 +22,12 @@ from ingot_compiler.host_program.print_program import print_program
 from ingot_compiler.ir.graph import OptimizedGraph
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.lowering.fuse import fuse
-from ingot_compiler.lowering.fused import FusedGraph
+from ingot_compiler.lowering.fused import FusedGraph, groups_of
+from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.parse_fused import parse_fused
-from ingot_compiler.lowering.parse_loops import parse_loops
+from ingot_compiler.lowering.parse_lowered import parse_lowered
 from ingot_compiler.lowering.print_fused import print_fused
-from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.print_lowered import print_lowered
 from ingot_compiler.memory.parse_memory import parse_memory
 from ingot_compiler.memory.print_memory import print_memory
 from ingot_compiler.placement.parse_placed import parse_placed
@@ -51,6 +53,11 @@ def _fused(text: str) -> FusedGraph:
     return fuse(placed, [device_rules(str(TARGET))] * len(placed.devices))
 
 
+def _lowered(text: str) -> LoweredGroup:
+    (group,) = groups_of(_fused(text))
+    return lower_group(group, str(TARGET))
+
+
 def _compiled(text: str) -> Compiled:
     return compile_fused(_fused(text), TARGET)
 
@@ -66,7 +73,7 @@ def _program(text: str) -> str:
 STAGES: Mapping[str, tuple[Callable[[str], str], Callable[[str], Any], Callable[[Any], str]]] = {
     "placed": (lambda text: print_placed(_placed(text)), parse_placed, print_placed),
     "fused": (lambda text: print_fused(_fused(text)), parse_fused, print_fused),
-    "loops": (lambda text: print_loops(_compiled(text).programs[0]), parse_loops, print_loops),
+    "loops": (lambda text: print_lowered(_lowered(text)), parse_lowered, print_lowered),
     "memory": (lambda text: print_memory(_compiled(text).plan), parse_memory, print_memory),
     "program": (_program, parse_program, print_program),
 }

@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ingot_compiler.backends.host.kinds import KINDS
+from ingot_compiler.frontend.verify_imported import verify_imported
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.verify_program import ProgramContext, verify_program
 from ingot_compiler.ir.verify import verify
+from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.verify_fused import verify_fused
 from ingot_compiler.lowering.verify_loops import verify_loops
+from ingot_compiler.lowering.verify_lowered import verify_lowered
 from ingot_compiler.memory.verify_memory import verify_memory
 from ingot_compiler.placement.verify_placed import verify_placed
 
@@ -27,6 +30,7 @@ def check_stages(compiled: CompiledModel) -> None:
     Raises:
         InternalError: a rule is broken; the compiler is at fault.
     """
+    verify_imported(compiled.imported)
     verify(compiled.graph)
     verify(compiled.optimized.graph)
     verify_placed(compiled.placed)
@@ -40,6 +44,8 @@ def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
     fused, expanded = build.fused, build.expanded
     verify_fused(fused, KINDS)
     verify_fused(expanded, KINDS)
+    for group, lowered in zip(groups_of(fused), build.lowered, strict=True):
+        verify_lowered(lowered, group, fused.buffers)
     for launch in build.launches:
         counts = [expanded.buffers[buffer].element_count for buffer in launch.buffers]
         verify_loops(build.programs[launch.program], counts)

@@ -174,13 +174,13 @@ def _compile_loops(arguments: argparse.Namespace, targets: Sequence[str]) -> int
     """Kernels alone: their text, or the object of the one that there is."""
     from ingot_artifacts.store.atomic import atomic_file
     from ingot_build_rules.compilation.from_text import read_text
-    from ingot_build_rules.text.loops_file import kernel_object, kernels_text, read_kernels
+    from ingot_build_rules.text.loops_file import groups_text, kernel_object, read_groups
 
-    kernels = read_kernels(read_text(arguments.model), targets)
+    groups = read_groups(read_text(arguments.model), targets)
     if arguments.to is not None:
-        _give_text(kernels_text(kernels, arguments.to), arguments.output)
+        _give_text(groups_text(groups, arguments.to), arguments.output)
         return 0
-    content = kernel_object(kernels)
+    content = kernel_object(groups)
     with atomic_file(arguments.output) as file:
         file.write(content)
     return 0

@@ -22,14 +22,13 @@ from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
 from ingot_build_rules.rules.kernel_object import KernelObject
-from ingot_build_rules.rules.lower import Lowered
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_build_rules.rules.variant import Variant
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 from ingot_compiler.lowering.expand_groups import expand_groups
 from ingot_compiler.lowering.fused import FusedGraph, Launch, launches_of
-from ingot_compiler.lowering.group_steps import launch_count
+from ingot_compiler.lowering.group_steps import LoweredGroup, launch_count
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.placement.placed import PlacedGraph
@@ -168,7 +167,7 @@ class TargetBuild:
     @cached_property
     def expanded(self) -> FusedGraph:
         """Stage 6 with the launches of each group in its place."""
-        return expand_groups(self.fused, [item.steps for item in self._lowered])
+        return expand_groups(self.fused, [item.steps for item in self.lowered])
 
     @cached_property
     def launches(self) -> tuple[Launch, ...]:
@@ -176,13 +175,15 @@ class TargetBuild:
         return launches_of(self.expanded)
 
     @cached_property
-    def programs(self) -> tuple[LoopProgram, ...]:
-        """Stage 7: the programs of all groups, in order, as launches count them."""
-        return tuple(program.value() for item in self._lowered for program in item.programs)
+    def lowered(self) -> tuple[LoweredGroup, ...]:
+        """Stage 7: what runs for each group, in the order of the groups."""
+        made = self._run(self._compilation.lowered(self._position))
+        return tuple(LoweredGroup(item.steps, tuple(program.value() for program in item.programs)) for item in made)
 
     @cached_property
-    def _lowered(self) -> tuple[Lowered, ...]:
-        return self._run(self._compilation.lowered(self._position))
+    def programs(self) -> tuple[LoopProgram, ...]:
+        """The programs of all groups, in order, as launches count them."""
+        return tuple(program for item in self.lowered for program in item.programs)
 
     @cached_property
     def objects(self) -> tuple[KernelObject, ...]:

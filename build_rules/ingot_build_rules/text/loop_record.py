@@ -23,7 +23,11 @@ def read_program(content: bytes) -> LoopProgram:
     try:
         program = codec.decode(content, Values(MemoryBlobs(), codec))
     except ValueError as error:
-        raise UserError("a kernel's record is damaged", why=str(error), do="compile the model again") from None
+        what, do = (
+            "a kernel's record cannot be read",
+            "inspect it with the version that made the bundle, or compile the model again",
+        )
+        raise UserError(what, why=f"it is damaged, or of another version of Ingot: {error}", do=do) from None
     if not isinstance(program, LoopProgram):
         raise UserError("a kernel's record is damaged", why="it is no loop program", do="compile the model again")
     return program

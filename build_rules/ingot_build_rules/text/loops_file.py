@@ -1,7 +1,7 @@
-"""Texts of loop programs, as ``--to loops`` prints them, to machine code: ``--from loops``.
+"""Texts of stage 7, as ``--to loops`` prints them, to machine code: ``--from loops``.
 
-In: a text with a program or several, each behind the target that it is for. Out: programs, symbols and bytes, assembly, an object.
-Not done here: the models that such programs come from.
+In: a text with a group or several, steps and kernels, each behind the target that it is for. Out: the same text, symbols and bytes,
+assembly, an object. Not done here: the models that such groups come from.
 """
 
 from __future__ import annotations
@@ -16,29 +16,30 @@ from ingot_compiler.backends.host.object import assembly_text
 from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import ModelError, UserError
 from ingot_compiler.ir.text_reader import Reader
+from ingot_compiler.lowering.group_steps import LoweredGroup
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.lowering.parse_loops import read_loops
-from ingot_compiler.lowering.print_loops import print_loops
+from ingot_compiler.lowering.parse_lowered import read_lowered
+from ingot_compiler.lowering.print_lowered import print_lowered
 from ingot_runtime.ingot_error import IngotError
 
 Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
-    """One program of such a text, and the target that it is for."""
+class TargetGroup:
+    """Stage 7 of one group, and the target that it is for."""
 
-    program: LoopProgram
+    lowered: LoweredGroup
     target: str
 
 
-def read_kernels(text: str, targets: Sequence[str]) -> tuple[Kernel, ...]:
-    """Read all programs; those before the first ``target "T"`` are for each of ``targets``.
+def read_groups(text: str, targets: Sequence[str]) -> tuple[TargetGroup, ...]:
+    """Read all groups; those before the first ``target "T"`` are for each of ``targets``.
 
     Raises:
         ModelError: the text does not parse, or is not valid; says line, column and rule. UserError: a target that is none.
     """
-    reader, found = Reader("loops", text), list[Kernel]()
+    reader, found = Reader("loops", text), list[TargetGroup]()
     current = tuple(targets)
     while reader.token.kind != "END":
         if reader.accept("target"):
@@ -48,64 +49,68 @@ def read_kernels(text: str, targets: Sequence[str]) -> tuple[Kernel, ...]:
             except UserError as error:
                 raise reader.fail(f"{error.what}: {error.why}", start) from None
             continue
-        program = read_loops(reader)
-        found += [Kernel(program, target) for target in current]
+        lowered = read_lowered(reader)
+        found += [TargetGroup(lowered, target) for target in current]
     if not found:
-        raise reader.fail('expected "kernel", got the end of the text')
+        raise reader.fail('expected "kernel" or "group", got the end of the text')
     return tuple(found)
 
 
-def kernel_object(kernels: Sequence[Kernel]) -> bytes:
+def kernel_object(groups: Sequence[TargetGroup]) -> bytes:
     """Return the object of the one kernel that a text has.
 
     Raises:
         UserError: it has several. ModelError: it cannot be compiled.
     """
+    kernels = [(program, group.target) for group in groups for program in group.lowered.programs]
     if len(kernels) != 1:
         why = f"expected one kernel for one target, got {len(kernels)}"
         raise UserError(
             "several kernels in one object", "command ingot compile --from loops", why, "give one of them alone"
         )
-    return _made(kernels[0], lambda kernel: compile_kernel(kernel.program, kernel.target)[1])
+    return _made(*kernels[0], lambda program, target: compile_kernel(program, target)[1])
 
 
-def _made(kernel: Kernel, make: Callable[[Kernel], Made]) -> Made:
+def _made(program: LoopProgram, target: str, make: Callable[[LoopProgram, str], Made]) -> Made:
     try:
-        return make(kernel)
+        return make(program, target)
     except IngotError:
         raise
     except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelError(
-            "a kernel cannot be compiled", f"target {kernel.target}", why, "compare with --to loops"
-        ) from None
+        raise ModelError("a kernel cannot be compiled", f"target {target}", why, "compare with --to loops") from None
 
 
-def _library(kernel: Kernel) -> str:
-    symbol, content = compile_kernel(kernel.program, kernel.target)
+def _library(program: LoopProgram, target: str) -> str:
+    symbol, content = compile_kernel(program, target)
     return f"{symbol}: {len(content)} bytes\n"
 
 
-def _assembly(kernel: Kernel) -> str:
-    target = parse_target(kernel.target)
-    return assembly_text(kernel_module(kernel.program, target).text, target)
+def _assembly(program: LoopProgram, target: str) -> str:
+    parsed = parse_target(target)
+    return assembly_text(kernel_module(program, parsed).text, parsed)
 
 
-KERNEL_TEXTS: Mapping[str, Callable[[Kernel], str]] = {
-    "loops": lambda kernel: print_loops(kernel.program),
-    "library": _library,
-    "assembly": _assembly,
+def _of_kernels(make: Callable[[LoopProgram, str], str]) -> Callable[[TargetGroup], str]:
+    """The texts of a group's kernels, one behind the other."""
+    return lambda group: "".join(_made(program, group.target, make) for program in group.lowered.programs)
+
+
+GROUP_TEXTS: Mapping[str, Callable[[TargetGroup], str]] = {
+    "loops": lambda group: print_lowered(group.lowered),
+    "library": _of_kernels(_library),
+    "assembly": _of_kernels(_assembly),
 }
-"""Stage -> its text of one kernel."""
+"""Stage -> its text of one group."""
 
 
-def kernels_text(kernels: Sequence[Kernel], stage: str) -> str:
-    """Return the text of a stage of ``KERNEL_TEXTS``, kernel by kernel, each target named before its own."""
+def groups_text(groups: Sequence[TargetGroup], stage: str) -> str:
+    """Return the text of a stage of ``GROUP_TEXTS``, group by group, each target named before its own."""
     parts: list[str] = []
     target = ""
-    for kernel in kernels:
-        if kernel.target != target:
-            target = kernel.target
+    for group in groups:
+        if group.target != target:
+            target = group.target
             parts.append(f'target "{target}"\n')
-        parts.append(_made(kernel, KERNEL_TEXTS[stage]))
+        parts.append(GROUP_TEXTS[stage](group))
     return "".join(parts)

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ingot_artifacts.inspect.describe import describe_bundle
-from ingot_build_rules.text.loops_file import KERNEL_TEXTS, Kernel
-from ingot_compiler.frontend.imported import print_imported
+from ingot_build_rules.text.loops_file import GROUP_TEXTS, TargetGroup
+from ingot_compiler.frontend.print_imported import print_imported
 from ingot_compiler.ir.print_graph import print_graph
+from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.print_fused import print_fused
 from ingot_compiler.memory.print_memory import print_memory
 from ingot_compiler.placement.print_placed import print_placed
@@ -32,19 +33,18 @@ def _per_target(view: Callable[[TargetBuild], str]) -> Callable[[CompiledModel],
     return text
 
 
-def _kernels(view: Callable[[Kernel], str]) -> Callable[[CompiledModel], str]:
-    """Print a view of each kernel, behind the nodes that it is of, and the target where that is another."""
+def _groups(view: Callable[[TargetGroup], str]) -> Callable[[CompiledModel], str]:
+    """Print a view of what each group becomes, behind the nodes that it is of, and the target where that is another."""
 
     def text(compiled: CompiledModel) -> str:
         parts: list[str] = []
         current = ""
         others = tuple(device.target for device in compiled.options.devices)
         for build in compiled.target_builds:
-            for launch in build.launches:
-                group, program = launch.group, build.programs[launch.program]
+            for group, lowered in zip(groups_of(build.fused), build.lowered, strict=True):
                 target = (str(build.target), *others)[group.device]
                 parts += [f'target "{target}"\n'] if target != current else []
-                parts.append(f"# nodes {list(group.source)}\n{view(Kernel(program, target))}")
+                parts.append(f"# nodes {list(group.source)}\n{view(TargetGroup(lowered, target))}")
                 current = target
         return "".join(parts)
 
@@ -74,11 +74,11 @@ STAGE_TEXTS: Mapping[str, Callable[[CompiledModel], str]] = {
     "optimized": lambda compiled: print_graph(compiled.optimized.graph),
     "placed": lambda compiled: print_placed(compiled.placed),
     "fused": _per_target(lambda build: print_fused(build.fused)),
-    "loops": _kernels(KERNEL_TEXTS["loops"]),
+    "loops": _groups(GROUP_TEXTS["loops"]),
     "memory": _per_target(lambda build: print_memory(build.plan)),
     "program": _per_target(lambda build: build.variant.main.listing.value()),
     "library": _per_target(_library),
-    "assembly": _kernels(KERNEL_TEXTS["assembly"]),
+    "assembly": _groups(GROUP_TEXTS["assembly"]),
     "bundle": _bundle,
 }
 

@@ -100,11 +100,7 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
             raise ModelError(
                 "a node has an unknown attribute", describe_node(node), f"attribute {attribute.name!r}", do
             )
-        # The member's own name; the type stubs know no enum here.
-        kinds = (
-            str(expected.type).rsplit(".", 1)[-1].lower(),
-            onnx.AttributeProto.AttributeType.Name(attribute.type).lower(),
-        )
+        kinds = _kind(expected), onnx.AttributeProto.AttributeType.Name(attribute.type).lower()
         if kinds[0] != kinds[1]:
             why = f"attribute {attribute.name!r}: expected {kinds[0]}, got {kinds[1]}"
             raise ModelError("an attribute is of the wrong kind", describe_node(node), why, _DO)
@@ -112,6 +108,17 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
     for name, formal_attribute in sorted(schema.attributes.items()):
         if formal_attribute.required and name not in given:
             raise ModelError("a node lacks an attribute", describe_node(node), f"attribute {name!r} must be given", _DO)
+
+
+def _kind(attribute: OpSchema.Attribute) -> str:
+    """The member's own name; the type stubs know no enum here."""
+    return str(attribute.type).rsplit(".", 1)[-1].lower()
+
+
+def attribute_kinds(op: str, opset: int) -> dict[str, str]:
+    """Which kind of value each attribute of an op has, in lower case ("ints"); none where there is no such op."""
+    schema = _schema(op, opset)
+    return {name: _kind(attribute) for name, attribute in schema.attributes.items()} if schema else {}
 
 
 def _check_count(node: NodeProto, what: str, names: Sequence[str], least: int, most: int) -> None:

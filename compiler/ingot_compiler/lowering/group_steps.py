@@ -58,7 +58,14 @@ class GroupSteps:
     @property
     def program_count(self) -> int:
         """How many programs the launches name."""
-        return 1 + max(launch.program for launch in launches_in(self.steps))
+        return 1 + max((launch.program for launch in launches_in(self.steps)), default=-1)
+
+    @property
+    def group_buffer_count(self) -> int:
+        """How many buffers the group itself has: its workspace has the last numbers, each of which some step names."""
+        launched = (buffer for launch in launches_in(self.steps) for buffer in launch.buffers)
+        read = (step.buffer for step in reads_in(self.steps))
+        return max(0, 1 + max((*launched, *read), default=-1) - len(self.workspace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,16 @@ class LoweredGroup:
 
     steps: GroupSteps
     programs: tuple[LoopProgram, ...]
+
+    @property
+    def is_one_launch(self) -> bool:
+        """Whether it is one kernel over all buffers of the group, and nothing else."""
+        return len(self.programs) == 1 and self == one_launch(self.programs[0])
+
+
+def one_launch(program: LoopProgram) -> LoweredGroup:
+    """One launch of a program, whose buffers are those of the group."""
+    return LoweredGroup(GroupSteps((GroupLaunch(0, tuple(range(len(program.buffers)))),)), (program,))
 
 
 def launches_in(steps: Sequence[GroupStep]) -> Iterator[GroupLaunch]:
@@ -77,6 +94,16 @@ def launches_in(steps: Sequence[GroupStep]) -> Iterator[GroupLaunch]:
         elif isinstance(step, Choice):
             yield from launches_in(step.then)
             yield from launches_in(step.otherwise)
+
+
+def reads_in(steps: Sequence[GroupStep]) -> Iterator[GroupRead]:
+    """Every read, in the order of the text."""
+    for step in steps:
+        if isinstance(step, GroupRead):
+            yield step
+        elif isinstance(step, Choice):
+            yield from reads_in(step.then)
+            yield from reads_in(step.otherwise)
 
 
 def launch_count(groups: Sequence[GroupSteps]) -> int:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.dims import format_dim
+from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.message import InputRef, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.print_graph import print_graph, print_node
 from ingot_compiler.lowering.fused import (
@@ -20,6 +21,7 @@ from ingot_compiler.lowering.fused import (
     Group,
     Grow,
     IfStep,
+    Launch,
     LoopStep,
     Operand,
     Requirement,
@@ -103,6 +105,10 @@ def _step(step: Step, number: int) -> Iterator[str]:
             yield "}"
         case Group():
             yield from _group(step)
+        case Launch():
+            raise InternalError(
+                "launches have no text in stage 6", f"step {number}", "expected groups, got one that was expanded"
+            )
 
 
 def _text(text: Text) -> str:

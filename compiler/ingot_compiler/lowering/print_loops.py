@@ -1,6 +1,6 @@
 """Loop programs as text: the view of stage 7 (``--to loops``), and the canonical form that names a kernel.
 
-In: a ``LoopProgram``. Out: text in which different programs differ. Not done here: reading it back.
+In: a ``LoopProgram``. Out: text in which different programs differ. Not done here: reading it back (``parse_loops``), the steps of a group (``print_lowered``).
 """
 
 from __future__ import annotations

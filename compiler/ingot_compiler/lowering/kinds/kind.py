@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ingot_compiler.lowering.fused import Group, buffers_of
-from ingot_compiler.lowering.group_steps import GroupLaunch, GroupSteps, LoweredGroup
+from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.group_steps import LoweredGroup, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.loops import LoopProgram
 
@@ -52,11 +52,6 @@ def one_kernel(lower: Callable[[Group, KernelTarget], LoopProgram]) -> LowerGrou
 
     @functools.wraps(lower)
     def steps(group: Group, target: KernelTarget) -> LoweredGroup:
-        return launch_once(group, lower(group, target))
+        return one_launch(lower(group, target))
 
     return steps
-
-
-def launch_once(group: Group, program: LoopProgram) -> LoweredGroup:
-    """One launch of a program over all buffers of a group."""
-    return LoweredGroup(GroupSteps((GroupLaunch(0, tuple(range(len(buffers_of(group))))),)), (program,))

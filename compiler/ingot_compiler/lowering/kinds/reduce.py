@@ -12,9 +12,9 @@ from ingot_compiler.ir.dims import Dim, dim_min, dim_mul, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
-from ingot_compiler.lowering.group_steps import LoweredGroup, choose
+from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
-from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, launch_once
+from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduction import LANE, ReduceFunction, Reduction, in_lanes, store_total
 from ingot_compiler.lowering.kinds.split_reduce import is_worth_while, lower_split, may_split
@@ -57,9 +57,9 @@ def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
     reduction = Reduction.of(group)
     split = is_worth_while(reduction) if may_split(reduction) else 0
     if split == 0:
-        return launch_once(group, _whole(reduction))
+        return one_launch(_whole(reduction))
     two = lower_split(reduction)
-    return two if split == 1 else choose(split, two, launch_once(group, _whole(reduction)))
+    return two if split == 1 else choose(split, two, one_launch(_whole(reduction)))
 
 
 def _whole(reduction: Reduction) -> LoopProgram:

@@ -1,0 +1,195 @@
+"""Reads the text form of an imported model.
+
+In: text, as ``print_imported`` writes it or by hand. Out: an ``ImportedModel`` that ``verify_imported`` accepts, or ``ModelError`` with
+line and column. Not done here: names and weights, which are beside the model.
+
+::
+
+    imported(opset onnx 20) {
+      input %0: f32[s0, 3]
+      initializer %1: f32[3] weight 0
+      %2, _ = Op(%0, _) {attribute=value, branch=region from 7} on "MARK"
+        branch(%3) { ... return %4 }
+      output %2: f32[?, 3]
+    }
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ingot_compiler.frontend.imported import (
+    ABSENT,
+    DeclaredType,
+    ImportedAttribute,
+    ImportedModel,
+    ImportedNode,
+    ImportedRegion,
+)
+from ingot_compiler.frontend.verify_imported import INITIALIZER, INPUT, OUTPUT, find_imported_problems
+from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.problem import Path
+from ingot_compiler.ir.read_terms import at_float, read_dtype, read_float, read_type
+from ingot_compiler.ir.text_reader import Reader, Token
+from ingot_compiler.ir.types import DTYPES, TensorType
+
+
+def parse_imported(text: str) -> ImportedModel:
+    """The model that ``text`` writes down; ``parse_imported(print_imported(m)) == m``."""
+    parser = _Parser(Reader("imported", text))
+    model = parser.model()
+    parser.reader.end()
+    parser.reader.check(find_imported_problems(model), parser.places)
+    return model
+
+
+@dataclass(slots=True)
+class _Parser:
+    """Reads one text; remembers where each part stands."""
+
+    reader: Reader
+    places: dict[Path, Token] = field(default_factory=dict[Path, Token])
+
+    def model(self) -> ImportedModel:
+        """The whole text."""
+        reader = self.reader
+        reader.expect("imported", "(", "opset")
+        opsets = reader.items(self.opset, ")")
+        reader.expect("{")
+        expanded = 0
+        if reader.accept("expanded"):
+            expanded = reader.integer()
+            reader.expect("bytes")
+        inputs: list[TensorType] = []
+        while self.starts("input", (INPUT, len(inputs))):
+            self.numbered(len(inputs))
+            inputs.append(read_type(reader))
+        sizes: list[tuple[str, int]] = []
+        while reader.accept("special"):
+            name = reader.name("a symbol")
+            reader.expect("=")
+            sizes.append((name, reader.integer()))
+        initializers: list[ConstantSource] = []
+        while self.starts("initializer", (INITIALIZER, len(initializers))):
+            self.numbered(len(inputs) + len(initializers))
+            initializers.append(self.constant())
+        nodes: list[ImportedNode] = []
+        while not reader.at("output") and not reader.at("}"):
+            nodes.append(self.node((len(nodes),)))
+        outputs: list[int] = []
+        declared: list[DeclaredType] = []
+        while self.starts("output", (OUTPUT, len(outputs))):
+            outputs.append(reader.value())
+            reader.expect(":")
+            declared.append(self.declared())
+        reader.expect("}")
+        return ImportedModel(
+            tuple(inputs), tuple(initializers), tuple(nodes), tuple(outputs), tuple(declared), opsets, tuple(sizes), expanded
+        )  # fmt: skip
+
+    def starts(self, word: str, path: Path) -> bool:
+        """Whether a line of that kind comes next; it begins here."""
+        self.places[path] = self.reader.token
+        return self.reader.accept(word)
+
+    def opset(self) -> tuple[str, int]:
+        """``onnx 20``, or ``"domain" 1``."""
+        if not self.reader.accept("onnx"):
+            return self.reader.string(), self.reader.integer()
+        return "", self.reader.integer()
+
+    def numbered(self, expected: int) -> None:
+        """``%1:``, which must be the next tensor."""
+        start = self.reader.token
+        if (number := self.reader.value()) != expected:
+            raise self.reader.fail(f"expected %{expected} next (tensors are numbered in order), got %{number}", start)
+        self.reader.expect(":")
+
+    def tensor(self) -> int:
+        """``%1``, or ``_`` for one that is absent."""
+        return ABSENT if self.reader.accept("_") else self.reader.value()
+
+    def constant(self) -> ConstantSource:
+        """``f32[3] weight 0``."""
+        kind = read_type(self.reader)
+        self.reader.expect("weight")
+        is_number = self.reader.token.kind == "INTEGER"
+        return ConstantSource(self.reader.take().text if is_number else self.reader.string(), kind)
+
+    def node(self, path: Path) -> ImportedNode:
+        """``%2 = Op(%0) {..} on "MARK"``, then its regions."""
+        reader = self.reader
+        self.places[path] = reader.token
+        results: tuple[int, ...] = ()
+        if reader.token.kind == "VALUE" or reader.at("_"):
+            results = reader.listed(self.tensor)
+            reader.expect("=")
+        domain = ""
+        if reader.token.kind == "STRING":
+            domain = reader.string()
+            reader.expect(".")
+        op = reader.name("an op")
+        reader.expect("(")
+        operands = reader.items(self.tensor, ")")
+        attributes = reader.items(self.attribute, "}") if reader.accept("{") else ()
+        mark = reader.string() if reader.accept("on") else ""
+        whole = [
+            (name, self.region(name, value.first_node, (*path, number)) if isinstance(value, ImportedRegion) else value)
+            for number, (name, value) in enumerate(attributes)
+        ]
+        return ImportedNode(op, domain, tuple(whole), operands, results, mark)
+
+    def attribute(self) -> tuple[str, ImportedAttribute]:
+        """``name=value``; of a region the number of its first node, its body follows the node."""
+        name = self.reader.name("the name of an attribute")
+        self.reader.expect("=")
+        if self.reader.accept("region"):
+            self.reader.expect("from")
+            return name, ImportedRegion((), (), (), (), self.reader.integer())
+        if self.reader.accept("["):
+            return name, self.items()
+        return name, self.constant() if self.reader.token.text in DTYPES else self.scalar()
+
+    def items(self) -> tuple[int, ...] | tuple[float, ...] | tuple[str, ...]:
+        """``1, 2]``: all of one kind."""
+        start, found = self.reader.token, self.reader.items(self.scalar, "]")
+        integers = tuple(item for item in found if isinstance(item, int))
+        floats = tuple(item for item in found if isinstance(item, float))
+        strings = tuple(item for item in found if isinstance(item, str))
+        for alike in (integers, floats, strings):
+            if len(alike) == len(found):
+                return alike
+        raise self.reader.fail("expected items of one kind, got several", start)
+
+    def scalar(self) -> int | float | str:
+        """``1``, ``-1.5``, ``"text"``."""
+        if self.reader.token.kind == "STRING":
+            return self.reader.string()
+        return read_float(self.reader) if at_float(self.reader) else self.reader.integer()
+
+    def region(self, name: str, first_node: int, path: Path) -> ImportedRegion:
+        """``name(%3) { NODES return %4 }``."""
+        reader = self.reader
+        reader.expect(name, "(")
+        inputs = reader.items(reader.value, ")")
+        reader.expect("{")
+        initializers: list[tuple[int, ConstantSource]] = []
+        nodes: list[ImportedNode] = []
+        with reader.nested():
+            while reader.accept("initializer"):
+                ordinal = reader.value()
+                reader.expect(":")
+                initializers.append((ordinal, self.constant()))
+            while not reader.accept("return"):
+                nodes.append(self.node((*path, len(nodes))))
+        return ImportedRegion(inputs, tuple(initializers), tuple(nodes), reader.items(self.tensor, "}"), first_node)
+
+    def declared(self) -> DeclaredType:
+        """``f32[?, 3]``, ``?[..]``."""
+        reader = self.reader
+        dtype = None if reader.accept("?") else read_dtype(reader)
+        reader.expect("[")
+        if not reader.accept("."):
+            return DeclaredType(dtype, reader.items(lambda: None if reader.accept("?") else reader.integer(), "]"))
+        reader.expect(".", "]")
+        return DeclaredType(dtype, None)

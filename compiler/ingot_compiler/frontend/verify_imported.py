@@ -1,0 +1,188 @@
+"""Checks that an imported model is well formed: what ``infer_types`` may rely on.
+
+In: an ``ImportedModel``. Out: nothing, or ``InternalError`` that names the node. Not done here: types of tensors between nodes.
+
+Inputs have types, over sizes that are numbers or symbols. Every tensor is defined once, and before it is used, where it is seen. Every op
+is one that Ingot reads in the opset of its domain, with operands, results and attributes as ONNX's schema of it asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from onnx import AttributeProto, NodeProto
+
+from ingot_compiler.frontend.check_nodes import attribute_kinds, check_node
+from ingot_compiler.frontend.imported import (
+    ABSENT,
+    ImportedAttribute,
+    ImportedModel,
+    ImportedNode,
+    ImportedRegion,
+)
+from ingot_compiler.ir.dims import Dim, is_symbol_name, symbol, symbols_of
+from ingot_compiler.ir.errors import ModelError
+from ingot_compiler.ir.graph import ConstantSource
+from ingot_compiler.ir.problem import Path, Problem, require_none
+
+INPUT, INITIALIZER, OUTPUT = -1, -2, -3
+"""First numbers of paths of what is no node."""
+
+
+def verify_imported(model: ImportedModel) -> None:
+    """Raise InternalError for the first problem."""
+    require_none(find_imported_problems(model), "node", "imported model", "imported")
+
+
+def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
+    """Every problem, in order; later ones may follow from the first."""
+    yield from _whole(model)
+    for number, kind in enumerate(model.inputs):
+        if not all(_is_size(dim) for dim in kind.shape):
+            path, name = (INPUT, number), f"input {number}"
+            yield Problem(path, name, "numbers from 0 on, and symbols", str(kind), "sizes of inputs")
+    for number, constant in enumerate(model.initializers):
+        yield from _constant(constant, (INITIALIZER, number), f"initializer {number}")
+    count = len(model.inputs) + len(model.initializers)
+    checker = _Checker(dict(model.opsets), set(range(count)), set(range(len(model.nodes))))
+    yield from checker.nodes(model.nodes, frozenset(range(count)), ())
+    seen = {result for node in model.nodes for result in node.results} | set(range(count))
+    for number, ordinal in enumerate(model.outputs):
+        if ordinal not in seen - {ABSENT}:
+            path, name = (OUTPUT, number), f"output {number}"
+            yield Problem(path, name, "a tensor of the model", f"%{ordinal}", "outputs are defined")
+
+
+def _whole(model: ImportedModel) -> Iterator[Problem]:
+    domains = [domain for domain, _ in model.opsets]
+    if domains != sorted(set(domains)):
+        yield Problem((), "opsets", "every domain once, in order", repr(domains), "opsets")
+    free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
+    for name, size in model.sizes:
+        if name not in free or size < 0:
+            yield Problem((), "special", "a size from 0 on for a symbol of an input", f"{name} = {size}", "sizes given")
+    if len({name for name, _ in model.sizes}) != len(model.sizes):
+        yield Problem((), "special", "one size for each symbol", "two", "sizes given")
+    if len(model.declared) != len(model.outputs):
+        got = f"{len(model.declared)} for {len(model.outputs)}"
+        yield Problem((), "outputs", "a declared type for each output", got, "declared types")
+    if model.expanded_bytes < 0:
+        yield Problem((), "expanded", "at least 0", str(model.expanded_bytes), "bytes of expanded functions")
+
+
+def _is_size(dim: Dim) -> bool:
+    if isinstance(dim, int):
+        return dim >= 0
+    return any(is_symbol_name(name) and dim == symbol(name) for name in symbols_of(dim))
+
+
+def _constant(constant: ConstantSource, path: Path, name: str) -> Iterator[Problem]:
+    if not all(isinstance(dim, int) and dim >= 0 for dim in constant.type.shape):
+        yield Problem(path, name, "numbers from 0 on", str(constant.type), "sizes of constants")
+    if not constant.weight:
+        yield Problem(path, name, "the number of its weight", "none", "constants")
+
+
+@dataclass(slots=True)
+class _Checker:
+    """What is taken so far: ordinals of tensors, and of nodes."""
+
+    opsets: dict[str, int]
+    defined: set[int] = field(default_factory=set[int])
+    numbers: set[int] = field(default_factory=set[int])
+
+    def nodes(self, nodes: Sequence[ImportedNode], seen: frozenset[int], path: Path) -> Iterator[Problem]:
+        """The problems of some nodes, which see the tensors ``seen`` and their own."""
+        here = set(seen)
+        for index, node in enumerate(nodes):
+            yield from self.node(node, frozenset(here), (*path, index))
+            here |= {result for result in node.results if result != ABSENT}
+
+    def node(self, node: ImportedNode, seen: frozenset[int], at: Path) -> Iterator[Problem]:
+        """The problems of one node and its regions."""
+        yield from _schema(node, self.opsets, at)
+        yield from self.used(node.operands, seen, at, node.op)
+        if node.mark and len(at) > 1:
+            yield Problem(at, node.op, "none", node.mark, "marks of nodes inside regions")
+        names = [name for name, _ in node.attributes]
+        if names != sorted(set(names)):
+            yield Problem(at, node.op, "each once, in order", ", ".join(names), "names of attributes")
+        for number, (name, value) in enumerate(node.attributes):
+            if isinstance(value, ImportedRegion):
+                yield from self.region(value, seen, (*at, number), node.op)
+            elif isinstance(value, ConstantSource):
+                yield from (Problem(at, node.op, p.expected, p.got, p.rule) for p in _constant(value, at, name))
+        yield from self.define(node.results, at, node.op)
+
+    def region(self, region: ImportedRegion, seen: frozenset[int], path: Path, op: str) -> Iterator[Problem]:
+        """The problems of a graph that is an attribute; what it defines ends with it."""
+        node = path[:-1]
+        numbers = set(range(region.first_node, region.first_node + len(region.nodes)))
+        if numbers & self.numbers or region.first_node < 0:
+            yield Problem(node, op, "numbers that no other node has", f"from {region.first_node}", "numbers of nodes")
+        self.numbers |= numbers
+        own = (*region.inputs, *(ordinal for ordinal, _ in region.initializers))
+        yield from self.define(own, node, op)
+        for _, constant in region.initializers:
+            yield from _constant(constant, node, op)
+        yield from self.nodes(region.nodes, seen | set(own), path)
+        made = {result for inner in region.nodes for result in inner.results}
+        yield from self.used(region.outputs, seen | set(own) | made, node, op)
+
+    def define(self, ordinals: Sequence[int], at: Path, op: str) -> Iterator[Problem]:
+        """Each is new in the whole model."""
+        for ordinal in ordinals:
+            if ordinal != ABSENT and (ordinal in self.defined or ordinal < 0):
+                yield Problem(at, op, "a tensor that is new", f"%{ordinal}", "tensors are defined once")
+            self.defined.add(ordinal)
+
+    def used(self, ordinals: Sequence[int], seen: frozenset[int], at: Path, op: str) -> Iterator[Problem]:
+        """Each is there already."""
+        for ordinal in ordinals:
+            if ordinal != ABSENT and ordinal not in seen:
+                yield Problem(
+                    at, op, "a tensor that is defined before", f"%{ordinal}", "tensors are defined before use"
+                )
+
+
+def _schema(node: ImportedNode, opsets: dict[str, int], at: Path) -> Iterator[Problem]:
+    """What the import asks of a node in the file."""
+    try:
+        finding = check_node(_proto(node, opsets), opsets, "")
+    except ModelError as error:
+        yield Problem(at, node.op, "a node of its ONNX schema", f"one of which {error.what} ({error.why})", "ops")
+        return
+    if finding:
+        yield Problem(at, node.op, "an op that Ingot reads", f"{node.domain}.{node.op}: {finding.reason}", "ops")
+
+
+def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
+    """The node as in a file, without the contents of its attributes."""
+    made = NodeProto(op_type=node.op, domain=node.domain)
+    made.input.extend("" if ordinal == ABSENT else str(ordinal) for ordinal in node.operands)
+    made.output.extend("" if ordinal == ABSENT else str(ordinal) for ordinal in node.results)
+    kinds = attribute_kinds(node.op, opsets.get(node.domain, 0))
+    for name, value in node.attributes:
+        empty = value == () and name in kinds  # an empty list may be of any kind
+        kind = kinds[name].upper() if empty else _kind(value)
+        made.attribute.append(AttributeProto(name=name, type=kind))
+    return made
+
+
+def _kind(value: ImportedAttribute) -> AttributeProto.AttributeType:
+    match value:
+        case ImportedRegion():
+            return AttributeProto.GRAPH
+        case ConstantSource():
+            return AttributeProto.TENSOR
+        case int():
+            return AttributeProto.INT
+        case float():
+            return AttributeProto.FLOAT
+        case str():
+            return AttributeProto.STRING
+        case _:
+            kinds = AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS
+            first = value[0] if value else 0
+            return kinds[0] if isinstance(first, int) else kinds[1] if isinstance(first, float) else kinds[2]
