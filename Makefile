@@ -5,6 +5,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# Tests start Python hundreds of times: it finds our modules compiled, also where the environment asks not to keep them.
+unexport PYTHONDONTWRITEBYTECODE
+
 demo: $(READY)
 	$(BIN)/python examples/demo.py
 

@@ -14,12 +14,15 @@ from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.text_reader import Reader
 from ingot_compiler.ir.types import DTYPES, DType, TensorType
 
+_GOES_ON = frozenset("+-*(")  # a size expression, behind its first word
 _FACTOR_COUNT_MAX = 64  # of one product; each is sorted into those before it
 
 
 def read_dim(reader: Reader) -> Dim:
     """A size expression, in its canonical form."""
     start = reader.token
+    if start.kind in ("INTEGER", "NAME") and reader.ahead() not in _GOES_ON:
+        return _factor(reader)
     try:
         with reader.nested():
             return _sum(reader)

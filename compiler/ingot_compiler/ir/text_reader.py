@@ -20,14 +20,15 @@ Item = TypeVar("Item")
 Word = TypeVar("Word", bound=str)
 
 _TOKEN = re.compile(
-    r"""(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
+    r"""(?:[ \t\r\n]++|\#[^\n]*+)*+  # nothing of it is ever given back
+    (?:(?P<NAME>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<VALUE>%[A-Za-z0-9_]+)
     |(?P<FLOAT>[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
     |(?P<INTEGER>[0-9]+)
     |(?P<STRING>"(?:\\.|[^"\\\n])*")
     |(?P<SIGN>->|<=|==|[][(){}<>=:;,+*@?.-])
-    |(?P<SPACE>[ \t\r\n]+|\#[^\n]*)
-    |(?P<OTHER>.)""",
+    |(?P<END>\Z)
+    |(?P<OTHER>.))""",
     re.VERBOSE,
 )
 _DIGIT_COUNT_MAX = 20  # of every u64
@@ -198,8 +199,9 @@ class Reader:
 def _tokens(text: str) -> Iterator[Token]:
     end = 0
     for found in _TOKEN.finditer(text):
-        kind = found.lastgroup
-        if kind != "SPACE":
-            end = found.end()
-            yield Token(kind, found[0], found.start())  # type: ignore[arg-type]  # the names of the groups
+        kind: Kind = found.lastgroup  # type: ignore[assignment]  # the names of the groups
+        if kind == "END":
+            break
+        start, end = found.span(kind)
+        yield Token(kind, found[kind], start)
     yield Token("END", "", end)
