@@ -17,7 +17,7 @@ from ingot_runtime.format.plan import DEVICE_KINDS, BundlePlan
 from ingot_runtime.format.source import Source, changed
 from ingot_runtime.loader.block import Block
 from ingot_runtime.loader.image import Image
-from ingot_runtime.loader.pool import ThreadPool as Threads
+from ingot_runtime.loader.pool import ThreadPool
 from ingot_runtime.loader.watch import Watch
 from ingot_runtime.loader.weights import Verifier, map_weights
 
@@ -55,7 +55,7 @@ class DeviceCounts:
         self.copies = copies
 
 
-class ThreadPool:
+class DevicePool:
     """Memory on a device that lives with its last reference: ``address``, ``size_bytes``."""
 
     __slots__ = ("_allocation", "address", "size_bytes")
@@ -196,7 +196,7 @@ class Attached:
         weights = self._weights.get(index)
         return {**self._rows[index], "weights": weights.address if weights else 0}
 
-    def load_weights(self, source: Source, image: Image, threads: Threads, watch: Watch, verify: str) -> None:
+    def load_weights(self, source: Source, image: Image, threads: ThreadPool, watch: Watch, verify: str) -> None:
         """Verify the weights of each device and copy them there; the mapping is dropped.
 
         Raises:
@@ -214,10 +214,10 @@ class Attached:
             if not weights.is_whole:
                 raise changed(source.name, "some of its pages could not be read")
 
-    def allocate(self, index: int, size_bytes: int) -> "Block | ThreadPool":
+    def allocate(self, index: int, size_bytes: int) -> "Block | DevicePool":
         """Return memory of device `index`."""
         device = self._state.devices[index]
-        return Block(size_bytes) if device is None else ThreadPool(device.allocate(size_bytes), size_bytes)
+        return Block(size_bytes) if device is None else DevicePool(device.allocate(size_bytes), size_bytes)
 
     def launch(
         self, index: int, kernel: int, buffers: "list[int]", scalars: "list[int]", extent: int, grain: int

@@ -40,7 +40,7 @@ from ingot_runtime.errors import BundleError
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
 from ingot_runtime.format.describe import lines_of
-from ingot_runtime.format.file import BundleFile, SilentFile
+from ingot_runtime.format.file import BundleFile, QuietFile
 from ingot_runtime.format.manifest import manifest_bytes, manifest_dict
 from ingot_runtime.format.msgpack_canonical import pack
 from ingot_runtime.format.msgpack_decode import unpack
@@ -82,11 +82,11 @@ def _file(data: bytes) -> int:
 
 def _read_table(data: bytes) -> None:
     """Header, table and gaps, with the root digest made right."""
-    Source(BundleFile(SilentFile(_file(reseal_root(data)))), "input").close()
+    Source(BundleFile(QuietFile(_file(reseal_root(data)))), "input").close()
 
 
 def _read_header(data: bytes) -> None:
-    Source(BundleFile(SilentFile(_file(data))), "input").close()
+    Source(BundleFile(QuietFile(_file(data))), "input").close()
 
 
 def _read_plan(data: bytes) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from tests.hostile.reseal import Parts, reseal_root
 
 from ingot_artifacts.bundle.encode_head import encode_head
-from ingot_artifacts.bundle.encode_plan import Writer
+from ingot_artifacts.bundle.encode_plan import PlanWriter
 from ingot_runtime.errors import BundleError
 from ingot_runtime.format import abi
 from ingot_runtime.format import header as head
@@ -188,12 +188,12 @@ def program_values(program: Program) -> Fixed:
 
 def encode_values(value: Any) -> bytes:
     """Return the stream of words and texts; what is neither is left out."""
-    out = Writer()
+    out = PlanWriter()
     _write(value, out)
     return out.data()
 
 
-def _write(value: Any, out: Writer) -> None:
+def _write(value: Any, out: PlanWriter) -> None:
     kind: Any = value.__class__
     if kind in (int, bool):
         out.word((value + (1 << 63)) % _WORD - (1 << 63))

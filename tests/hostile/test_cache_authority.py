@@ -398,7 +398,7 @@ def test_memory_is_never_written_through_a_link(bench: Workbench, tmp_path: Path
     victim = tmp_path / "victim"
     (bench.folder / ".ingot").mkdir()
     (bench.folder / f".ingot/unchanged.{os.getpid()}.part").symlink_to(victim)
-    assert unchanged.write_whole(str(bench.folder / ".ingot/unchanged"), b"content")
+    assert unchanged.write_atomically(str(bench.folder / ".ingot/unchanged"), b"content")
     assert not victim.exists()
 
 

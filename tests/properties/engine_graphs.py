@@ -18,7 +18,7 @@ from pathlib import Path
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.engine.actions.rule import AnyRule, FileDigests, Rule, Rulebook, RuleContext
-from ingot_build_rules.engine.cache.file_digests import moment
+from ingot_build_rules.engine.cache.file_digests import timestamp
 from ingot_runtime.ingot_error import IngotError
 
 FILE_COUNT = 5
@@ -258,5 +258,5 @@ def lay_out(world: World, folder: Path) -> None:
 def settle() -> None:
     """Wait for the next tick of the clock of files: within one it could not be known that they do not change any more."""
     now_ns = time.time_ns()
-    while moment()[0] <= now_ns:
+    while timestamp()[0] <= now_ns:
         time.sleep(0.001)

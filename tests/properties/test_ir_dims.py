@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,6 +137,14 @@ def test_division_by_a_symbol_that_is_zero() -> None:
     assert dim_floordiv(n * m, n) == m
     assert evaluate(dim_floordiv(n + 1, m), {"n": 3, "m": 0}) == 0
     assert evaluate(dim_mod(n + 1, m), {"n": 3, "m": 0}) == 0
+
+
+def test_a_symbol_times_zero_needs_no_size() -> None:
+    """Only the symbols that the value depends on must be bound; the error names one that is not."""
+    n, m = symbol("n"), symbol("m")
+    assert evaluate(n * m + n + 2, {"n": 0}) == 2
+    with pytest.raises(KeyError, match="m"):
+        evaluate(n * m + n + 2, {"n": 1})
 
 
 @given(TREES, TREES)

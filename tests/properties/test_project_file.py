@@ -15,7 +15,7 @@ from tests.unit.project_harness import lister
 
 import ingot
 from ingot_build_rules.project.lines import find_lines
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.parse import parse_project
 from ingot_build_rules.project.plain import plain
 from ingot_build_rules.project.wildcards import find_files
@@ -31,7 +31,7 @@ TARGETS = st.lists(st.sampled_from(["native", "x86-64-v2", "x86-64-v3", "aarch64
 SIZES = st.lists(st.integers(0, 9), max_size=4)
 
 
-def attempt(make: Callable[[], Project]) -> Project | IngotError:
+def attempt(make: Callable[[], ProjectModel]) -> ProjectModel | IngotError:
     """Return the project, or the error."""
     try:
         return make()

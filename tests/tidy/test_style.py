@@ -22,6 +22,35 @@ SYNONYMS = {
     r"codelets?": "kernel",
     r"colou?rs?": "variant",
 }
+# Names of classes and functions that gave way to the field's terms: the old name, as code, -> the one to use
+OLD_NAMES = {
+    "Special": "Specialisation",
+    "with_special": "append_specialisation",
+    "late_buffers": "data_dependent_buffers",
+    "Frame": "EmitScope, MainFrame, CallFrame or BundleSkeleton",
+    "BundleFrame": "BundleParts",
+    "Placement": "BufferPlacement",
+    "SumTile": "AccumulatorTile",
+    "Finding": "ImportFinding, CheckFinding or StoreDamage",
+    "Contents": "KnownValues",
+    "Later": "DeferredValue",
+    "Claim": "ShapeConstraint",
+    "claims": "constraints",
+    "Way": "ModelVersion",
+    "write_whole": "write_atomically",
+    "Surroundings": "ProgramContext",
+    "Asked": "RequestedOptions",
+    "Awaited": "PendingWork",
+    "Turn": "Ticket",
+    "Turns": "TicketQueue",
+    "SilentFile": "QuietFile",
+    "Moment": "Timestamp",
+}
+# A public name that two classes of one distribution share -> why
+SAME_NAMES = {
+    "Message": "a text that refers to nodes, in the compiler; the event that tells one, in the engine",
+    "Target": "the protocol of all back ends; the host's target, which is one",
+}
 _MARKERS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 _HEAD = ("In:", "Out:", "Not done here:")
 
@@ -123,6 +152,30 @@ def test_one_word_per_idea() -> None:
     assert wrong == []
 
 
+def test_old_names_are_gone() -> None:
+    """No class, function or variable has a name that gave way to one of the field's terms."""
+    wrong = [
+        f"{module.path}: {name} (say {OLD_NAMES[name]})"
+        for module in modules()
+        for name in sorted(_identifiers(module) & OLD_NAMES.keys())
+    ]
+    assert wrong == []
+
+
+def _identifiers(module: Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found
+
+
 def test_each_test_states_its_property() -> None:
     """Every test function has a docstring, and no test is skipped."""
     wrong: list[str] = []
@@ -134,3 +187,14 @@ def test_each_test_states_its_property() -> None:
             if isinstance(node, ast.Attribute) and node.attr in ("skip", "skipif", "importorskip"):
                 wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} skips")
     assert wrong == []
+
+
+def test_one_class_one_name() -> None:
+    """No two classes of one distribution have the same public name, unless listed with a reason; each reason is needed."""
+    homes: dict[tuple[bool, str], list[str]] = {}
+    for module in modules():
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault((module.name.startswith("ingot_runtime"), node.name), []).append(module.path)
+    assert {name: paths for (_, name), paths in homes.items() if len(paths) > 1 and name not in SAME_NAMES} == {}
+    assert {name for (_, name), paths in homes.items() if len(paths) > 1} == set(SAME_NAMES)

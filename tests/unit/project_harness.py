@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.parse import parse_project
-from ingot_build_rules.project.wildcards import Entry, ListFolder
+from ingot_build_rules.project.wildcards import FolderEntry, ListFolder
 
 SMALL = """\
 [model.a]
@@ -27,7 +27,7 @@ model = "vision"
 """
 
 
-def parse(text: str, **config: str) -> Project:
+def parse(text: str, **config: str) -> ProjectModel:
     """Parse a project file; ``config`` by path with ``__`` for dots."""
     return parse_project(text, "ingot.toml", {path.replace("__", "."): value for path, value in config.items()})
 
@@ -43,8 +43,8 @@ def lister(files: Iterable[str], links: Collection[str] = ()) -> ListFolder:
             tree.setdefault(folder, {})[name] = is_folder
             path, is_folder = folder, True
 
-    def list_folder(folder: str) -> list[Entry]:
+    def list_folder(folder: str) -> list[FolderEntry]:
         entries = reversed(tree.get(folder, {}).items())  # no order that anyone may rely on
-        return [Entry(name, is_folder, f"{folder}/{name}" in links) for name, is_folder in entries]
+        return [FolderEntry(name, is_folder, f"{folder}/{name}" in links) for name, is_folder in entries]
 
     return list_folder

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ingot_build_rules.compilation.lock_file import CodeRecord
 from ingot_build_rules.reproduce.blame import Blame, option_blames, tool_blames, weight_blames
-from ingot_build_rules.reproduce.bundle_record import BundleRecord, Kernel, Stage
+from ingot_build_rules.reproduce.bundle_record import BundleRecord, RecordedKernel, Stage
 from ingot_build_rules.reproduce.changed_code import ChangedCode
 from ingot_build_rules.reproduce.stage_origins import find_origins, unexplained
 from ingot_build_rules.rules.compile_options import CompileOptions
@@ -20,7 +20,10 @@ def record(changed: str = "") -> BundleRecord:
     for rule in ORDER:
         is_new |= rule == changed
         loops = "other" if is_new and changed != "codegen" else "loops"
-        kernels = (Kernel(f"k_{loops}", loops, "new" if is_new else "code"), Kernel("k_same", "same", "same"))
+        kernels = (
+            RecordedKernel(f"k_{loops}", loops, "new" if is_new else "code"),
+            RecordedKernel("k_same", "same", "same"),
+        )
         target = "" if rule in ORDER[:3] else "x86-64-v3"
         is_kernels = rule in ("lower", "codegen")
         stages.append(Stage(rule, target, kernels=kernels) if is_kernels else Stage(rule, target, f"{rule} {is_new}"))

@@ -13,7 +13,7 @@ from tests.properties.engine_graphs import settle
 
 from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.engine.cache import file_digests
-from ingot_build_rules.engine.cache.file_digests import DiskFiles, moment
+from ingot_build_rules.engine.cache.file_digests import DiskFiles, timestamp
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_compiler.ir.errors import UserError
 
@@ -105,7 +105,7 @@ def test_the_clock_goes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert files.digest(str(file)) == sha256(text)
             files.save()
             now_ns = real()
-            while moment()[0] <= now_ns:
+            while timestamp()[0] <= now_ns:
                 time.sleep(0.001)
 
 
@@ -132,23 +132,23 @@ def test_steady(tmp_path: Path) -> None:
     """A file is steady since a moment if it changed before it, or was seen before it; so is one that is not there."""
     file, files = tmp_path / "file", DiskFiles(None)
     path, missing = str(file), str(tmp_path / "folder" / "missing")
-    before = moment()
+    before = timestamp()
     file.write_text("text")
     assert not files.is_steady(path, before)
     settle()
-    start = moment()
+    start = timestamp()
     assert files.is_steady(path, start)
     assert files.is_steady(missing, start)
     file.write_text("text")
     assert not files.is_steady(path, start)
     files.digest(path)
     assert not files.is_steady(path, start)
-    assert files.is_steady(path, moment())
+    assert files.is_steady(path, timestamp())
     (tmp_path / "folder").mkdir()
     assert not files.is_steady(missing, start)
     files.digest(missing)
-    assert files.is_steady(missing, moment())
-    start = moment()
+    assert files.is_steady(missing, timestamp())
+    start = timestamp()
     file.unlink()
     assert not files.is_steady(path, start)
 

@@ -18,7 +18,7 @@ from ingot_compiler.lowering.fusion.layout import ImageDemands, image_demands, n
 from ingot_compiler.lowering.fusion.requirements import Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
-from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kinds.cumsum import CUMSUM
 from ingot_compiler.lowering.kinds.kind import ResultLayout
 from ingot_compiler.lowering.kinds.reduce import REDUCE
@@ -137,13 +137,13 @@ def test_the_kind_of_a_convolution() -> None:
     assert kind_of(replace(DEPTHWISE, weights=TensorType("f32", (8, 8, 3, 3))), groups=1) == "conv"
 
 
-def sliced(size: str) -> tuple[Values, Node, Node]:
+def sliced(size: str) -> tuple[FusionValues, Node, Node]:
     """Two slices of a vector of 4 to a size that may be negative."""
     builder = GraphBuilder([TensorType("f32", (4,))])
     cuts = [builder.add("slice", (0,), {"starts": (0,), "sizes": (symbol(size) - 1,), "steps": (1,)}) for _ in range(2)]
     graph = builder.finish(cuts)
     first, second = graph.nodes
-    return Values(graph, [0] * len(graph.types), (), NO_DEMANDS), first, second
+    return FusionValues(graph, [0] * len(graph.types), (), NO_DEMANDS), first, second
 
 
 def test_a_size_is_required_once() -> None:

@@ -73,7 +73,7 @@ executor = "vm"
 def test_every_key() -> None:
     """Tables are sorted by name, defaults fill what a table leaves out, the order of placements is kept."""
     files = "data/a.npz", "data/a.out.npz"
-    assert parse(FULL) == data.Project(
+    assert parse(FULL) == data.ProjectModel(
         name="camera",
         cache=".ingot/cache",
         default_targets=("b", "slow"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.host_program.parse_program import parse_program
 from ingot_compiler.host_program.print_program import print_program
-from ingot_compiler.host_program.verify_program import Surroundings, verify_program
+from ingot_compiler.host_program.verify_program import ProgramContext, verify_program
 from ingot_compiler.ir.errors import InternalError, ModelError
 from ingot_compiler.lowering.parse_fused import parse_fused
 from ingot_compiler.lowering.print_fused import print_fused
@@ -322,15 +322,15 @@ buffer b3 on device 1: 60 bytes, steps 1 to 2, at 128
 def test_a_program_is_compared_with_what_it_names() -> None:
     """Inputs, axes, outputs, devices and kernels that are not there are refused."""
     program = parse_program(PROGRAM)
-    verify_program(program, Surroundings((2,), (1,), (3, 1)))
+    verify_program(program, ProgramContext((2,), (1,), (3, 1)))
     wrong = [
-        (Surroundings((), (1,), (3, 1)), "inputs: expected 0 to -1, got 0"),
-        (Surroundings((1,), (1,), (3, 1)), "axes: expected 0 to 0, got 1"),
-        (Surroundings((2,), (), (3, 1)), "outputs: expected 0 to -1, got 0"),
-        (Surroundings((2,), (0,), (3, 1)), "axes: expected 0 to -1, got 0"),
-        (Surroundings((2,), (1,), (3,)), "devices: expected 0 to 0, got 1"),
-        (Surroundings((2,), (1,), (2, 1)), "kernels of device 0: expected 0 to 1, got 2"),
-        (Surroundings((2,), (1,), (3, 0)), "kernels of device 1: expected 0 to -1, got 0"),
+        (ProgramContext((), (1,), (3, 1)), "inputs: expected 0 to -1, got 0"),
+        (ProgramContext((1,), (1,), (3, 1)), "axes: expected 0 to 0, got 1"),
+        (ProgramContext((2,), (), (3, 1)), "outputs: expected 0 to -1, got 0"),
+        (ProgramContext((2,), (0,), (3, 1)), "axes: expected 0 to -1, got 0"),
+        (ProgramContext((2,), (1,), (3,)), "devices: expected 0 to 0, got 1"),
+        (ProgramContext((2,), (1,), (2, 1)), "kernels of device 0: expected 0 to 1, got 2"),
+        (ProgramContext((2,), (1,), (3, 0)), "kernels of device 1: expected 0 to -1, got 0"),
     ]
     for around, why in wrong:
         with pytest.raises(InternalError) as caught:

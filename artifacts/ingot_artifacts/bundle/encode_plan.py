@@ -8,7 +8,7 @@ import struct
 from ingot_runtime.format.plan import DEVICE_KINDS, PLAN_VERSION, BundlePlan, VariantPlan
 
 
-class Writer:
+class PlanWriter:
     """Collects words and texts in the order that ``Reader`` reads them."""
 
     __slots__ = ("_texts", "_words")
@@ -34,7 +34,7 @@ class Writer:
 
 def encode_plan(plan: BundlePlan) -> bytes:
     """Return the bytes of the plan section."""
-    out = Writer()
+    out = PlanWriter()
     out.word(PLAN_VERSION)
     out.text(plan.model)
     out.word(len(plan.devices))
@@ -63,7 +63,7 @@ def encode_plan(plan: BundlePlan) -> bytes:
     return out.data()
 
 
-def _encode_variant(out: Writer, variant: VariantPlan) -> None:
+def _encode_variant(out: PlanWriter, variant: VariantPlan) -> None:
     out.text(variant.target)
     out.word(variant.rank)
     _encode_features(out, variant.features)
@@ -72,7 +72,7 @@ def _encode_variant(out: Writer, variant: VariantPlan) -> None:
         out.word(offset, size_bytes)
 
 
-def _encode_features(out: Writer, features: tuple[str, ...]) -> None:
+def _encode_features(out: PlanWriter, features: tuple[str, ...]) -> None:
     out.word(len(features))
     for feature in features:
         out.text(feature)

@@ -59,7 +59,7 @@ def read_whole(path: str) -> tuple[memoryview, Identity]:
         os.close(descriptor)
 
 
-def write_whole(folder: str, path: str, content: memoryview) -> None:
+def write_atomically(folder: str, path: str, content: memoryview) -> None:
     """Write a read-only file under another name in ``folder/tmp``, rename it to ``path``; it is not synced.
 
     No blob is promised to outlive a power cut: what is left of one has another digest, is found when it is read, and made again.

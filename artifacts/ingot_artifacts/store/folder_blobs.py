@@ -16,7 +16,7 @@ import stat
 
 from ingot_artifacts.errors import ArtifactError, read_only_error
 from ingot_artifacts.store.atomic import output_error
-from ingot_artifacts.store.blob_file import Identity, blob_path, read_whole, write_whole
+from ingot_artifacts.store.blob_file import Identity, blob_path, read_whole, write_atomically
 from ingot_artifacts.store.quarantine import set_aside
 
 # The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is none.
@@ -76,11 +76,11 @@ class FolderBlobs:
         path = blob_path(self._folder, digest)
         try:
             try:
-                write_whole(self._folder, path, content)
+                write_atomically(self._folder, path, content)
             except FileNotFoundError:
                 for folder in (os.path.join(self._folder, "tmp"), os.path.dirname(path)):
                     os.makedirs(folder, 0o700, exist_ok=True)
-                write_whole(self._folder, path, content)
+                write_atomically(self._folder, path, content)
         except OSError as error:
             raise output_error(self._folder, path, error) from error
         self._useless.discard(digest)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ingot_compiler.backends.host.kinds import KINDS
 from ingot_compiler.frontend.verify_imported import verify_imported
 from ingot_compiler.host_program.parse_program import parse_program
-from ingot_compiler.host_program.verify_program import Surroundings, verify_program
+from ingot_compiler.host_program.verify_program import ProgramContext, verify_program
 from ingot_compiler.ir.verify import verify
 from ingot_compiler.lowering.fused import groups_of
 from ingot_compiler.lowering.verify_fused import verify_fused
@@ -53,4 +53,4 @@ def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
     variant = build.variant
     ranks = [tuple(len(kind.shape) for kind in kinds) for kinds in (fused.inputs, fused.outputs)]
     kernels = (len(variant.kernels), *compiled.kernel_counts)
-    verify_program(parse_program(variant.main.listing.value()), Surroundings(ranks[0], ranks[1], kernels))
+    verify_program(parse_program(variant.main.listing.value()), ProgramContext(ranks[0], ranks[1], kernels))

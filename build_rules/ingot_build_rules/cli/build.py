@@ -124,13 +124,13 @@ class TimedEvents:
 def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: TimedEvents) -> None:
     """Write the trace that was asked for, and always that of the last build, into the workspace's folder."""
     from ingot_build_rules.compilation.output_file import write_text
-    from ingot_build_rules.engine.cache.unchanged import write_whole
+    from ingot_build_rules.engine.cache.unchanged import write_atomically
     from ingot_build_rules.engine.events.chrome_trace import chrome_trace
     from ingot_build_rules.workspace.state import state_folder
 
     text = chrome_trace(timed.events)
     if not arguments.dry_run:
-        write_whole(os.path.join(state_folder(loaded.folder), "trace.json"), text.encode())
+        write_atomically(os.path.join(state_folder(loaded.folder), "trace.json"), text.encode())
     if arguments.trace is not None:
         write_text(arguments.trace, text)
 

@@ -7,7 +7,7 @@ In: the command's arguments, a workspace's memory, the user's key. Out: True whe
 import os
 import sys
 
-from ingot_build_rules.engine.cache.unchanged import forget, remember, seal, unchanged, write_whole
+from ingot_build_rules.engine.cache.unchanged import forget, remember, seal, unchanged, write_atomically
 from ingot_build_rules.workspace.user_key import known_key
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
@@ -78,7 +78,7 @@ def remember_build(
     tools = {path: stamp_of(path) for path in report.tool_paths}
     seen = {path: stamp for path, stamp in (tools | outputs).items() if stamp is not None}
     content, user_key = _json(report), known_key()
-    if len(seen) < len(tools) + len(outputs) or not write_whole(_json_path(loaded.folder), content):
+    if len(seen) < len(tools) + len(outputs) or not write_atomically(_json_path(loaded.folder), content):
         forget_build(loaded.folder)
         return
     sources = {**looked_at, **{path: seen[path] for path in tools}, **report.looked_at}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ingot_artifacts.store.trust import Trust
     from ingot_build_rules.engine.scheduler import Scheduler
     from ingot_build_rules.reproduce.find_blame import Load
-    from ingot_build_rules.reproduce.reproduce import Asked, Reproduction
+    from ingot_build_rules.reproduce.reproduce import Reproduction, RequestedOptions
 
 _DO = {
     "option": "build with the recorded option, or accept the other bundle",
@@ -65,24 +65,24 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     named = arguments.lock or lock_path(arguments.bundle)
     lock = read_lock(named) if arguments.lock or os.path.exists(named) else None
-    asked, notes = _asked(arguments.source, arguments.bundle)
+    requested, notes = _requested(arguments.source, arguments.bundle)
     folder = cache_folder(arguments.cache)
     trust = cache_trust(shared=arguments.cache_shared, writes=arguments.cached)
     with _old_values(folder, trust) as old_value:
         request = Request(
-            arguments.bundle, arguments.source, lock, os.path.basename(named) if lock else "", asked, old_value
+            arguments.bundle, arguments.source, lock, os.path.basename(named) if lock else "", requested, old_value
         )
         found = reproduce(request, lambda: _build(arguments, folder, trust))
     _report(found, (*notes, *found.notes), arguments, time.perf_counter() - started)
     return 0
 
 
-def _asked(folder: str, bundle: str) -> tuple[Asked | None, tuple[str, ...]]:
+def _requested(folder: str, bundle: str) -> tuple[RequestedOptions | None, tuple[str, ...]]:
     """What the project asks for today; that it cannot be read is no reason not to make the bundle again."""
-    from ingot_build_rules.workspace.asked_options import asked_options
+    from ingot_build_rules.workspace.requested_options import requested_options
 
     try:
-        return asked_options(folder, bundle), ()
+        return requested_options(folder, bundle), ()
     except UserError as error:
         return None, (f"ingot.toml was left out: {error.what}",)
 

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 from ingot_artifacts.store.blobs import BlobDamaged, BlobMissing
-from ingot_build_rules.engine.actions.action import Action, Awaited, Task, Wait
+from ingot_build_rules.engine.actions.action import Action, PendingWork, Task, Wait
 from ingot_build_rules.engine.actions.action_spec import specify
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.backlog import Backlog
@@ -32,8 +32,8 @@ from ingot_build_rules.engine.actions.record import Record
 from ingot_build_rules.engine.actions.rule import AnyRule, FileDigests, Inputs, Output, Rule, Rulebook
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache, Resolve
-from ingot_build_rules.engine.cache.file_digests import WatchedFiles, moment
-from ingot_build_rules.engine.cache.leases import Leases
+from ingot_build_rules.engine.cache.file_digests import WatchedFiles, timestamp
+from ingot_build_rules.engine.cache.leases import ActionLeases
 from ingot_build_rules.engine.executors.executor import Executor, Handle
 
 Value = TypeVar("Value")
@@ -69,7 +69,7 @@ class Scheduler:
     values: Values
     executor: Executor
     cache: ActionCache
-    leases: Leases
+    leases: ActionLeases
     files: FileDigests
     keys: KeyMaker
     policy: Policy = field(default_factory=Policy)
@@ -105,7 +105,7 @@ class Scheduler:
         """Return the results in order; the first error, when all have ended."""
         names = labels or [""] * len(inputs)
         actions = [self._demand(rule, item, label) for item, label in zip(inputs, names, strict=True)]
-        pending: list[Awaited] = [action for action in dict.fromkeys(actions) if not action.done]
+        pending: list[PendingWork] = [action for action in dict.fromkeys(actions) if not action.done]
         if pending:
             await Wait(pending)
         return tuple(cast("list[Output]", _results(actions)))
@@ -117,7 +117,7 @@ class Scheduler:
         self._live.update(dict.fromkeys(tasks))
         self._ready.extend(tasks)
         if tasks:
-            await Wait(list[Awaited](tasks))
+            await Wait(list[PendingWork](tasks))
         return tuple(cast("list[Value]", _results(tasks)))
 
     async def value(self, artifact: Artifact[Value]) -> Value:
@@ -211,20 +211,20 @@ class Scheduler:
         except Exception as error:  # noqa: BLE001
             self._settle(task, None, error)
         else:
-            pending = [awaited for awaited in cast("Wait", wait).awaited if not awaited.done]
+            pending = [item for item in cast("Wait", wait).pending if not item.done]
             task.missing = len(pending)
-            for awaited in pending:
-                awaited.waiters.append(task)
+            for item in pending:
+                item.waiters.append(task)
             if not pending:
                 self._ready.append(task)
         finally:
             self._task = None
 
-    def _settle(self, awaited: Awaited, result: object, error: BaseException | None) -> None:
-        awaited.done, awaited.result, awaited.error = True, result, error
-        if isinstance(awaited, Task):
-            self._live.pop(awaited, None)
-        waiters, awaited.waiters = awaited.waiters, []
+    def _settle(self, pending: PendingWork, result: object, error: BaseException | None) -> None:
+        pending.done, pending.result, pending.error = True, result, error
+        if isinstance(pending, Task):
+            self._live.pop(pending, None)
+        waiters, pending.waiters = pending.waiters, []
         for task in waiters:
             task.missing -= 1
             if not task.missing:
@@ -340,7 +340,7 @@ class Scheduler:
             self.leases.release(action.key.digest)
             self._make_lost(action, error.digest)
             return
-        action.started = moment()
+        action.started = timestamp()
         self.observers.started(action)
         self._running[self.executor.submit(spec)] = action
 
@@ -476,12 +476,12 @@ class Scheduler:
             self._finish(action, "stopped" if maker.how == "stopped" else "failed", None, error)
 
 
-def _results(awaited: Sequence[Awaited]) -> list[object]:
+def _results(pending: Sequence[PendingWork]) -> list[object]:
     """The results of what has ended; an error that is no mere consequence of another goes first."""
-    errors = [item.error for item in awaited if item.error is not None]
+    errors = [item.error for item in pending if item.error is not None]
     if errors:
         raise next((error for error in errors if not isinstance(error, BuildStoppedError)), errors[0])
-    return [item.result for item in awaited]
+    return [item.result for item in pending]
 
 
 def _failure_of(maker: Action, digest: str) -> Exception | None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ingot_build_rules.compilation.options import make_options, resolve_target
-from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, Project
+from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import UnsupportedError
 
@@ -23,7 +23,9 @@ class CompileRequest:
     options: CompileOptions
 
 
-def compile_requests(project: Project, names: Collection[str], path: str = FILE_NAME) -> tuple[CompileRequest, ...]:
+def compile_requests(
+    project: ProjectModel, names: Collection[str], path: str = FILE_NAME
+) -> tuple[CompileRequest, ...]:
     """Return the request of each bundle in ``names``, in their order in the project; ``native`` is found once.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ingot_build_rules.project.lines import Path
-from ingot_build_rules.project.problems import Place, Problem, closest, one_of
+from ingot_build_rules.project.problems import Place, ProjectProblem, closest, one_of
 from ingot_build_rules.project.schema import TABLES, ValueKind
 from ingot_build_rules.project.toml_text import Places, Tree
 from ingot_build_rules.project.values import dotted, header
@@ -39,13 +39,13 @@ def split_config(texts: Sequence[str]) -> dict[str, str]:
     return config
 
 
-def override(tree: Tree, places: Places, config: Mapping[str, str]) -> tuple[Tree, Places, list[Problem]]:
+def override(tree: Tree, places: Places, config: Mapping[str, str]) -> tuple[Tree, Places, list[ProjectProblem]]:
     """Return the tree and the places with each value of ``config`` in them, and the problems of unknown paths."""
-    problems: list[Problem] = []
+    problems: list[ProjectProblem] = []
     for text, value in config.items():
         place = Place(0, f"--config {text}={value}")
         found = _resolve(text, tree, place)
-        if isinstance(found, Problem):
+        if isinstance(found, ProjectProblem):
             problems.append(found)
             continue
         path, kind = found
@@ -55,11 +55,11 @@ def override(tree: Tree, places: Places, config: Mapping[str, str]) -> tuple[Tre
     return tree, places, problems
 
 
-def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Problem:
+def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | ProjectProblem:
     """Follow a dotted path through the schema: table, name if the table has names, key, and what is in it."""
     path = _split(text)
     if not path:
-        return Problem(
+        return ProjectProblem(
             place, f"{text!r} is no path", "expected keys with dots between", f"write for example: {_EXAMPLE}"
         )
     table = TABLES.get(path[0])
@@ -77,13 +77,13 @@ def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Pr
         return _unknown(path, position, keys, place)
     depth_max = position + (2 if key.kind in ("shapes", "pairs") else 1)
     if len(path) > depth_max:
-        return Problem(
+        return ProjectProblem(
             place, f"{text!r} is no path", f"{dotted(path[:depth_max])} holds a value, no keys", "shorten it"
         )
     return path, key.kind
 
 
-def _unknown(path: Path, position: int, choices: Mapping[str, object] | list[str], place: Place) -> Problem:
+def _unknown(path: Path, position: int, choices: Mapping[str, object] | list[str], place: Place) -> ProjectProblem:
     around = header(path[:position]) if position else "the project"
     if len(path) <= position:
         what, do = f"{dotted(path)!r} names no value", "add one of these to the path"
@@ -92,7 +92,7 @@ def _unknown(path: Path, position: int, choices: Mapping[str, object] | list[str
         do = "choose one of these"
         if close is not None:
             do = f"did you mean {dotted((*path[:position], close, *path[position + 1 :]))}?"
-    return Problem(place, what, one_of(choices), do)
+    return ProjectProblem(place, what, one_of(choices), do)
 
 
 def _split(text: str) -> Path:

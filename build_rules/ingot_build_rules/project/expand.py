@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ingot_build_rules.project.lines import Path
-from ingot_build_rules.project.model import FILE_NAME, STEM, BundleSpec, ModelSpec, Project, TestSpec
+from ingot_build_rules.project.model import FILE_NAME, STEM, BundleSpec, ModelSpec, ProjectModel, TestSpec
 from ingot_build_rules.project.names import NAME_RULE, is_glob, is_plain
 from ingot_build_rules.project.outputs import report_outputs
 from ingot_build_rules.project.problems import Findings, Locate, Place, did_you_mean, one_of
@@ -30,11 +30,11 @@ Stems = Mapping[str, tuple[str, ...]]
 class Expansion:
     """``globs`` are inputs of the build: while their folders stay as they are, ``project`` does too."""
 
-    project: Project
+    project: ProjectModel
     globs: tuple[Glob, ...]
 
 
-def expand(project: Project, list_folder: ListFolder, path: str = FILE_NAME) -> Expansion:
+def expand(project: ProjectModel, list_folder: ListFolder, path: str = FILE_NAME) -> Expansion:
     """Replace each glob by what it finds; ``path`` names the project file in messages.
 
     Raises:
@@ -119,7 +119,7 @@ def _check_references(
             findings.add((kind, spec.name, of), f"no {of} {name!r}", one_of(known), do)
 
 
-def _locator(project: Project, path: str) -> Locate:
+def _locator(project: ProjectModel, path: str) -> Locate:
     """Find a table by its name, or by the name that it was repeated from; single keys are not known any more."""
     lines = {("model", spec.name): spec.line for spec in project.models}
     lines |= {("bundle", spec.name): spec.line for spec in project.bundles}

@@ -41,7 +41,7 @@ class ModelSpec:
 class BundleSpec:
     """One bundle, or one for each file where ``model`` stands for many: then ``output`` has a ``{stem}``.
 
-    ``targets``: names of ``Project.targets``, or target texts. ``devices``: name -> kind, sorted, without the host.
+    ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind, sorted, without the host.
     ``place``: (glob over node names, device name), the last match counts.
     """
 
@@ -75,7 +75,7 @@ class TestSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectModel:
     """All that a project declares, defaults filled in; each list is sorted by name.
 
     ``cache``: the cache folder, None for the user's own. ``default_targets``: what is built when nothing is named; empty

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import posixpath
 
-from ingot_build_rules.project.model import FILE_NAME, Project
+from ingot_build_rules.project.model import FILE_NAME, ProjectModel
 from ingot_build_rules.project.problems import Findings
 
 
-def report_outputs(project: Project, findings: Findings) -> None:
+def report_outputs(project: ProjectModel, findings: Findings) -> None:
     """Note every output that is taken."""
     read = {posixpath.normpath(spec.source): f"[model.{spec.name}]" for spec in project.models}
     for test in project.tests:

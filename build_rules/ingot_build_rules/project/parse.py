@@ -1,6 +1,6 @@
 """``ingot.toml`` becomes a project.
 
-In: the file's text, overrides of single values. Out: ``Project``. Not done here: reading the file (``discover``), globs
+In: the file's text, overrides of single values. Out: ``ProjectModel``. Not done here: reading the file (``discover``), globs
 (``expand``).
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ingot_build_rules.project.config import override
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import locator, read_toml
 
 
-def parse_project(text: str, path: str, config: Mapping[str, str] | None = None) -> Project:
+def parse_project(text: str, path: str, config: Mapping[str, str] | None = None) -> ProjectModel:
     """Read a project; ``path`` names the file in messages, ``config`` replaces values: dotted path -> text.
 
     Raises:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 
 
-def plain(project: Project) -> dict[str, Any]:
+def plain(project: ProjectModel) -> dict[str, Any]:
     """Return all of ``project`` but its lines; tables are keyed by name."""
     return {
         "name": project.name,

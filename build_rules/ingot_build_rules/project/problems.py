@@ -26,7 +26,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class ProjectProblem:
     """One mistake, in the four parts of an error."""
 
     where: Place
@@ -48,7 +48,7 @@ class Findings:
 
     path: str
     locate: Locate
-    problems: list[Problem] = field(default_factory=list[Problem])
+    problems: list[ProjectProblem] = field(default_factory=list[ProjectProblem])
 
     def add(self, at: Path, what: str, why: str, do: str) -> None:
         """Note one problem of the key or table ``at``.
@@ -56,7 +56,7 @@ class Findings:
         Raises:
             UserError: there are so many that the rest can wait.
         """
-        self.problems.append(Problem(self.locate(at), what, why, do))
+        self.problems.append(ProjectProblem(self.locate(at), what, why, do))
         if len(self.problems) >= PROBLEMS_MAX:
             raise _error_of(self.problems, self.path, "or more")
 
@@ -66,7 +66,7 @@ class Findings:
             raise _error_of(self.problems, self.path)
 
 
-def _error_of(problems: Sequence[Problem], path: str, more: str = "") -> UserError:
+def _error_of(problems: Sequence[ProjectProblem], path: str, more: str = "") -> UserError:
     if len(problems) == 1:
         (only,) = problems
         return UserError(only.what, only.where.text, only.why, only.do)

@@ -1,12 +1,12 @@
 """A tree of tables becomes a project, with defaults filled in; every mistake is found before one error lists them all.
 
-In: the tree of ``ingot.toml`` or the one that ``ingot.Project`` makes. Out: ``Project``. Not done here: single tables
+In: the tree of ``ingot.toml`` or the one that ``ingot.Project`` makes. Out: ``ProjectModel``. Not done here: single tables
 (``tables``), references (``references``), files (``expand``).
 """
 
 from __future__ import annotations
 
-from ingot_build_rules.project.model import NATIVE, STEM, BundleSpec, ModelSpec, Project, TargetSpec, TestSpec
+from ingot_build_rules.project.model import NATIVE, STEM, BundleSpec, ModelSpec, ProjectModel, TargetSpec, TestSpec
 from ingot_build_rules.project.outputs import report_outputs
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
@@ -18,7 +18,7 @@ RELATIVE_TOLERANCE = 1e-4
 """Of the largest magnitude: what the self-check allows one f32 kernel."""
 
 
-def read_tree(tree: Tree, findings: Findings) -> Project:
+def read_tree(tree: Tree, findings: Findings) -> ProjectModel:
     """Return the project that ``tree`` declares; ``findings`` may hold problems already.
 
     Raises:
@@ -34,7 +34,7 @@ def read_tree(tree: Tree, findings: Findings) -> Project:
     return project
 
 
-def _make_project(tables: Tables, findings: Findings) -> Project:
+def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
     """All values are right here, and all that must be there is."""
     settings, defaults = tables.settings["project"], tables.settings["defaults"]
     if "plugins" in settings:
@@ -46,7 +46,7 @@ def _make_project(tables: Tables, findings: Findings) -> Project:
         found = sorted(tables.named[kind].items())
         return [(name, values, findings.locate((kind, name)).line) for name, values in found]
 
-    return Project(
+    return ProjectModel(
         name=settings.get("name", ""),
         cache=settings.get("cache"),
         default_targets=settings.get("default-targets", ()),

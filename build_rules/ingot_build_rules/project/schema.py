@@ -16,7 +16,7 @@ EXECUTORS = ("aot", "vm")
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class TableKey:
     """One key. ``example`` is a value as the file would have it; ``choices`` are all texts allowed (pairs: as values)."""
 
     name: str
@@ -30,50 +30,50 @@ class Key:
 class Table:
     """One table; a ``named`` one is written ``[kind.NAME]``, any number of times."""
 
-    keys: tuple[Key, ...]
+    keys: tuple[TableKey, ...]
     named: bool = True
 
-    def key(self, name: str) -> Key | None:
+    def key(self, name: str) -> TableKey | None:
         """Return the key of that name."""
         return next((key for key in self.keys if key.name == name), None)
 
 
-_TARGETS = Key("targets", "texts", '["x86-64-v3"]')
-_PLANNER = Key("planner", "text", '"best"', choices=ALL_PLANNERS)
-_SHAPE = Key("shape", "shapes", '{ x = "1x3x224x224" }')
+_TARGETS = TableKey("targets", "texts", '["x86-64-v3"]')
+_PLANNER = TableKey("planner", "text", '"best"', choices=ALL_PLANNERS)
+_SHAPE = TableKey("shape", "shapes", '{ x = "1x3x224x224" }')
 
 TABLES: Mapping[str, Table] = {
     "project": Table(
         (
-            Key("name", "text", '"camera"'),
-            Key("cache", "text", '".ingot/cache"'),
-            Key("default-targets", "texts", '["a"]'),
-            Key("plugins", "texts", '["package.module:TARGET"]'),
+            TableKey("name", "text", '"camera"'),
+            TableKey("cache", "text", '".ingot/cache"'),
+            TableKey("default-targets", "texts", '["a"]'),
+            TableKey("plugins", "texts", '["package.module:TARGET"]'),
         ),
         named=False,
     ),
     "defaults": Table((_TARGETS, _PLANNER, _SHAPE), named=False),
-    "target": Table((Key("target", "text", '"x86-64-v4"', required=True),)),
-    "model": Table((Key("source", "text", '"models/a.onnx"', required=True), _SHAPE)),
+    "target": Table((TableKey("target", "text", '"x86-64-v4"', required=True),)),
+    "model": Table((TableKey("source", "text", '"models/a.onnx"', required=True), _SHAPE)),
     "bundle": Table(
         (
-            Key("model", "text", '"a"', required=True),
+            TableKey("model", "text", '"a"', required=True),
             _TARGETS,
             _PLANNER,
-            Key("output", "text", '"dist/a.ingot"'),
-            Key("devices", "pairs", '{ acc = "null:0" }'),
-            Key("place", "pairs", '{ "/layer1/*" = "acc" }'),
+            TableKey("output", "text", '"dist/a.ingot"'),
+            TableKey("devices", "pairs", '{ acc = "null:0" }'),
+            TableKey("place", "pairs", '{ "/layer1/*" = "acc" }'),
         )
     ),
     "test": Table(
         (
-            Key("bundle", "text", '"a"', required=True),
-            Key("inputs", "text", '"data/a.npz"', required=True),
-            Key("outputs", "text", '"data/a.out.npz"', required=True),
-            Key("tolerance", "number", "1e-4"),
-            Key("absolute-tolerance", "number", "0.0"),
-            Key("threads", "count", "1"),
-            Key("executor", "text", '"aot"', choices=EXECUTORS),
+            TableKey("bundle", "text", '"a"', required=True),
+            TableKey("inputs", "text", '"data/a.npz"', required=True),
+            TableKey("outputs", "text", '"data/a.out.npz"', required=True),
+            TableKey("tolerance", "number", "1e-4"),
+            TableKey("absolute-tolerance", "number", "0.0"),
+            TableKey("threads", "count", "1"),
+            TableKey("executor", "text", '"aot"', choices=EXECUTORS),
         )
     ),
 }

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.problems import Findings, Place, did_you_mean, one_of
 
 
@@ -24,7 +24,7 @@ class Selection:
     tests: tuple[str, ...]
 
 
-def select(project: Project, words: Sequence[str] = ()) -> Selection:
+def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
     """Return what ``words`` mean; without words the project's default targets, without those everything.
 
     Raises:

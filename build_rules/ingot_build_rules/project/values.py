@@ -15,7 +15,7 @@ from typing import Any, cast
 from ingot_build_rules.compilation.options import read_sizes
 from ingot_build_rules.project.lines import Path
 from ingot_build_rules.project.problems import Findings, closest, did_you_mean, one_of
-from ingot_build_rules.project.schema import TABLES, Key, Table, ValueKind
+from ingot_build_rules.project.schema import TABLES, Table, TableKey, ValueKind
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LIST_TEXT_MAX = 60
@@ -89,7 +89,7 @@ def _report_unknown(findings: Findings, path: Path, table: Table) -> str | None:
     return closest(name, known)
 
 
-def _read_value(findings: Findings, path: Path, given: object, key: Key, values: dict[str, Any]) -> None:
+def _read_value(findings: Findings, path: Path, given: object, key: TableKey, values: dict[str, Any]) -> None:
     try:
         values[key.name] = _READERS[key.kind](given, key)
     except _WrongValueError as error:
@@ -98,7 +98,7 @@ def _read_value(findings: Findings, path: Path, given: object, key: Key, values:
         findings.add((*path, *error.part), what, f"{error.expected}, got {describe(wrong)}", _cure(given, wrong, key))
 
 
-def _cure(given: object, wrong: object, key: Key) -> str:
+def _cure(given: object, wrong: object, key: TableKey) -> str:
     if isinstance(wrong, str) and key.choices:
         close = closest(wrong, key.choices)
         if close is not None:
@@ -108,7 +108,7 @@ def _cure(given: object, wrong: object, key: Key) -> str:
     return f"write for example: {key.name} = {key.example}"
 
 
-def _text(given: object, key: Key) -> str:
+def _text(given: object, key: TableKey) -> str:
     text = os.fspath(cast("os.PathLike[str]", given)) if hasattr(given, "__fspath__") else given
     if not isinstance(text, str):
         raise _WrongValueError("expected a text")
@@ -119,30 +119,30 @@ def _text(given: object, key: Key) -> str:
     return text
 
 
-def _texts(given: object, key: Key) -> tuple[str, ...]:
+def _texts(given: object, key: TableKey) -> tuple[str, ...]:
     if not isinstance(given, list | tuple) or not given:
         raise _WrongValueError("expected a list of at least one text")
     items = cast("Sequence[object]", given)
     return tuple(_inside(str(index), _text, item, key) for index, item in enumerate(items))
 
 
-def _count(given: object, _key: Key) -> int:
+def _count(given: object, _key: TableKey) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or given < 1:
         raise _WrongValueError("expected a whole number above 0")
     return given
 
 
-def _number(given: object, _key: Key) -> float:
+def _number(given: object, _key: TableKey) -> float:
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
         raise _WrongValueError("expected a number of at least 0")
     return float(given)
 
 
-def _shapes(given: object, key: Key) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def _shapes(given: object, key: TableKey) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple(sorted((name, _inside(name, _sizes, value, key)) for name, value in _items(given)))
 
 
-def _sizes(given: object, _key: Key) -> tuple[int, ...]:
+def _sizes(given: object, _key: TableKey) -> tuple[int, ...]:
     expected = 'expected sizes such as "1x3x224x224" or [1, 3, 224, 224]'
     if isinstance(given, str):
         try:
@@ -155,7 +155,7 @@ def _sizes(given: object, _key: Key) -> tuple[int, ...]:
     return cast("tuple[int, ...]", tuple(sizes))
 
 
-def _pairs(given: object, key: Key) -> tuple[tuple[str, str], ...]:
+def _pairs(given: object, key: TableKey) -> tuple[tuple[str, str], ...]:
     return tuple((name, _inside(name, _text, value, key)) for name, value in _items(given))
 
 
@@ -165,7 +165,7 @@ def _items(given: object) -> list[tuple[str, object]]:
     return list(cast("Mapping[str, object]", given).items())
 
 
-def _inside(name: str, read: Callable[[object, Key], Any], given: object, key: Key) -> Any:
+def _inside(name: str, read: Callable[[object, TableKey], Any], given: object, key: TableKey) -> Any:
     """Read a part of a value; a mistake is that of the part, not of the whole."""
     try:
         return read(given, key)
@@ -173,7 +173,7 @@ def _inside(name: str, read: Callable[[object, Key], Any], given: object, key: K
         raise _WrongValueError(error.expected, (name,), given) from None
 
 
-_READERS: Mapping[ValueKind, Callable[[object, Key], Any]] = {
+_READERS: Mapping[ValueKind, Callable[[object, TableKey], Any]] = {
     "text": _text,
     "texts": _texts,
     "count": _count,

@@ -20,7 +20,7 @@ DEEP = "**"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """One name in a folder; ``is_folder`` also for a link to one."""
 
     name: str
@@ -28,7 +28,7 @@ class Entry:
     is_link: bool = False
 
 
-ListFolder = Callable[[str], Sequence[Entry]]
+ListFolder = Callable[[str], Sequence[FolderEntry]]
 """Folder, relative to the project's (``.`` is itself) or absolute -> its entries; none where there is no such folder."""
 
 
@@ -73,7 +73,7 @@ class _Search:
     """One search; each folder is listed once."""
 
     def __init__(self, list_folder: ListFolder) -> None:
-        self.listed: dict[str, list[Entry]] = {}
+        self.listed: dict[str, list[FolderEntry]] = {}
         self._list_folder = list_folder
 
     def find(self, folder: str, parts: Sequence[str], names: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -93,7 +93,7 @@ class _Search:
                 else:
                     yield path, found
 
-    def _entries(self, folder: str) -> list[Entry]:
+    def _entries(self, folder: str) -> list[FolderEntry]:
         if folder not in self.listed:
             self.listed[folder] = sorted(self._list_folder(folder), key=lambda entry: entry.name)
         return self.listed[folder]

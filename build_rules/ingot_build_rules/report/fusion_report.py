@@ -26,29 +26,29 @@ _FREE = frozenset((*MOVEMENT, "constant", "literal", "iota", "dim_values"))  # m
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to run the model: the graph before any pass, and the one that was fused; of fixed sizes for ``--shape``."""
+class ModelVersion:
+    """One version of the model: the graph before any pass, and the one that was fused; of fixed sizes for ``--shape``."""
 
     imported: Graph
     placed: Graph
 
 
-def describe_fusion(fused: FusedGraph, ways: Sequence[Way], names: Names) -> list[dict[str, object]]:
-    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``ways``: the general one, then the specialisation.
+def describe_fusion(fused: FusedGraph, versions: Sequence[ModelVersion], names: Names) -> list[dict[str, object]]:
+    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``versions``: the general one, then the specialisation.
 
     ``saved_bytes``: tensors that would be stored if every operation of the model were a kernel, less what is stored; open
     dimensions count as 64. ``users``: names of nodes that read the result, three at most.
     """
     split = fused.specialisation.first_step if fused.specialisation else len(fused.steps)
     result: list[dict[str, object]] = []
-    for way, steps in zip(ways, (fused.steps[:split], fused.steps[split:]), strict=False):
+    for version, steps in zip(versions, (fused.steps[:split], fused.steps[split:]), strict=False):
         launches = [step for step in all_steps(steps) if isinstance(step, Launch)]
         groups = list({id(launch.group): launch.group for launch in launches}.values())
-        stop_reasons = _stop_reasons(groups, way.placed, names)
+        stop_reasons = _stop_reasons(groups, version.placed, names)
         described: dict[int, dict[str, object]] = {
             id(group): {"saved_bytes": size, "ends": reason, "users": users}
             for group, size, (reason, users) in zip(
-                groups, _saved_bytes(groups, way.imported), stop_reasons, strict=True
+                groups, _saved_bytes(groups, version.imported), stop_reasons, strict=True
             )
         }
         unfinished: dict[str, object] = {"saved_bytes": 0, "ends": _UNFINISHED, "users": []}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from ingot_build_rules.reproduce.bundle_record import BundleRecord, Launch
+from ingot_build_rules.reproduce.bundle_record import BundleRecord, RecordedLaunch
 
 # What runs comes first, then what only tells of it: a record that differs is no news where code does. Manifest and tree
 # repeat plan and weights.
@@ -83,7 +83,9 @@ def _sections(described: Mapping[str, Any]) -> dict[str, str]:
 
 def _kernel(old: BundleRecord, new: BundleRecord, target: str) -> KernelDifference | None:
     """Find the first launch with another kernel, or another object of the same one."""
-    pairs = zip_longest(old.launches.get(target, ()), new.launches.get(target, ()), fillvalue=Launch("", "", ()))
+    pairs = zip_longest(
+        old.launches.get(target, ()), new.launches.get(target, ()), fillvalue=RecordedLaunch("", "", ())
+    )
     for number, (left, right) in enumerate(pairs):
         if (left.kernel, left.code) != (right.kernel, right.code):
             nodes = tuple(f"{name} ({op})" for name, op in right.nodes or left.nodes)

@@ -22,7 +22,7 @@ _PER_TARGET = ("plan_memory", "codegen_main", "link")
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class RecordedKernel:
     """One of the results for a target: digests of its ``loops`` and of its ``code``."""
 
     symbol: str
@@ -37,11 +37,11 @@ class Stage:
     rule: str
     target: str
     digest: str = ""
-    kernels: tuple[Kernel, ...] = ()
+    kernels: tuple[RecordedKernel, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class RecordedLaunch:
     """One call of a ``kernel``; ``code``: digest of its object; ``nodes``: (name, op) of what it computes."""
 
     kernel: str
@@ -62,7 +62,7 @@ class BundleRecord:
     options_text: Mapping[str, object]
     toolchain: Mapping[str, str]
     stages: tuple[Stage, ...]
-    launches: Mapping[str, tuple[Launch, ...]]
+    launches: Mapping[str, tuple[RecordedLaunch, ...]]
     programs: Mapping[str, Mapping[str, bytes]]
 
 
@@ -102,13 +102,13 @@ def _record(lock: Mapping[str, object], debug: Mapping[str, object]) -> BundleRe
     )
 
 
-def _launches(stages: Mapping[str, object], recorded: Mapping[str, object]) -> dict[str, tuple[Launch, ...]]:
-    found: dict[str, tuple[Launch, ...]] = {}
+def _launches(stages: Mapping[str, object], recorded: Mapping[str, object]) -> dict[str, tuple[RecordedLaunch, ...]]:
+    found: dict[str, tuple[RecordedLaunch, ...]] = {}
     for target, plain in as_table(stages["targets"]).items():
         code = as_texts(as_table(plain)["kernels"])
         launches = [as_table(launch) for launch in as_list(recorded.get(target, []))]
         found[target] = tuple(
-            Launch(kernel, code.get(kernel, ""), tuple(map(_node, as_list(launch["nodes"]))))
+            RecordedLaunch(kernel, code.get(kernel, ""), tuple(map(_node, as_list(launch["nodes"]))))
             for launch, kernel in ((launch, as_text(launch["kernel"])) for launch in launches)
         )
     return found
@@ -126,7 +126,7 @@ def _stages(recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, 
         stages = as_table(plain)
         loops = programs.get(target, {})
         kernels = tuple(
-            Kernel(symbol, hashlib.sha256(loops[symbol]).hexdigest() if symbol in loops else symbol, code)
+            RecordedKernel(symbol, hashlib.sha256(loops[symbol]).hexdigest() if symbol in loops else symbol, code)
             for symbol, code in as_texts(stages["kernels"]).items()
         )
         found.append(Stage("fuse", target, as_text(stages["fuse"])))

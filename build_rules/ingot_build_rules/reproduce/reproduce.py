@@ -30,7 +30,7 @@ from ingot_build_rules.rules.compile_options import CompileOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedOptions:
     """What the source asks for today: ``where`` it does, ``options``; ``native``: the targets are those of any machine."""
 
     where: str
@@ -47,7 +47,7 @@ class Request:
     folder: str
     lock: LockFile | None = None
     lock_name: str = ""
-    asked: Asked | None = None
+    requested: RequestedOptions | None = None
     old_value: Load = field(default=lambda _: None)
 
 
@@ -103,23 +103,23 @@ class _Reproducer:
         result = Reproduction(self.digest, self.digest, found.path, notes=_notes(request, found, self.digest))
         present, again = self._make_again(found.compiled)
         if again is None:
-            return self._as_asked(found, replace(result, notes=(*result.notes, *self._lock_notes())))
+            return self._as_requested(found, replace(result, notes=(*result.notes, *self._lock_notes())))
         difference = bundle_difference(self.old, again)
         blames = find_blames(self._evidence(found, again, difference))
         return replace(result, present=present, difference=difference, blames=tuple(blames))
 
-    def _as_asked(self, found: FoundModel, result: Reproduction) -> Reproduction:
+    def _as_requested(self, found: FoundModel, result: Reproduction) -> Reproduction:
         """What is recorded makes the bundle; what the source says today may not."""
-        asked, recorded = self.request.asked, self.old.record.options
-        if asked is None:
+        requested, recorded = self.request.requested, self.old.record.options
+        if requested is None:
             return result
-        options = replace(asked.options, targets=recorded.targets) if asked.native else asked.options
+        options = replace(requested.options, targets=recorded.targets) if requested.native else requested.options
         if options == recorded:
             return result
         present, again = self._make_again(self._start(self._path(found), options))
         if again is None:
             return result
-        detail = f"{asked.where} asks for the latter; the former makes the bundle"
+        detail = f"{requested.where} asks for the latter; the former makes the bundle"
         blames = option_blames(self.old.record.options_text, options.plain(), detail)
         difference = bundle_difference(self.old, again)
         return replace(result, present=present, difference=difference, blames=tuple(blames))

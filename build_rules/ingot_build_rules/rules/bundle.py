@@ -189,16 +189,16 @@ def _programs(inputs: BundleInputs) -> dict[str, dict[str, bytes]]:
 
 
 def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[object]:
-    from ingot_build_rules.report.fusion_report import Way, describe_fusion, with_fusion
+    from ingot_build_rules.report.fusion_report import ModelVersion, describe_fusion, with_fusion
     from ingot_build_rules.report.launch_report import describe_launches
     from ingot_compiler.ir.specialise import specialise
     from ingot_compiler.lowering.expand_groups import expand_groups
 
     graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
-    ways = [Way(graph, inputs.placed.value().graph)]
+    versions = [ModelVersion(graph, inputs.placed.value().graph)]
     if inputs.specialisation is not None:
-        ways.append(Way(specialise(graph, dict(inputs.sizes)), inputs.specialisation.value().graph))
-    return with_fusion(describe_launches(fused, variant.symbols, names), describe_fusion(fused, ways, names))
+        versions.append(ModelVersion(specialise(graph, dict(inputs.sizes)), inputs.specialisation.value().graph))
+    return with_fusion(describe_launches(fused, variant.symbols, names), describe_fusion(fused, versions, names))
 
 
 BUNDLE = Rule(

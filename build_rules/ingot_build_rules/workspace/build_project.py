@@ -24,8 +24,8 @@ from ingot_build_rules.compilation.model_source import open_model
 from ingot_build_rules.engine.actions.action import Action
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.errors import BuildStoppedError
-from ingot_build_rules.engine.actions.rule import Moment
-from ingot_build_rules.engine.cache.file_digests import moment, stamp_of
+from ingot_build_rules.engine.actions.rule import Timestamp
+from ingot_build_rules.engine.cache.file_digests import stamp_of, timestamp
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.engine.events.trace_file import TracedAction, traced
 from ingot_build_rules.engine.scheduler import Scheduler
@@ -84,7 +84,7 @@ class Workspace:
     def build_bundles(self, requests: Sequence[CompileRequest]) -> list[TargetResult]:
         """Bring bundles up to date; each has a result, failures too."""
         stale = [request for request in requests if not self._is_left_alone(request)]
-        started = moment()
+        started = timestamp()
         tasks = self.build.run_all([self._bundle(request) for request in stale])
         for request, task in zip(stale, tasks, strict=True):
             result = self.results[request.bundle.name]
@@ -195,7 +195,7 @@ class Workspace:
                 "choose another output, or remove it",
             )
 
-    def _remember(self, request: CompileRequest, result: TargetResult, started: Moment) -> None:
+    def _remember(self, request: CompileRequest, result: TargetResult, started: Timestamp) -> None:
         """Note what a bundle was made from; of a source that may have changed since it was read, that it is none of today's."""
         steady = all(self.build.files.is_steady(path, started) for path, _ in result.sources)
         sources = tuple((path, content if steady else "") for path, content in result.sources)

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from ingot_build_rules.project.config import override
 from ingot_build_rules.project.expand import Expansion, expand
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.read import read_tree
 from ingot_build_rules.project.toml_text import Places, Tree, locator, read_toml
@@ -102,7 +102,7 @@ class DeclaredProject:
         more = {"absolute-tolerance": absolute_tolerance, "threads": threads, "executor": executor}
         self._declare("test", name, _given({**values, **more}))
 
-    def freeze(self) -> Project:
+    def freeze(self) -> ProjectModel:
         """Return the data as declared, globs as they are written.
 
         Raises:

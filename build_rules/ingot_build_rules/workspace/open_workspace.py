@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.project.config import split_config
-from ingot_build_rules.project.model import Project
+from ingot_build_rules.project.model import ProjectModel
 from ingot_build_rules.project.selection import Selection, select
 from ingot_build_rules.project.wildcards import Glob
 from ingot_build_rules.workspace.declared_project import DeclaredProject
@@ -25,7 +25,7 @@ class LoadedProject:
 
     folder: str
     path: str
-    project: Project
+    project: ProjectModel
     globs: tuple[Glob, ...]
 
     def stamps(self) -> dict[str, Stamp]:

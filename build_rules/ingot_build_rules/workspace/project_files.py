@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 
 from ingot_build_rules.project.model import FILE_NAME
-from ingot_build_rules.project.wildcards import Entry, ListFolder
+from ingot_build_rules.project.wildcards import FolderEntry, ListFolder
 from ingot_compiler.ir.errors import BuildError, UserError
 from ingot_runtime.format.file import open_without_waiting
 
@@ -71,10 +71,10 @@ def read_project_file(path: str) -> str:
 def folder_lister(root: str) -> ListFolder:
     """Return the function that lists folders for globs, relative to ``root``."""
 
-    def list_folder(folder: str) -> Sequence[Entry]:
+    def list_folder(folder: str) -> Sequence[FolderEntry]:
         try:
             with os.scandir(os.path.join(root, folder)) as entries:
-                return [Entry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
+                return [FolderEntry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except PermissionError:

@@ -26,7 +26,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ProgramContext:
     """What a program may name: ranks of inputs and outputs; for each device, how many kernels its library has."""
 
     input_ranks: tuple[int, ...]
@@ -34,12 +34,12 @@ class Surroundings:
     kernel_counts: tuple[int, ...]
 
 
-def verify_program(program: Program, surroundings: Surroundings | None = None) -> None:
+def verify_program(program: Program, context: ProgramContext | None = None) -> None:
     """Raise InternalError for the first problem."""
-    require_none(find_program_problems(program, surroundings), "instruction", "program", "program")
+    require_none(find_program_problems(program, context), "instruction", "program", "program")
 
 
-def find_program_problems(program: Program, surroundings: Surroundings | None = None) -> Iterator[Problem]:
+def find_program_problems(program: Program, context: ProgramContext | None = None) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     for index, instruction in enumerate(program.instructions):
         yield from _operands(program, index, instruction)
@@ -49,9 +49,9 @@ def find_program_problems(program: Program, surroundings: Surroundings | None = 
         yield Problem((len(names) - 1,) if names else (), got, " or ".join(ENDS), got, "the last instruction")
     yield from _order(names)
     yield from _devices(program)
-    if surroundings is not None:
+    if context is not None:
         for index, instruction in enumerate(program.instructions):
-            yield from _outside(index, instruction, surroundings)
+            yield from _outside(index, instruction, context)
 
 
 def _operands(program: Program, index: int, instruction: Instruction) -> Iterator[Problem]:
@@ -129,22 +129,22 @@ def _uses(name: str, operands: tuple[int | tuple[int, ...], ...]) -> Iterator[tu
         yield _number(operands[1]), 0
 
 
-def _outside(index: int, instruction: Instruction, around: Surroundings) -> Iterator[Problem]:
+def _outside(index: int, instruction: Instruction, context: ProgramContext) -> Iterator[Problem]:
     """Inputs, outputs, devices and kernels."""
     opcode, operands = instruction
     name = OPCODES[opcode][0]
-    devices = len(around.kernel_counts)
+    devices = len(context.kernel_counts)
     # (what, number, count) of each
     named: list[tuple[str, int, int]] = []
     if name in ("input_dim", "output_dim"):
-        ranks, at = (around.input_ranks, 1) if name == "input_dim" else (around.output_ranks, 0)
+        ranks, at = (context.input_ranks, 1) if name == "input_dim" else (context.output_ranks, 0)
         tensor = _number(operands[at])
         named = [(f"{name[:-4]}s", tensor, len(ranks))]
         if tensor < len(ranks):
             named.append(("axes", _number(operands[at + 1]), ranks[tensor]))
     elif name in ("buffer_input", "buffer_output", "output_buffer"):
         inputs = name == "buffer_input"
-        ranks = around.input_ranks if inputs else around.output_ranks
+        ranks = context.input_ranks if inputs else context.output_ranks
         named = [
             ("inputs" if inputs else "outputs", _number(operands[0 if name == "output_buffer" else 1]), len(ranks))
         ]
@@ -158,7 +158,7 @@ def _outside(index: int, instruction: Instruction, around: Surroundings) -> Iter
         device = _number(operands[0])
         named = [("devices", device, devices)]
         if 0 <= device < devices:
-            named.append((f"kernels of device {device}", _number(operands[1]), around.kernel_counts[device]))
+            named.append((f"kernels of device {device}", _number(operands[1]), context.kernel_counts[device]))
     for what, number, count in named:
         if not 0 <= number < count:
             yield Problem((index,), name, f"0 to {count - 1}", str(number), what)

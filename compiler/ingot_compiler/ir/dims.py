@@ -70,13 +70,18 @@ class Sum:
     depth: int = field(init=False, repr=False, compare=False, default=0)
 
     def __post_init__(self) -> None:
-        calls = [atom for monomial, _ in self.terms for atom in monomial if isinstance(atom, Call)]
-        size = sum(1 + len(monomial) for monomial, _ in self.terms) + sum(call.size for call in calls)
-        depth = max((call.depth for call in calls), default=0)
+        size = depth = factor_max = 0
+        for monomial, factor in self.terms:
+            size += 1 + len(monomial)
+            factor_max = max(factor_max, abs(factor))
+            for atom in monomial:
+                if isinstance(atom, Call):
+                    size += atom.size
+                    depth = max(depth, atom.depth)
         _limit(len(self.terms), TERM_COUNT_MAX, "terms")
         _limit(size, SIZE_MAX, "symbols, factors and functions")
         _limit(depth, DEPTH_MAX, "functions inside one another")
-        _limit(max((abs(factor) for _, factor in self.terms), default=0), FACTOR_MAX, "as a factor")
+        _limit(factor_max, FACTOR_MAX, "as a factor")
         object.__setattr__(self, "_hash", hash(self.terms))
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "depth", depth)
@@ -136,6 +141,7 @@ def is_symbol_name(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name not in RESERVED
 
 
+@lru_cache(maxsize=_CACHED_MAX)
 def symbol(name: str) -> Sum:
     """The expression that is just the symbol ``name``."""
     return Sum((((Symbol(name),), 1),))
@@ -166,13 +172,18 @@ def from_terms(terms: Mapping[Monomial, int]) -> Dim:
         return 0
     if len(kept) == 1 and () in kept:
         return kept[()]
+    if len(kept) == 1:
+        return Sum(tuple(kept.items()))
     return Sum(tuple(sorted(kept.items(), key=lambda term: _monomial_key(term[0]))))
 
 
 def dim_add(left: Dim, right: Dim) -> Dim:
     """Left + right."""
-    if isinstance(left, int) and isinstance(right, int):
-        return left + right
+    return left + right if isinstance(left, int) and isinstance(right, int) else _add(left, right)
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def _add(left: Dim, right: Dim) -> Dim:
     table = dict(terms_of(left))
     for monomial, factor in terms_of(right):
         table[monomial] = table.get(monomial, 0) + factor
@@ -181,8 +192,11 @@ def dim_add(left: Dim, right: Dim) -> Dim:
 
 def dim_mul(left: Dim, right: Dim) -> Dim:
     """Left * right."""
-    if isinstance(left, int) and isinstance(right, int):
-        return left * right
+    return left * right if isinstance(left, int) and isinstance(right, int) else _mul(left, right)
+
+
+@lru_cache(maxsize=_CACHED_MAX)
+def _mul(left: Dim, right: Dim) -> Dim:
     table: dict[Monomial, int] = {}
     _limit(len(terms_of(left)) * len(terms_of(right)), SIZE_MAX, "terms before they are added up")
     for monomial_left, factor_left in terms_of(left):
@@ -323,17 +337,41 @@ def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
 
 def _substitute_atom(atom: Atom, bindings: Mapping[str, Dim]) -> Dim:
     if isinstance(atom, Symbol):
-        return bindings.get(atom.name, Sum((((atom,), 1),)))
+        bound = bindings.get(atom.name)
+        return symbol(atom.name) if bound is None else bound
     left, right = substitute(atom.left, bindings), substitute(atom.right, bindings)
     return FUNCTIONS[atom.function](left, right)
 
 
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
     """The integer value under ``bindings``; KeyError names an unbound symbol."""
-    value = substitute(dim, bindings)
+    if isinstance(dim, int):
+        return dim
+    if symbol_set(dim) <= bindings.keys():
+        return _evaluate(dim, bindings)
+    value = substitute(dim, bindings)  # what is unbound may be multiplied by 0
     if isinstance(value, int):
         return value
     raise KeyError(next(symbols_of(value)))
+
+
+def _evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
+    """The same where all symbols are bound."""
+    if isinstance(dim, int):
+        return dim
+    total = 0
+    for monomial, factor in dim.terms:
+        product = factor
+        for atom in monomial:
+            product *= bindings[atom.name] if isinstance(atom, Symbol) else _evaluate_call(atom, bindings)
+        total += product
+    return total
+
+
+def _evaluate_call(call: Call, bindings: Mapping[str, int]) -> int:
+    value = FUNCTIONS[call.function](_evaluate(call.left, bindings), _evaluate(call.right, bindings))
+    assert isinstance(value, int)
+    return value
 
 
 def symbols_of(dim: Dim) -> Iterator[str]:

@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.problem import Path, Problem
@@ -36,9 +35,8 @@ _NUMBER_DIGIT_COUNT_MAX = 9  # of values, buffers, positions
 _DEPTH_MAX = 150  # a few calls of Python each
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One word of the text, and where it starts (characters from the beginning)."""
+class Token(NamedTuple):
+    """One word of the text, and where it starts (characters from the beginning). A tuple: large networks have a million."""
 
     kind: Kind
     text: str

@@ -23,7 +23,7 @@ from ingot_compiler.lowering.fusion.fuser import Fuser
 from ingot_compiler.lowering.fusion.layout import image_demands
 from ingot_compiler.lowering.fusion.movement import MOVEMENT
 from ingot_compiler.lowering.fusion.storage import Storage, Stored
-from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.ops import ELEMENTS, INDEXED_OPERANDS
 from ingot_compiler.lowering.views import dense_view, is_dense
 from ingot_compiler.placement.placed import PlacedGraph
@@ -40,7 +40,7 @@ def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
     returned = [value for regions in flat.regions.values() for region in regions for value in region.outputs]
     devices_of_nodes = _devices_of_nodes(graph, flat.device_of)
     anchors = [devices[device].anchors.get(node.op) for node, device in zip(graph.nodes, devices_of_nodes, strict=True)]
-    values = Values(graph, flat.device_of, returned, image_demands(_image_readers(graph, anchors)))
+    values = FusionValues(graph, flat.device_of, returned, image_demands(_image_readers(graph, anchors)))
     fuser = Fuser(values, graph.inputs, [device.target for device in devices])
     _refuse_unknown(
         node for node, anchor in zip(graph.nodes, anchors, strict=True) if not anchor and not _is_folded(values, node)
@@ -108,7 +108,7 @@ def _require(fuser: Fuser, node: Node) -> None:
     fuser.require(fuser.requirements.of_shape_constraints(node))
 
 
-def _is_folded(values: Values, node: Node) -> bool:
+def _is_folded(values: FusionValues, node: Node) -> bool:
     scalar = node.op == "literal" and values.type_of(node.results[0]).rank == 0
     return not scalar and bool(node.results) and all(values.is_constant(result) for result in node.results)
 

@@ -24,7 +24,7 @@ _TICKS_MAX = 20
 _TICK_SECONDS = 0.001
 
 
-class SilentFile(FileIO):
+class QuietFile(FileIO):
     """A file that the interpreter closes with its last reference, without a word: that is no mistake here.
 
     The slot takes what `FileIO` would warn by; no Python code runs when the file goes.
@@ -41,7 +41,7 @@ class BundleFile:
 
     __slots__ = ("_file", "identity", "number", "stamp")
 
-    def __init__(self, file: SilentFile) -> None:
+    def __init__(self, file: QuietFile) -> None:
         self._file = file
         self.number = file.fileno()
         found = os.fstat(self.number)
@@ -76,7 +76,7 @@ class BundleFile:
             self.close()
 
 
-def _keep_for_ever(file: SilentFile) -> None:
+def _keep_for_ever(file: QuietFile) -> None:
     """Let no end of the object, not even the interpreter's, close the descriptor: it is somebody else's."""
     import ctypes
 
@@ -98,7 +98,7 @@ def open_regular(path: str) -> BundleFile:
     """
     try:
         _require_regular(os.stat(path), path)  # opening a pipe would wait, opening a device may do anything
-        file = BundleFile(SilentFile(path))
+        file = BundleFile(QuietFile(path))
         _require_regular(os.fstat(file.number), path)
         file.stamp = settled(lambda: stamp(os.fstat(file.number)))
     except (OSError, ValueError) as error:

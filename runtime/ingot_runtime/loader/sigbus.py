@@ -16,7 +16,7 @@ from . import system
 from .area import Area
 from .block import Block
 from .image import Image
-from .turns import Turns
+from .ticket_queue import TicketQueue
 
 _SIGBUS = 7
 _SA_SIGINFO, _SA_ONSTACK, _SA_RESTART = 4, 0x08000000, 0x10000000
@@ -31,7 +31,7 @@ _MEMSET = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctype
 
 _installed: "dict[int, _Handler]" = {}
 _tables: "dict[int, _Table]" = {}
-_turns = Turns()
+_tickets = TicketQueue()
 
 
 class _Table:
@@ -167,12 +167,12 @@ def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uin
     """
     table = _tables.get(0) or _tables.setdefault(0, _Table())
     faults = table.guard(area, start, start + size_bytes)
-    turn = _turns.take()
+    ticket = _tickets.take()
     try:
         handler = _installed.get(0) or _installed.setdefault(0, _Handler(image))
         handler.install()
     finally:
-        turn.end()
+        ticket.end()
     return faults
 
 
@@ -182,20 +182,20 @@ def keep_guard() -> None:
     Raises:
         ResourceError: the system refused.
     """
-    turn = _turns.take()
+    ticket = _tickets.take()
     try:
         for handler in list(_installed.values()):
             handler.install()
     finally:
-        turn.end()
+        ticket.end()
 
 
 def _sweep(_: object) -> None:
     """Uninstall the handler if nothing is guarded any more."""
-    turn = _turns.take()
+    ticket = _tickets.take()
     try:
         handler = _installed.get(0)
         if handler is not None and _tables[0].is_empty() and handler.uninstall():
             _installed.pop(0, None)
     finally:
-        turn.end()
+        ticket.end()

@@ -8,7 +8,7 @@ import ctypes
 import os
 
 from ..errors import ResourceError
-from ..format.file import BundleFile, SilentFile, stamp
+from ..format.file import BundleFile, QuietFile, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _memory_file() -> BundleFile:
     for flag in (_MFD_NOEXEC_SEAL, _MFD_ALLOW_SEALING):  # the second: before Linux 6.3
         try:
             # FileIO gives a name and flags of open(2), which libc does not look at.
-            return BundleFile(SilentFile(b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)))
+            return BundleFile(QuietFile(b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)))
         except ValueError:  # a descriptor of -1
             number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))

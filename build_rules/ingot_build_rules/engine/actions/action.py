@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 from ingot_build_rules.engine.actions.key import Key
 from ingot_build_rules.engine.actions.record import Record
-from ingot_build_rules.engine.actions.rule import AnyRule, Moment
+from ingot_build_rules.engine.actions.rule import AnyRule, Timestamp
 
 
 @dataclass(slots=True, eq=False)
-class Awaited:
+class PendingWork:
     """Something that tasks wait for."""
 
     waiters: list[Task] = field(default_factory=list["Task"])
@@ -25,7 +25,7 @@ class Awaited:
 
 
 @dataclass(slots=True, eq=False)
-class Task(Awaited):
+class Task(PendingWork):
     """A coroutine on its way; ``missing``: how many things it waits for; ``trace``: actions it asked for, shared with its parts."""
 
     coroutine: Coroutine[Any, Any, Any] | None = None
@@ -34,7 +34,7 @@ class Task(Awaited):
 
 
 @dataclass(slots=True, eq=False)
-class Action(Awaited):
+class Action(PendingWork):
     """``how``: what became of it. ``where``: its record's place. ``started``: when it began to run.
     ``lost_count``: how often a blob of its inputs was not there.
 
@@ -53,7 +53,7 @@ class Action(Awaited):
     reads: tuple[tuple[str, str], ...] = ()
     messages: tuple[str, ...] = ()
     where: bytes = b""
-    started: Moment = (0, 0)
+    started: Timestamp = (0, 0)
     lost_count: int = 0
     expected: Record | None = None
     then: list[tuple[Action, str]] = field(default_factory=list[tuple["Action", str]])
@@ -62,11 +62,11 @@ class Action(Awaited):
 class Wait:
     """What a coroutine yields to the scheduler: go on when all of these are done."""
 
-    __slots__ = ("awaited",)
+    __slots__ = ("pending",)
 
-    def __init__(self, awaited: list[Awaited]) -> None:
+    def __init__(self, pending: list[PendingWork]) -> None:
         """Name what to wait for."""
-        self.awaited = awaited
+        self.pending = pending
 
     def __await__(self) -> Any:
         """Suspend."""

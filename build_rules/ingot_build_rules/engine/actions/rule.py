@@ -46,7 +46,7 @@ def module_of(where: str) -> str:
     return where.partition(":")[0]
 
 
-Moment = tuple[int, int]
+Timestamp = tuple[int, int]
 """Nanoseconds by the clock that files get their times from, which may stand still for some milliseconds, and by one that does not."""
 
 
@@ -57,7 +57,7 @@ class FileDigests(Protocol):
         """Return the sha256 of the file's content, 64 hex digits; "" when it is not there."""
         ...
 
-    def is_steady(self, path: str, since: Moment) -> bool:
+    def is_steady(self, path: str, since: Timestamp) -> bool:
         """Whether the file has certainly not changed since a moment."""
         ...
 

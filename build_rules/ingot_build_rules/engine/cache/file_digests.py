@@ -17,7 +17,7 @@ import sys
 import time
 from typing import cast
 
-from ingot_build_rules.engine.actions.rule import FileDigests, Moment
+from ingot_build_rules.engine.actions.rule import FileDigests, Timestamp
 from ingot_build_rules.engine.cache.state_file import read_state, write_state
 from ingot_build_rules.engine.cache.unchanged import SETTLED_NS, Stamp
 
@@ -38,7 +38,7 @@ class WatchedFiles:
         self.paths[path] = None
         return self._files.digest(path)
 
-    def is_steady(self, path: str, since: Moment) -> bool:
+    def is_steady(self, path: str, since: Timestamp) -> bool:
         """Whether the file has not changed."""
         return self._files.is_steady(path, since)
 
@@ -77,7 +77,7 @@ class DiskFiles:
 
     def digest(self, path: str) -> str:
         """Return the digest of a regular file's content; "" where none can be read."""
-        (_, now_ns), stamp = moment(), stamp_of(path)
+        (_, now_ns), stamp = timestamp(), stamp_of(path)
         if path not in self._first_seen or self._first_seen[path][0] != stamp:
             self._first_seen[path] = stamp, now_ns
         if stamp is None:
@@ -91,7 +91,7 @@ class DiskFiles:
         self._seen[path] = seen
         return seen[1]
 
-    def is_steady(self, path: str, since: Moment) -> bool:
+    def is_steady(self, path: str, since: Timestamp) -> bool:
         """Whether the file has certainly not changed since a moment, nor come or gone."""
         stamp, (seen, seen_ns) = stamp_of(path), self._first_seen.get(path, (None, since[1]))
         if stamp == seen and seen_ns < since[1]:
@@ -110,7 +110,7 @@ class DiskFiles:
             write_state(self._cache_file, _KIND, plain, self._key)
 
 
-def moment() -> Moment:
+def timestamp() -> Timestamp:
     """Now; no file that changes from now on gets a time before it."""
     file_ns = time.clock_gettime_ns(_COARSE_CLOCK) if sys.platform == "linux" else time.time_ns()
     return file_ns, time.monotonic_ns()

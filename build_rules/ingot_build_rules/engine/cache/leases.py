@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Leases(Protocol):
+class ActionLeases(Protocol):
     """Who runs what, over all processes."""
 
     def try_acquire(self, key: bytes) -> bool:

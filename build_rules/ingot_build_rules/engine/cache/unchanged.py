@@ -78,11 +78,11 @@ def remember(
     ]
     lines = [key, summary, *files]
     rest = "\n".join(lines).encode("utf-8", "surrogateescape")
-    if any("\n" in line for line in lines) or not write_whole(path, _HEAD + seal(user_key, rest) + b"\n" + rest):
+    if any("\n" in line for line in lines) or not write_atomically(path, _HEAD + seal(user_key, rest) + b"\n" + rest):
         forget(path)
 
 
-def write_whole(path: str, content: bytes) -> bool:
+def write_atomically(path: str, content: bytes) -> bool:
     """Replace a file in one step; return False, with nothing left behind, if the system refuses."""
     temporary = f"{path}.{os.urandom(8).hex()}.part"
     try:

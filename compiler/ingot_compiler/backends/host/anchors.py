@@ -29,7 +29,7 @@ from ingot_compiler.lowering.fusion.layout import node_halo
 from ingot_compiler.lowering.fusion.loop_anchors import LOOP_ANCHORS, packed_at_run_time
 from ingot_compiler.lowering.fusion.relayout import contiguous, image
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.fusion.values import FusionValues
 
 
 def _with(node: Node, operands: tuple[int, ...], **extra: bool | tuple[Dim, ...]) -> Node:
@@ -83,7 +83,7 @@ def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
     )
 
 
-def _becomes_output(values: Values, value: int) -> bool:
+def _becomes_output(values: FusionValues, value: int) -> bool:
     """Whether all that comes of a value are graph outputs, through elementwise ops."""
     users = values.users(value)
     elementwise = all(Trait.ELEMENTWISE in OPS_BY_NAME[user.op].traits for user in users)

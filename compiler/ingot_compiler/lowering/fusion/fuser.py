@@ -26,7 +26,7 @@ from ingot_compiler.lowering.fusion.make_group import group_of_halo, group_of_re
 from ingot_compiler.lowering.fusion.requirements import Checked, Requirements
 from ingot_compiler.lowering.fusion.run_time_symbols import RunTimeSymbols
 from ingot_compiler.lowering.fusion.storage import Places, Storage, Stored
-from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind
 
@@ -44,7 +44,7 @@ class Region:
 class Fuser:
     """The interface of the rules; its own state is what waits, and the steps so far."""
 
-    def __init__(self, values: Values, inputs: Sequence[int], targets: Sequence[KernelTarget]) -> None:
+    def __init__(self, values: FusionValues, inputs: Sequence[int], targets: Sequence[KernelTarget]) -> None:
         """``targets``: what each device runs, by its index."""
         self.values = values
         self.targets = tuple(targets)

@@ -14,19 +14,19 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.fusion.deferred import Deferred, Leaf
 from ingot_compiler.lowering.fusion.layout import Halo
 from ingot_compiler.lowering.fusion.storage import Stored
-from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_compiler.lowering.kinds.fill_halo import FILL_HALO
 from ingot_compiler.lowering.kinds.kind import Kind
 
 
-def _operands(values: Values, leaves: Iterable[Leaf]) -> dict[int, Operand]:
+def _operands(values: FusionValues, leaves: Iterable[Leaf]) -> dict[int, Operand]:
     found: dict[int, Operand] = {}
     for value, stored in leaves:
         found.setdefault(value, Operand(value, values.type_of(value), stored.buffer, stored.view))
     return found
 
 
-def group_of_tree(values: Values, value: int, tree: Deferred, place: Stored, stop_reason: str) -> Group:
+def group_of_tree(values: FusionValues, value: int, tree: Deferred, place: Stored, stop_reason: str) -> Group:
     """The kernel that stores a value; ``stop_reason`` says why it takes in no user of it."""
     nodes = tuple(values.node(index) for index in tree.nodes)
     operands = _operands(values, tree.leaves)
@@ -47,7 +47,7 @@ def group_of_tree(values: Values, value: int, tree: Deferred, place: Stored, sto
     )
 
 
-def group_of_halo(values: Values, value: int, place: Stored, halo: Halo) -> Group:
+def group_of_halo(values: FusionValues, value: int, place: Stored, halo: Halo) -> Group:
     """The kernel that writes the zeros around a value."""
     before, after = halo
     own_op = cast("OpName", FILL_HALO.name)  # of fusion's own: in no graph
@@ -59,7 +59,7 @@ def group_of_halo(values: Values, value: int, place: Stored, halo: Halo) -> Grou
 
 
 def group_of_results(
-    values: Values, kind: Kind, node: Node, leaves: Sequence[Leaf], results: Sequence[tuple[int, Stored]]
+    values: FusionValues, kind: Kind, node: Node, leaves: Sequence[Leaf], results: Sequence[tuple[int, Stored]]
 ) -> Group:
     """The kernel of an op of several results, and of workspace of its own behind them."""
     operands = _operands(values, dict(leaves).items())

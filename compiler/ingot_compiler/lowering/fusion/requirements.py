@@ -17,7 +17,7 @@ from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.ranges import is_nonnegative
 from ingot_compiler.ir.shape_constraints import requirements
 from ingot_compiler.lowering.fused import Requirement
-from ingot_compiler.lowering.fusion.values import Values
+from ingot_compiler.lowering.fusion.values import FusionValues
 from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
 
 
@@ -32,7 +32,7 @@ class Checked:
 class Requirements:
     """The requirements of nodes in the order in which they run; remembers what was asked for."""
 
-    def __init__(self, values: Values, inputs: Iterable[int]) -> None:
+    def __init__(self, values: FusionValues, inputs: Iterable[int]) -> None:
         """The loader checks the sizes of ``inputs``."""
         self._values = values
         self._checked = Checked(set(), {values.type_of(value).element_count for value in inputs})

@@ -15,7 +15,7 @@ from ingot_compiler.lowering.constant_expression import constant_values, extract
 from ingot_compiler.lowering.fusion.layout import Halo, ImageDemands
 
 
-class Values:
+class FusionValues:
     """The graph's values and nodes, and those that lowering adds."""
 
     def __init__(self, graph: Graph, device_of: Sequence[int], returned: Sequence[int], demands: ImageDemands) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import cast
 
 from ingot_compiler.ir.dims import Dim, Sum, dim_floordiv, symbols_of
@@ -39,9 +40,16 @@ def _walk(item: object) -> Iterator[object]:
     if isinstance(item, tuple):
         for member in cast("tuple[object, ...]", item):
             yield from _walk(member)
-    elif is_dataclass(item) and not isinstance(item, (type, Sum)):
-        for field in fields(item):
-            yield from _walk(getattr(item, field.name))
+    elif not isinstance(item, Sum):
+        kind: type = type(item)
+        for name in _field_names(kind):
+            yield from _walk(getattr(item, name))
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass, none of anything else."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def used_symbols(items: object) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """One owner at a time, and no exception, fork or dead thread can keep the others out.
 
-In: nothing. Out: ``Turns``. Not done here: anything that takes long; who waits asks again and again.
+In: nothing. Out: ``TicketQueue``. Not done here: anything that takes long; who waits asks again and again.
 
-A lock would not do: an exception between taking it and the ``try`` behind would block everybody. A turn is an object: it is over when
+A lock would not do: an exception between taking it and the ``try`` behind would block everybody. A ticket is an object: it is over when
 it is ended, when its last reference is gone, or when its process is another one.
 """
 
@@ -14,7 +14,7 @@ from _thread import get_ident
 _WAIT_SECONDS = 0.0002
 
 
-class Turn:
+class Ticket:
     """The right to go on, until `end`."""
 
     __slots__ = ("__weakref__", "_place")
@@ -33,42 +33,42 @@ class Turn:
 
 
 class _Place:
-    """``following``: the one place behind this one, which is given away when this turn is over."""
+    """``following``: the one place behind this one, which is given away when this ticket is over."""
 
     __slots__ = ("_holder", "_process", "following", "is_over", "thread")
 
-    def __init__(self, turn: Turn) -> None:
-        self._holder = weakref.ref(turn)
+    def __init__(self, ticket: Ticket) -> None:
+        self._holder = weakref.ref(ticket)
         self._process = os.getpid()
         self.thread = get_ident()
         self.following: dict[int, _Place] = {}
         self.is_over = False
 
     def is_taken(self) -> bool:
-        """Whether somebody has this turn now."""
+        """Whether somebody has this ticket now."""
         return not self.is_over and self._process == os.getpid() and self._holder() is not None
 
 
-class Turns:
-    """An order of turns; a thread that has one may take another, as a finalizer does that runs meanwhile."""
+class TicketQueue:
+    """An order of tickets; a thread that has one may take another, as a finalizer does that runs meanwhile."""
 
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last = {0: Turn().place}  # nobody holds it: it is over
+        self._last = {0: Ticket().place}  # nobody holds it: it is over
 
-    def take(self) -> Turn:
-        """Wait for those before, and return a turn of one's own."""
-        turn = Turn()
+    def take(self) -> Ticket:
+        """Wait for those before, and return a ticket of one's own."""
+        ticket = Ticket()
         at = self._last[0]
         while True:
             if at.is_taken():
-                if at.thread == turn.place.thread:
-                    return turn
+                if at.thread == ticket.place.thread:
+                    return ticket
                 time.sleep(_WAIT_SECONDS)
                 continue
-            following = at.following.setdefault(0, turn.place)  # one step of the interpreter: one of all gets it
-            if following is turn.place:
+            following = at.following.setdefault(0, ticket.place)  # one step of the interpreter: one of all gets it
+            if following is ticket.place:
                 self._last[0] = following
-                return turn
+                return ticket
             at = following

@@ -1,6 +1,6 @@
 """What a project asks for today of a bundle that was built before.
 
-In: the project's folder, a bundle's path. Out: ``Asked``. Not done here: building.
+In: the project's folder, a bundle's path. Out: ``RequestedOptions``. Not done here: building.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 
 from ingot_build_rules.project.compile_requests import compile_requests
-from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, Project
-from ingot_build_rules.reproduce.reproduce import Asked
+from ingot_build_rules.project.model import FILE_NAME, NATIVE, BundleSpec, ProjectModel
+from ingot_build_rules.reproduce.reproduce import RequestedOptions
 from ingot_build_rules.workspace.open_workspace import load_project
 
 
-def asked_options(folder: str, bundle: str) -> Asked | None:
+def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
     """Return the options of the one bundle that has this output, or else an output of this name; None where there is none.
 
     Raises:
@@ -29,9 +29,11 @@ def asked_options(folder: str, bundle: str) -> Asked | None:
     if len(same) != 1:
         return None
     (request,) = compile_requests(loaded.project, [same[0].name], loaded.path)
-    return Asked(f"[bundle.{same[0].name}] of {FILE_NAME}", request.options, _is_native(loaded.project, same[0]))
+    return RequestedOptions(
+        f"[bundle.{same[0].name}] of {FILE_NAME}", request.options, _is_native(loaded.project, same[0])
+    )
 
 
-def _is_native(project: Project, bundle: BundleSpec) -> bool:
+def _is_native(project: ProjectModel, bundle: BundleSpec) -> bool:
     texts = {spec.name: spec.text for spec in project.targets}
     return any(NATIVE in (name, texts.get(name)) for name in bundle.targets)

@@ -1,27 +1,27 @@
-"""Turns: one owner at a time; an exception, a dead reference, a nested call or a fork keeps nobody out."""
+"""A queue of tickets: one owner at a time; an exception, a dead reference, a nested call or a fork keeps nobody out."""
 
 import os
 import threading
 
 import pytest
 
-from ingot_runtime.loader.turns import Turns
+from ingot_runtime.loader.ticket_queue import TicketQueue
 
 
 def test_one_owner_at_a_time() -> None:
     """Eight threads count in steps that would lose counts if two were inside at once."""
-    turns, inside, counts = Turns(), set[int](), [0]
+    queue, inside, counts = TicketQueue(), set[int](), [0]
 
     def work(index: int) -> None:
         for _ in range(200):
-            turn = turns.take()
+            ticket = queue.take()
             try:
                 inside.add(index)
                 assert inside == {index}
                 counts[0] += 1
                 inside.remove(index)
             finally:
-                turn.end()
+                ticket.end()
 
     threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
     for thread in threads:
@@ -33,27 +33,27 @@ def test_one_owner_at_a_time() -> None:
 
 def test_a_turn_is_waited_for() -> None:
     """Another thread comes only after the end."""
-    turns, order = Turns(), list[str]()
-    turn = turns.take()
+    queue, order = TicketQueue(), list[str]()
+    ticket = queue.take()
 
     def follow() -> None:
-        turns.take()
+        queue.take()
         order.append("second")
 
     thread = threading.Thread(target=follow)
     thread.start()
     order.append("first")
-    turn.end()
+    ticket.end()
     thread.join()
     assert order == ["first", "second"]
 
 
 def test_a_forgotten_turn_is_over() -> None:
-    """Whoever lost a turn to an exception has ended it."""
-    turns = Turns()
+    """Whoever lost a ticket to an exception has ended it."""
+    queue = TicketQueue()
 
     def interrupted() -> None:
-        _turn = turns.take()
+        _ticket = queue.take()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -62,7 +62,7 @@ def test_a_forgotten_turn_is_over() -> None:
     taken = threading.Event()
 
     def follow() -> None:
-        turns.take()
+        queue.take()
         taken.set()
 
     thread = threading.Thread(target=follow)
@@ -73,30 +73,30 @@ def test_a_forgotten_turn_is_over() -> None:
 
 def test_one_thread_may_take_two() -> None:
     """A finalizer that runs inside does not wait for itself."""
-    turns = Turns()
-    outer = turns.take()
-    turns.take().end()
+    queue = TicketQueue()
+    outer = queue.take()
+    queue.take().end()
     outer.end()
-    turns.take().end()
+    queue.take().end()
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork beside threads, which is meant
 def test_a_forked_child_waits_for_nobody() -> None:
-    """The thread that had the turn is not there in the child."""
-    turns, taken, done = Turns(), threading.Event(), threading.Event()
+    """The thread that had the ticket is not there in the child."""
+    queue, taken, done = TicketQueue(), threading.Event(), threading.Event()
 
     def hold() -> None:
-        turn = turns.take()
+        ticket = queue.take()
         taken.set()
         done.wait()
-        turn.end()
+        ticket.end()
 
     thread = threading.Thread(target=hold)
     thread.start()
     taken.wait()
     child = os.fork()
     if child == 0:
-        turns.take()
+        queue.take()
         os._exit(7)
     done.set()
     thread.join()
