@@ -8,7 +8,7 @@ is one that Ingot reads in the opset of its domain, with operands, results and a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from onnx import AttributeProto, NodeProto
@@ -46,10 +46,10 @@ def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
         yield from _constant(constant, (INITIALIZER, number), f"initializer {number}")
     count = len(model.inputs) + len(model.initializers)
     checker = _Checker(dict(model.opsets), set(range(count)), set(range(len(model.nodes))))
-    yield from checker.nodes(model.nodes, frozenset(range(count)), ())
-    seen = {result for node in model.nodes for result in node.results} | set(range(count))
+    yield from checker.nodes(model.nodes, range(count), ())
+    seen = {result for node in model.nodes for result in node.results if result != ABSENT} | set(range(count))
     for number, ordinal in enumerate(model.outputs):
-        if ordinal not in seen - {ABSENT}:
+        if ordinal not in seen:
             path, name = (OUTPUT, number), f"output {number}"
             yield Problem(path, name, "a tensor of the model", f"%{ordinal}", "outputs are defined")
 
@@ -92,14 +92,14 @@ class _Checker:
     defined: set[int] = field(default_factory=set[int])
     numbers: set[int] = field(default_factory=set[int])
 
-    def nodes(self, nodes: Sequence[ImportedNode], seen: frozenset[int], path: Path) -> Iterator[Problem]:
+    def nodes(self, nodes: Sequence[ImportedNode], seen: Collection[int], path: Path) -> Iterator[Problem]:
         """The problems of some nodes, which see the tensors ``seen`` and their own."""
         here = set(seen)
         for index, node in enumerate(nodes):
-            yield from self.node(node, frozenset(here), (*path, index))
+            yield from self.node(node, here, (*path, index))
             here |= {result for result in node.results if result != ABSENT}
 
-    def node(self, node: ImportedNode, seen: frozenset[int], at: Path) -> Iterator[Problem]:
+    def node(self, node: ImportedNode, seen: Collection[int], at: Path) -> Iterator[Problem]:
         """The problems of one node and its regions."""
         yield from _schema(node, self.opsets, at)
         yield from self.used(node.operands, seen, at, node.op)
@@ -115,7 +115,7 @@ class _Checker:
                 yield from (Problem(at, node.op, p.expected, p.got, p.rule) for p in _constant(value, at, name))
         yield from self.define(node.results, at, node.op)
 
-    def region(self, region: ImportedRegion, seen: frozenset[int], path: Path, op: str) -> Iterator[Problem]:
+    def region(self, region: ImportedRegion, seen: Collection[int], path: Path, op: str) -> Iterator[Problem]:
         """The problems of a graph that is an attribute; what it defines ends with it."""
         node = path[:-1]
         numbers = set(range(region.first_node, region.first_node + len(region.nodes)))
@@ -126,9 +126,9 @@ class _Checker:
         yield from self.define(own, node, op)
         for _, constant in region.initializers:
             yield from _constant(constant, node, op)
-        yield from self.nodes(region.nodes, seen | set(own), path)
+        yield from self.nodes(region.nodes, {*seen, *own}, path)
         made = {result for inner in region.nodes for result in inner.results}
-        yield from self.used(region.outputs, seen | set(own) | made, node, op)
+        yield from self.used(region.outputs, {*seen, *own, *made}, node, op)
 
     def define(self, ordinals: Sequence[int], at: Path, op: str) -> Iterator[Problem]:
         """Each is new in the whole model."""
@@ -137,7 +137,7 @@ class _Checker:
                 yield Problem(at, op, "a tensor that is new", f"%{ordinal}", "tensors are defined once")
             self.defined.add(ordinal)
 
-    def used(self, ordinals: Sequence[int], seen: frozenset[int], at: Path, op: str) -> Iterator[Problem]:
+    def used(self, ordinals: Sequence[int], seen: Collection[int], at: Path, op: str) -> Iterator[Problem]:
         """Each is there already."""
         for ordinal in ordinals:
             if ordinal != ABSENT and ordinal not in seen:
