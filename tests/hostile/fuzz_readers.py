@@ -119,7 +119,7 @@ def _described() -> dict[str, Any]:
     described: dict[str, Any] = {
         "format": "1.0", "root_digest": "", "size_bytes": 1, "sections": [], "memory": {
             "x86-64-v2": {"workspace_bytes": [1], "code_bytes": 1, "weights_bytes": 1},
-        }, **manifest_dict(_parts().plan),
+        }, "device_use": {"x86-64-v2": {"devices": [{"name": "host"}], "copies": []}}, **manifest_dict(_parts().plan),
     }  # fmt: skip
     lines_of(described)
     return described

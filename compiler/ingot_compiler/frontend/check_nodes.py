@@ -72,7 +72,7 @@ def _unknown(op: str, opset: int) -> str:
 @cache
 def _schema(op: str, opset: int) -> OpSchema | None:
     try:
-        return onnx.defs.get_schema(op, opset, "")
+        return onnx.defs.get_schema(op, min(opset, onnx.defs.onnx_opset_version()), "")
     except onnx.defs.SchemaError:
         return None
 
