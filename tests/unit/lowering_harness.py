@@ -45,9 +45,10 @@ from ingot_compiler.lowering.fused import (
     SymbolRead,
     SymbolSet,
     groups_of,
+    step_count,
 )
 from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers, step_count
+from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers
 from ingot_compiler.memory.memory_plan import MemoryPlan
 from ingot_compiler.memory.plan_memory import plan_memory
 from ingot_compiler.passes.pipeline import optimize

@@ -187,6 +187,11 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
             yield from all_steps(part)
 
 
+def step_count(steps: Sequence[Step]) -> int:
+    """How many numbers some steps take in the memory plan: one each, and one for the end of each branch and loop."""
+    return sum(2 if parts_of(step) else 1 for step in all_steps(steps))
+
+
 def groups_of(fused: FusedGraph) -> tuple[Group, ...]:
     """The groups of a graph, in the order of their numbers."""
     return tuple(step for step in all_steps(fused.steps) if isinstance(step, Group))

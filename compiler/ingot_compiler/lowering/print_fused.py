@@ -28,7 +28,7 @@ from ingot_compiler.lowering.fused import (
     Step,
     SymbolRead,
     SymbolSet,
-    parts_of,
+    step_count,
 )
 
 
@@ -60,11 +60,6 @@ def _device(device: int) -> str:
 
 def _source(source: Sequence[int]) -> str:
     return f" @[{', '.join(map(str, source))}]" if source else ""
-
-
-def step_count(steps: Sequence[Step]) -> int:
-    """How many numbers some steps take: one each, and one for the end of each branch and loop."""
-    return sum(1 + sum(map(step_count, parts_of(step))) + bool(parts_of(step)) for step in steps)
 
 
 def _steps(steps: Sequence[Step], first: int, indent: str) -> Iterator[str]:

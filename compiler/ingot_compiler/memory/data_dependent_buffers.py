@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ingot_compiler.lowering.fused import FusedGraph, Grow, IfStep, Step, all_steps, parts_of
+from ingot_compiler.lowering.fused import FusedGraph, Grow, IfStep, Step, all_steps, parts_of, step_count
 from ingot_compiler.memory.memory_plan import BufferPlacement, MemoryPlan
 
 
@@ -34,8 +34,3 @@ def _choices(steps: Sequence[Step], index: int) -> Iterator[tuple[int, int]]:
         index = inside + 1 if parts_of(step) else inside
         if isinstance(step, IfStep):
             yield start, inside
-
-
-def step_count(steps: Sequence[Step]) -> int:
-    """How many numbers some steps take: one each, and one for the end of control flow."""
-    return sum(2 if parts_of(step) else 1 for step in all_steps(steps))
