@@ -89,6 +89,17 @@ def read_type(reader: Reader) -> TensorType:
     return TensorType(dtype, reader.items(lambda: read_dim(reader), "]"))
 
 
+def read_element(reader: Reader) -> tuple[str, int, Dim, DType]:
+    """``n = b0[INDEX]: i64``: a symbol, and the element of a buffer that it stands for."""
+    name = reader.name("a symbol")
+    reader.expect("=")
+    buffer = reader.buffer()
+    reader.expect("[")
+    index = read_dim(reader)
+    reader.expect("]", ":")
+    return name, buffer, index, read_dtype(reader)
+
+
 def read_attribute(reader: Reader) -> Attribute:
     """``true``, ``-1.5``, ``"text"``, ``2*s0 + 1``, ``[..]``."""
     if reader.token.kind == "STRING":

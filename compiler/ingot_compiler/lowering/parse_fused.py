@@ -14,7 +14,7 @@ from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.message import InputRef, Message, NodeRef, OutputRef, Piece, Text
 from ingot_compiler.ir.parse_graph import Places, read_graph, read_node, read_source
 from ingot_compiler.ir.problem import Path
-from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_type
+from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_element, read_type
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.lowering.fused import (
@@ -126,13 +126,7 @@ class _Steps:
         """``read size s = b0[INDEX]: i64 @[1]``."""
         reader = self.reader
         is_size = reader.choice(("size", "number")) == "size"
-        name = reader.name("a symbol")
-        reader.expect("=")
-        buffer = reader.buffer()
-        reader.expect("[")
-        index = read_dim(reader)
-        reader.expect("]", ":")
-        return SymbolRead(name, buffer, index, read_dtype(reader), is_size, read_source(reader))
+        return SymbolRead(*read_element(reader), is_size, read_source(reader))
 
     def set(self, path: Path) -> SymbolSet:
         """``set a, b = DIM, DIM``."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.problem import Path
-from ingot_compiler.ir.read_terms import read_dim, read_dtype
+from ingot_compiler.ir.read_terms import read_dim, read_dtype, read_element
 from ingot_compiler.ir.text_reader import Reader, Token
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.group_steps import (
@@ -97,14 +97,7 @@ class _Parser:
 
     def read(self) -> GroupRead:
         """``read n = b0[INDEX]: i64``."""
-        reader = self.reader
-        name = reader.name("a symbol")
-        reader.expect("=")
-        buffer = reader.buffer()
-        reader.expect("[")
-        index = read_dim(reader)
-        reader.expect("]", ":")
-        return GroupRead(name, buffer, index, read_dtype(reader))
+        return GroupRead(*read_element(self.reader))
 
     def branch(self, path: Path) -> Choice:
         """``if DIM { ... } else { ... }``."""
