@@ -1,13 +1,16 @@
-"""The whole way in one minute: a ResNet-50 becomes one file, and the file gives the right answer by the loader alone.
+"""The whole way in one minute: a ResNet-50 becomes one file, and the file gives the right answer by
+the loader alone.
 
-In: the topology of the ResNet-50 inside the ``onnx`` package. Out: a bundle, and a report of what happened. Not done here:
-real weights; as shipped every weight is 0.02 and every output 0.001, which would prove nothing.
+In: the topology of the ResNet-50 inside the ``onnx`` package. Out: a bundle, and a report of what
+happened. Not done here: real weights; as shipped every weight is 0.02 and every output 0.001, which
+would prove nothing.
 
-The weights come from a stated integer generator, so that everyone gets the same: for tensor number t and element
-number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i * 0x9E3779B97F4A7C15; z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31 (SplitMix64). The number is (z >> 40) / 2**23 - 1, in [-1, 1).
-Weights of convolutions and of the last layer are scaled by sqrt(3 / fan-in); batch normalisation gets scales and variances
-in [0.5, 1.5) and biases and means in [-0.1, 0.1).
+The weights come from a stated integer generator, so that everyone gets the same: for tensor number
+t and element number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i * 0x9E3779B97F4A7C15; z =
+(z ^ z >> 30) * 0xBF58476D1CE4E5B9; z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31
+(SplitMix64). The number is (z >> 40) / 2**23 - 1, in [-1, 1). Weights of convolutions and of the
+last layer are scaled by sqrt(3 / fan-in); batch normalisation gets scales and variances in [0.5,
+1.5) and biases and means in [-0.1, 0.1).
 """
 
 from __future__ import annotations
@@ -51,7 +54,9 @@ print(f"{(loaded - started) * 1e3:.1f} {(first - loaded) * 1e3:.1f} {(again - fi
 
 def numbers(tensor: int, count: int) -> npt.NDArray[np.float64]:
     """Return ``count`` numbers in [-1, 1) by the generator that the module's text states."""
-    z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(tensor << 32)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(tensor << 32)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
@@ -72,11 +77,14 @@ def weight(name: str, tensor: int, shape: tuple[int, ...]) -> Array:
 
 def make_model() -> onnx.ModelProto:
     """Return the network with generated weights; the logits before Softmax are an output too."""
-    path = os.path.join(os.path.dirname(onnx.__file__), "backend", "test", "data", "light", "light_resnet50.onnx")
+    path = os.path.join(
+        os.path.dirname(onnx.__file__), "backend", "test", "data", "light", "light_resnet50.onnx"
+    )
     with open(path, "rb") as file:
         model: onnx.ModelProto = onnx.ModelProto.FromString(file.read())
     model.ir_version = 8  # initializers need not be inputs
-    # Every op of this model means the same in opset 15, but onnx.reference takes batch normalisation before opset 14 as
+    # Every op of this model means the same in opset 15, but onnx.reference takes batch
+    # normalisation before opset 14 as
     # training: by the statistics of the batch instead of the stored ones.
     model.opset_import[0].version = 15
     graph = model.graph
@@ -99,7 +107,8 @@ def make_model() -> onnx.ModelProto:
 
 
 def swap_channels(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a copy in which one convolution reads its first two input channels in exchanged places."""
+    """Return a copy in which one convolution reads its first two input channels in exchanged
+    places."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     for tensor in changed.graph.initializer:
@@ -111,13 +120,19 @@ def swap_channels(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def run_by_loader(bundle: str, inputs: str) -> tuple[dict[str, Array], list[float]]:
-    """Run a bundle in a process that imports nothing of the compiler; return outputs and milliseconds."""
+    """Run a bundle in a process that imports nothing of the compiler; return outputs and
+    milliseconds."""
     outputs = os.path.join(FOLDER, "outputs.npz")
     done = subprocess.run(
-        [sys.executable, "-c", RUN_BY_LOADER_ALONE, bundle, inputs, outputs], check=True, capture_output=True, text=True
+        [sys.executable, "-c", RUN_BY_LOADER_ALONE, bundle, inputs, outputs],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     with np.load(outputs) as file:
-        return {name: file[name] for name in file.files}, [float(word) for word in done.stdout.split()]
+        return {name: file[name] for name in file.files}, [
+            float(word) for word in done.stdout.split()
+        ]
 
 
 def compile_to(model: onnx.ModelProto, name: str) -> tuple[str, float]:
@@ -143,7 +158,9 @@ def main() -> None:
     """Run the demonstration; a wrong answer ends it with an error."""
     os.makedirs(FOLDER, exist_ok=True)
     model = make_model()
-    weights = sum(int(np.prod(tensor.dims)) for tensor in model.graph.initializer if tensor.data_type == 1)
+    weights = sum(
+        int(np.prod(tensor.dims)) for tensor in model.graph.initializer if tensor.data_type == 1
+    )
     image = numbers(1 << 20, 3 * 224 * 224).reshape(1, 3, 224, 224).astype(np.float32)
     inputs = os.path.join(FOLDER, "inputs.npz")
     np.savez(inputs, allow_pickle=False, **{INPUT: image})
@@ -155,13 +172,17 @@ def main() -> None:
     print(f"compiled  {path}, {os.path.getsize(path) / 1e6:.1f} MB, in {seconds:.1f} s")
 
     outputs, (load_ms, first_ms, next_ms) = run_by_loader(path, inputs)
-    print(f"loaded    in {load_ms:.1f} ms with every byte verified, by a process without compiler, onnx and LLVM")
+    print(
+        f"loaded    in {load_ms:.1f} ms with every byte verified, by a process without compiler, onnx and LLVM"
+    )
     print(f"ran       first call {first_ms:.1f} ms, second {next_ms:.1f} ms, 1 thread")
 
     started = time.perf_counter()
     expected = reference_logits(model, image)
     error = relative_error(outputs[LOGITS], expected)
-    print(f"checked   against onnx.reference ({time.perf_counter() - started:.0f} s): relative error {error:.1e}")
+    print(
+        f"checked   against onnx.reference ({time.perf_counter() - started:.0f} s): relative error {error:.1e}"
+    )
     assert error < RELATIVE_ERROR_MAX, f"expected less than {RELATIVE_ERROR_MAX}"
 
     other, seconds = compile_to(swap_channels(model), "swapped.ingot")

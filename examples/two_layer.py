@@ -1,9 +1,11 @@
 """Write a model of two layers for the pages of ``docs``: small enough to read every stage of it.
 
-In: nothing. Out: ``dist/two_layer.onnx`` and ``dist/two_layer.npz`` with three rows of input. Not done here: training;
-the weights are the sines of whole numbers, scaled by fan-in, so that everyone gets the same.
+In: nothing. Out: ``dist/two_layer.onnx`` and ``dist/two_layer.npz`` with three rows of input. Not
+done here: training; the weights are the sines of whole numbers, scaled by fan-in, so that everyone
+gets the same.
 
-``probabilities = Softmax(Gelu(x @ w0 + b0) @ w1 + b1)``, x: f32[batch, 16], batch any number, 16 -> 32 -> 4.
+``probabilities = Softmax(Gelu(x @ w0 + b0) @ w1 + b1)``, x: f32[batch, 16], batch any number, 16 ->
+32 -> 4.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ def make_model() -> onnx.ModelProto:
     ]
     shapes = {"w0": WIDTHS[:2], "b0": WIDTHS[1:2], "w1": WIDTHS[1:], "b1": WIDTHS[2:]}
     weights = [
-        numpy_helper.from_array(wave(shape, number), name) for number, (name, shape) in enumerate(shapes.items())
+        numpy_helper.from_array(wave(shape, number), name)
+        for number, (name, shape) in enumerate(shapes.items())
     ]
     f32 = onnx.TensorProto.FLOAT
     x = helper.make_tensor_value_info("x", f32, ["batch", WIDTHS[0]])

@@ -1,5 +1,5 @@
-"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with them, Ctrl-C, a cache, a key,
-checks of every stage."""
+"""What all tests share: the ``--bless`` flag that rewrites golden files instead of comparing with
+them, Ctrl-C, a cache, a key, checks of every stage."""
 
 import gc
 import os
@@ -17,19 +17,22 @@ settings.load_profile("ingot")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Children must hear Ctrl-C: a shell starts what runs in the background with it ignored, and that is inherited."""
+    """Children must hear Ctrl-C: a shell starts what runs in the background with it ignored, and
+    that is inherited."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if _is_worker(config):
         return  # it has what follows from the process that started it
-    # Commands under test share a cache: no process of the test run compiles what another one has compiled.
+    # Commands under test share a cache: no process of the test run compiles what another one has
+    # compiled.
     os.environ["INGOT_CACHE"] = tempfile.mkdtemp(prefix="ingot-test-cache-")
     # And a key: the user's own is nobody's business.
     os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="ingot-test-state-")
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector, which some tests call, look only at what tests make: modules and the list of tests stay."""
+    """Let the garbage collector, which some tests call, look only at what tests make: modules and
+    the list of tests stay."""
     gc.collect()
     gc.freeze()
 
@@ -48,7 +51,9 @@ def _is_worker(config: pytest.Config) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--bless``."""
-    parser.addoption("--bless", action="store_true", help="rewrite the golden files; review the diff like code")
+    parser.addoption(
+        "--bless", action="store_true", help="rewrite the golden files; review the diff like code"
+    )
 
 
 @pytest.fixture
@@ -59,7 +64,8 @@ def bless(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def stages_are_checked() -> Iterator[None]:
-    """What stands between the stages of any compilation in this process is verified, and reads back from its text."""
+    """What stands between the stages of any compilation in this process is verified, and reads back
+    from its text."""
     from tests.stage_checks import checked_stages  # everything that it imports takes a second
 
     with checked_stages():

@@ -1,7 +1,7 @@
 """Every stage that any test makes in this process is verified, and is what its own text gives back.
 
-In: the functions that make stages. Out: the same functions, which check what they return. Not done here: stages that worker processes
-make; goldens.
+In: the functions that make stages. Out: the same functions, which check what they return. Not done
+here: stages that worker processes make; goldens.
 """
 
 from __future__ import annotations
@@ -47,12 +47,17 @@ from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.print_placed import print_placed
 from ingot_runtime.format.program import Program
 
-_READ_LOWERED: dict[str, LoweredGroup] = {}  # by their texts: networks and tests have the same ones many times
+_READ_LOWERED: dict[
+    str, LoweredGroup
+] = {}  # by their texts: networks and tests have the same ones many times
 _verify_loops = functools.lru_cache(maxsize=1 << 14)(verify_loops)
 
 
-def check_text(value: object, text: str, parse: Callable[[str], object], printed: Callable[[Any], str]) -> None:
-    """Reading the text of a stage gives the stage; NaN, which equals nothing, the same text. ``parse`` verifies what it reads."""
+def check_text(
+    value: object, text: str, parse: Callable[[str], object], printed: Callable[[Any], str]
+) -> None:
+    """Reading the text of a stage gives the stage; NaN, which equals nothing, the same text.
+    ``parse`` verifies what it reads."""
     read = parse(text)
     assert printed(read) == text
     assert read == value or "nan" in text.lower()
@@ -73,8 +78,11 @@ def check_fused(fused: FusedGraph) -> None:
     check_text(fused, print_fused(fused), functools.partial(parse_fused, kinds=KINDS), print_fused)
 
 
-def check_lowered(lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()) -> None:
-    """Stage 7 of a group: what is equal to one that was read once needs no reading; its text says nothing of ``group``."""
+def check_lowered(
+    lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()
+) -> None:
+    """Stage 7 of a group: what is equal to one that was read once needs no reading; its text says
+    nothing of ``group``."""
     if group:
         verify_lowered(lowered, group, buffers)
     text = print_lowered(lowered)
@@ -150,7 +158,10 @@ def _planned(plan: MemoryPlan, fused: FusedGraph, *_: object) -> None:
 
 
 def _built(
-    built: tuple[Program, tuple[Text, ...]], fused: FusedGraph, programs: Sequence[LoopProgram], *_: object
+    built: tuple[Program, tuple[Text, ...]],
+    fused: FusedGraph,
+    programs: Sequence[LoopProgram],
+    *_: object,
 ) -> None:
     check_launches(fused, programs)
     check_program(built[0])

@@ -1,4 +1,6 @@
-"""Artifacts: bundles written, described and compared; digests; files that appear whole or not at all.
+"""Artifacts: bundles written, described and compared; digests; files that appear whole or not at
+all.
 
-In: what the compiler made. Out: files. Not done here: compiling, running; nothing of the compiler is imported.
+In: what the compiler made. Out: files. Not done here: compiling, running; nothing of the compiler
+is imported.
 """

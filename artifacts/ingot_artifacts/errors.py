@@ -1,7 +1,7 @@
 """Errors of artifacts: what failed, where, why, what to do.
 
-In: nothing. Out: ``ArtifactError`` and its kinds, each with the command's exit code. Not done here: printing; errors in a
-bundle that is read (``ingot_runtime.errors``).
+In: nothing. Out: ``ArtifactError`` and its kinds, each with the command's exit code. Not done here:
+printing; errors in a bundle that is read (``ingot_runtime.errors``).
 """
 
 from ingot_runtime.ingot_error import IngotError

@@ -1,8 +1,10 @@
-"""Ingot on the build machine: ``ingot.compile`` makes a bundle from a model, ``ingot.Project`` builds many.
+"""Ingot on the build machine: ``ingot.compile`` makes a bundle from a model, ``ingot.Project``
+builds many.
 
-In: a model, options. Out: a ``Bundle``, a ``Project``. Not done here: anything itself; this is the facade of ``ingot_build_rules``,
-whose parts are imported when they are first asked for: the command starts here too, and one that has nothing to do ends at once.
-On the device there is ``ingot_runtime`` alone.
+In: a model, options. Out: a ``Bundle``, a ``Project``. Not done here: anything itself; this is the
+facade of ``ingot_build_rules``, whose parts are imported when they are first asked for: the command
+starts here too, and one that has nothing to do ends at once. On the device there is
+``ingot_runtime`` alone.
 """
 
 TYPE_CHECKING = False

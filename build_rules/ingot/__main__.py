@@ -1,4 +1,5 @@
-"""``python -m ingot``: the command. In: arguments. Out: its exit code. Not done here: anything else."""
+"""``python -m ingot``: the command. In: arguments. Out: its exit code. Not done here: anything
+else."""
 
 from ingot_build_rules.cli.entry import main
 

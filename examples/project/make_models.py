@@ -1,11 +1,15 @@
-"""Write the demonstration project: three small models, and for each the input and the expected output of its test.
+"""Write the demonstration project: three small models, and for each the input and the expected
+output of its test.
 
-In: a folder (default ``dist/project``). Out: in it ``ingot.toml``, ``models/*.onnx``, ``data/*.npz``; files that would not
-change are left alone. ``--edit MODEL`` makes one weight of that model 1/8 more. Not done here: training.
+In: a folder (default ``dist/project``). Out: in it ``ingot.toml``, ``models/*.onnx``,
+``data/*.npz``; files that would not change are left alone. ``--edit MODEL`` makes one weight of
+that model 1/8 more. Not done here: training.
 
-Weights come from a stated integer generator, so that everyone gets the same: for tensor number t and element number e, let
-i = t * 2**32 + e + 1 and, modulo 2**64, z = i * 0x9E3779B97F4A7C15; z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31 (SplitMix64). The number is (z >> 40) / 2**23 - 1, in [-1, 1).
+Weights come from a stated integer generator, so that everyone gets the same: for tensor number t
+and element number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i * 0x9E3779B97F4A7C15; z =
+(z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31 (SplitMix64). The number is (z >> 40) /
+2**23 - 1, in [-1, 1).
 """
 
 from __future__ import annotations
@@ -29,13 +33,15 @@ Shape = tuple[int, ...]
 
 def numbers(tensor: int, shape: Shape) -> Array:
     """Return tensor number ``tensor`` by the generator that the module's text states."""
-    z = (np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64) + np.uint64(tensor << 32)) * np.uint64(
-        0x9E3779B97F4A7C15
-    )
+    z = (
+        np.arange(1, int(np.prod(shape)) + 1, dtype=np.uint64) + np.uint64(tensor << 32)
+    ) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
-    return ((z >> np.uint64(40)).astype(np.float64) / 2.0**23 - 1.0).reshape(shape).astype(np.float32)
+    return (
+        ((z >> np.uint64(40)).astype(np.float64) / 2.0**23 - 1.0).reshape(shape).astype(np.float32)
+    )
 
 
 def weight(tensor: int, shape: Shape, fan_in: int) -> Array:
@@ -49,27 +55,56 @@ def bias(tensor: int, size: int, around: float = 0.0) -> Array:
 
 
 def model_of(
-    name: str, nodes: Sequence[onnx.NodeProto], shapes: Sequence[Sequence[int | str]], weights: Mapping[str, Any]
+    name: str,
+    nodes: Sequence[onnx.NodeProto],
+    shapes: Sequence[Sequence[int | str]],
+    weights: Mapping[str, Any],
 ) -> onnx.ModelProto:
-    """Return a model with input ``x`` and output ``y`` of two shapes; a text is a size that is open."""
+    """Return a model with input ``x`` and output ``y`` of two shapes; a text is a size that is
+    open."""
     x, y = (
         helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, shape)
         for value, shape in zip("xy", shapes, strict=True)
     )
-    initializers = [numpy_helper.from_array(np.asarray(array), key) for key, array in weights.items()]
+    initializers = [
+        numpy_helper.from_array(np.asarray(array), key) for key, array in weights.items()
+    ]
     graph = helper.make_graph(nodes, name, [x], [y], initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 
 def make_cnn() -> onnx.ModelProto:
-    """Three convolutions, the last with a residual, then a classifier: f32[1, 3, 32, 32] to f32[1, 10]."""
+    """Three convolutions, the last with a residual, then a classifier: f32[1, 3, 32, 32] to f32[1,
+    10]."""
     node = helper.make_node
     nodes = [
-        node("Conv", ["x", "w0", "b0"], ["c0"], name="/stem/Conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        node(
+            "Conv",
+            ["x", "w0", "b0"],
+            ["c0"],
+            name="/stem/Conv",
+            kernel_shape=[3, 3],
+            pads=[1, 1, 1, 1],
+        ),
         node("Relu", ["c0"], ["r0"], name="/stem/Relu"),
-        node("Conv", ["r0", "w1", "b1"], ["c1"], name="/down/Conv", kernel_shape=[3, 3], pads=[1] * 4, strides=[2, 2]),
+        node(
+            "Conv",
+            ["r0", "w1", "b1"],
+            ["c1"],
+            name="/down/Conv",
+            kernel_shape=[3, 3],
+            pads=[1] * 4,
+            strides=[2, 2],
+        ),
         node("Relu", ["c1"], ["r1"], name="/down/Relu"),
-        node("Conv", ["r1", "w2", "b2"], ["c2"], name="/block/Conv", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        node(
+            "Conv",
+            ["r1", "w2", "b2"],
+            ["c2"],
+            name="/block/Conv",
+            kernel_shape=[3, 3],
+            pads=[1, 1, 1, 1],
+        ),
         node("Add", ["c2", "r1"], ["a2"], name="/block/Add"),
         node("Relu", ["a2"], ["r2"], name="/block/Relu"),
         node("GlobalAveragePool", ["r2"], ["p"], name="/head/GlobalAveragePool"),
@@ -77,7 +112,10 @@ def make_cnn() -> onnx.ModelProto:
         node("Gemm", ["f", "w3", "b3"], ["y"], name="/head/Gemm"),
     ]
     shapes: list[Shape] = [(16, 3, 3, 3), (32, 16, 3, 3), (32, 32, 3, 3)]
-    weights = {f"w{index}": weight(index, shape, int(np.prod(shape[1:]))) for index, shape in enumerate(shapes)}
+    weights = {
+        f"w{index}": weight(index, shape, int(np.prod(shape[1:])))
+        for index, shape in enumerate(shapes)
+    }
     weights |= {"w3": weight(3, (32, 10), 32)}
     weights |= {f"b{index}": bias(4 + index, size) for index, size in enumerate((16, 32, 32, 10))}
     return model_of("cnn", nodes, ((1, 3, 32, 32), (1, 10)), weights)
@@ -92,14 +130,21 @@ def make_mlp() -> onnx.ModelProto:
         weights[f"w{index}"] = weight(16 + index, (rows, columns), rows)
         weights[f"b{index}"] = bias(24 + index, columns)
         sums, name = f"g{index}", f"/layer{index}/"
-        nodes.append(helper.make_node("Gemm", [value, f"w{index}", f"b{index}"], [sums], name=name + "Gemm"))
+        nodes.append(
+            helper.make_node("Gemm", [value, f"w{index}", f"b{index}"], [sums], name=name + "Gemm")
+        )
         value = f"h{index}" if index < 2 else "y"
-        nodes.append(helper.make_node("Gelu" if index < 2 else "Softmax", [sums], [value], name=name + "Activation"))
+        nodes.append(
+            helper.make_node(
+                "Gelu" if index < 2 else "Softmax", [sums], [value], name=name + "Activation"
+            )
+        )
     return model_of("mlp", nodes, (("batch", 64), ("batch", 10)), weights)
 
 
 def make_transformer() -> onnx.ModelProto:
-    """One block, attention with 4 heads and a feed-forward layer, each after a norm: f32[1, 16, 64] to the same."""
+    """One block, attention with 4 heads and a feed-forward layer, each after a norm: f32[1, 16, 64]
+    to the same."""
     width, heads, inner = 64, 4, 256
     weights: dict[str, Any] = {
         "norm0.scale": bias(32, width, around=1),
@@ -118,7 +163,9 @@ def make_transformer() -> onnx.ModelProto:
     names = iter(range(100))
 
     def node(op: str, inputs: str, output: str, **attributes: Any) -> onnx.NodeProto:
-        return helper.make_node(op, inputs.split(), [output], name=f"/block/{op}_{next(names)}", **attributes)
+        return helper.make_node(
+            op, inputs.split(), [output], name=f"/block/{op}_{next(names)}", **attributes
+        )
 
     nodes = [
         node("LayerNormalization", "x norm0.scale norm0.bias", "n0"),
@@ -189,12 +236,18 @@ def write_project(folder: str, edited: str | None = None) -> list[str]:
         files[f"models/{name}.onnx"] = model.SerializeToString()
         files[f"data/{name}.npz"] = npz("x", x)
         files[f"data/{name}.out.npz"] = npz("y", evaluator.run(["y"], {"x": x})[0])
-    return [os.path.join(folder, path) for path, content in files.items() if write(os.path.join(folder, path), content)]
+    return [
+        os.path.join(folder, path)
+        for path, content in files.items()
+        if write(os.path.join(folder, path), content)
+    ]
 
 
 def main() -> None:
     """Write the project, tell what changed."""
-    parser = argparse.ArgumentParser(description="Write the models and data of the demonstration project.")
+    parser = argparse.ArgumentParser(
+        description="Write the models and data of the demonstration project."
+    )
     parser.add_argument("folder", nargs="?", default=os.path.join("dist", "project"))
     parser.add_argument("--edit", choices=sorted(MODELS), help="change one weight of this model")
     arguments = parser.parse_args()

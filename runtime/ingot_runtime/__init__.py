@@ -1,6 +1,7 @@
 """The standalone loader: maps a bundle, verifies it, runs it. Needs the standard library, numpy.
 
-In: a bundle's path or bytes. Out: a ``Session``. Not done here: compiling; importing numpy before arrays are needed.
+In: a bundle's path or bytes. Out: a ``Session``. Not done here: compiling; importing numpy before
+arrays are needed.
 """
 
 from .errors import (
@@ -66,20 +67,25 @@ def load(
     Args:
         bundle: a path, or the bytes themselves.
         threads: threads to compute with, 1 to 1024; fewer are used where the machine lends fewer.
-        devices: virtual device -> physical one, e.g. ``{"acc": "null:1"}``; as compiled where not given.
-        verify: "full" checks every byte that is used; "fast" finds accidental damage of weights only; "code" does not
-            look at weights.
-        variant: the target of the variant to run; the best that this machine can run where not given.
-        executor: "aot" runs the native `main`, "vm" steps the same program instruction by instruction.
+        devices: virtual device -> physical one, e.g. ``{"acc": "null:1"}``; as compiled where not
+            given.
+        verify: "full" checks every byte that is used; "fast" finds accidental damage of weights
+            only; "code" does not look at weights.
+        variant: the target of the variant to run; the best that this machine can run where not
+            given.
+        executor: "aot" runs the native `main`, "vm" steps the same program instruction by
+            instruction.
         features: run as if the machine had at most these CPU features.
-        digest: refuse any bundle but the one with this root digest: 64 hex digits, or at least the first 32. It is compared
-            before anything else of the file is believed.
-        max_bytes: most memory that a call may have for workspace, outputs and blocks of a size that the data decide; more
-            is a ``LimitError``.
+        digest: refuse any bundle but the one with this root digest: 64 hex digits, or at least the
+            first 32. It is compared before anything else of the file is believed.
+        max_bytes: most memory that a call may have for workspace, outputs and blocks of a size that
+            the data decide; more is a ``LimitError``.
 
     Raises:
         BundleError: one of its subclasses, in four parts: what, where, why, what to do.
     """
     from .load_bundle import load_bundle
 
-    return load_bundle(bundle, threads, devices, verify, variant, executor, features, digest, max_bytes)
+    return load_bundle(
+        bundle, threads, devices, verify, variant, executor, features, digest, max_bytes
+    )

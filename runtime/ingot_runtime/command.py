@@ -1,7 +1,8 @@
 """The verbs ``run``, ``identify``, ``inspect`` of ``python -m ingot_runtime``.
 
-In: arguments. Out: text, files, an exit code: 0 ok, 1 user error, 4 verification failed, 5 incompatible. Not done here: checking
-and running (``loader``, ``executor``). Errors are four lines on stderr, never a traceback.
+In: arguments. Out: text, files, an exit code: 0 ok, 1 user error, 4 verification failed, 5
+incompatible. Not done here: checking and running (``loader``, ``executor``). Errors are four lines
+on stderr, never a traceback.
 """
 
 import argparse
@@ -38,12 +39,17 @@ def main(arguments: "list[str]") -> int:
         return 130
     except MemoryError:
         print(
-            render(ResourceError("out of memory", "this machine", "the system refused it", "free memory")),
+            render(
+                ResourceError(
+                    "out of memory", "this machine", "the system refused it", "free memory"
+                )
+            ),
             file=sys.stderr,
         )
         return ResourceError.exit_code
     except BrokenPipeError:
-        # The reader (head, less) has seen enough; the interpreter's own flush at exit must not complain either.
+        # The reader (head, less) has seen enough; the interpreter's own flush at exit must not
+        # complain either.
         sys.stdout = sys.stderr
         return 0
 
@@ -59,7 +65,8 @@ def _print_lines(*lines: str) -> None:
 
 
 def _print_json(value: object) -> None:
-    """Print one line of printable ASCII; the only unprintable character that ``json`` leaves is DEL."""
+    """Print one line of printable ASCII; the only unprintable character that ``json`` leaves is
+    DEL."""
     print(json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f"))
 
 
@@ -68,23 +75,44 @@ def _parser() -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=_Parser)
     run = verbs.add_parser("run", help="run a bundle once")
     run.add_argument("bundle")
-    run.add_argument("--inputs", metavar="F.npz", help="arrays by input name; zeros where not given")
-    run.add_argument("--outputs", metavar="F.npz", help="write the outputs there; a summary is printed otherwise")
+    run.add_argument(
+        "--inputs", metavar="F.npz", help="arrays by input name; zeros where not given"
+    )
+    run.add_argument(
+        "--outputs", metavar="F.npz", help="write the outputs there; a summary is printed otherwise"
+    )
     run.add_argument("--threads", type=int, default=1, metavar="N")
-    run.add_argument("--device", action="append", default=[], metavar="NAME=KIND:ID", help="bind a virtual device")
+    run.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="NAME=KIND:ID",
+        help="bind a virtual device",
+    )
     run.add_argument("--executor", default="aot", metavar="aot|vm")
     run.add_argument("--verify", default="full", metavar="full|fast|code")
     run.add_argument("--variant", metavar="TARGET", help="run this variant instead of the best")
-    run.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
-    run.add_argument("--timeout", type=float, metavar="SECONDS", help="end the call, without results, after that time")
-    run.add_argument("--max-bytes", type=int, metavar="BYTES", help="most memory for workspace and outputs")
+    run.add_argument(
+        "--digest", metavar="D", help="refuse any bundle but the one with this root digest"
+    )
+    run.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="end the call, without results, after that time",
+    )
+    run.add_argument(
+        "--max-bytes", type=int, metavar="BYTES", help="most memory for workspace and outputs"
+    )
     run.set_defaults(verb=_run)
     identify = verbs.add_parser("identify", help="what this machine can run")
     identify.add_argument("--json", action="store_true")
     identify.set_defaults(verb=_identify)
     inspect = verbs.add_parser("inspect", help="what a bundle holds")
     inspect.add_argument("bundle")
-    inspect.add_argument("--digest", metavar="D", help="refuse any bundle but the one with this root digest")
+    inspect.add_argument(
+        "--digest", metavar="D", help="refuse any bundle but the one with this root digest"
+    )
     inspect.add_argument("--json", action="store_true")
     inspect.set_defaults(verb=_inspect)
     return parser
@@ -110,7 +138,9 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     for name, array in outputs.items():
         shown = ", ".join(f"{value:.6g}" for value in array.ravel()[:4].tolist())
-        _print_lines(f"{name}: {array.dtype}{list(array.shape)} = [{shown}{', ...' if array.size > 4 else ''}]")
+        _print_lines(
+            f"{name}: {array.dtype}{list(array.shape)} = [{shown}{', ...' if array.size > 4 else ''}]"
+        )
     return 0
 
 
@@ -120,7 +150,10 @@ def _devices(pairs: "list[str]") -> "dict[str, str]":
         name, sign, kind = pair.partition("=")
         if not (name and sign and kind):
             raise InputError(
-                f"bad --device {pair!r}", "command line", "expected NAME=KIND:ID", "e.g. --device gpu=cuda:0"
+                f"bad --device {pair!r}",
+                "command line",
+                "expected NAME=KIND:ID",
+                "e.g. --device gpu=cuda:0",
             )
         devices[name] = kind
     return devices
@@ -158,7 +191,10 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         # The rename would take /dev/null away from everybody.
         raise InputError(
-            f"cannot write {path!r}", path, "expected a regular file or a free name", "choose another name"
+            f"cannot write {path!r}",
+            path,
+            "expected a regular file or a free name",
+            "choose another name",
         )
     try:
         with open(temporary, "wb") as file:
@@ -166,7 +202,9 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
         os.replace(temporary, path)
     except OSError as error:
         do = "check the folder, its permissions and the disk"
-        raise InputError(f"cannot write {path!r}", path, error.strerror or str(error), do) from error
+        raise InputError(
+            f"cannot write {path!r}", path, error.strerror or str(error), do
+        ) from error
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)
@@ -188,7 +226,9 @@ def _identify(options: argparse.Namespace) -> int:
         return 0
     features = ", ".join(found["features"])
     _print_lines(
-        f"architecture: {found['architecture']}", f"best level: {found['level'] or 'none'}", f"features: {features}"
+        f"architecture: {found['architecture']}",
+        f"best level: {found['level'] or 'none'}",
+        f"features: {features}",
     )
     return 0
 

@@ -1,7 +1,8 @@
-"""The base of everything that Ingot raises on purpose, on the build machine and in the loader: an error in four parts.
+"""The base of everything that Ingot raises on purpose, on the build machine and in the loader: an
+error in four parts.
 
-In: what failed, where, why (expected and got), what to do. Out: ``IngotError``, its text. Not done here: the kinds of errors (``errors``
-of each package), printing.
+In: what failed, where, why (expected and got), what to do. Out: ``IngotError``, its text. Not done
+here: the kinds of errors (``errors`` of each package), printing.
 """
 
 from .printable import printable
@@ -14,9 +15,11 @@ _CONTINUED = "    "
 
 
 class IngotError(Exception):
-    """An error whose ``str()`` is the four-part message without a prefix, fit to print; ``exit_code`` is that of the command.
+    """An error whose ``str()`` is the four-part message without a prefix, fit to print;
+    ``exit_code`` is that of the command.
 
-    Each of ``parts`` is a text, or a value that refers to things by number and whose ``str()`` is the text without their names.
+    Each of ``parts`` is a text, or a value that refers to things by number and whose ``str()`` is
+    the text without their names.
     """
 
     exit_code = 2
@@ -55,9 +58,15 @@ class IngotError(Exception):
 
 
 def error_text(what: str, where: str, why: str, do: str) -> str:
-    """Return the parts of an error as lines, empty ones left out; ``why`` may go on in lines that are indented."""
+    """Return the parts of an error as lines, empty ones left out; ``why`` may go on in lines that
+    are indented."""
     reason = [
-        _CONTINUED + line if index and line[:4] != _CONTINUED else line for index, line in enumerate(why.split("\n"))
+        _CONTINUED + line if index and line[:4] != _CONTINUED else line
+        for index, line in enumerate(why.split("\n"))
     ]
-    labelled = (("where", printable(where)), ("why", "\n".join(map(printable, reason))), ("do", printable(do)))
+    labelled = (
+        ("where", printable(where)),
+        ("why", "\n".join(map(printable, reason))),
+        ("do", printable(do)),
+    )
     return "\n".join([printable(what)] + [f"  {label}: {part}" for label, part in labelled if part])

@@ -1,6 +1,8 @@
-"""``load_bundle``: from a path or bytes to a session, in the order of FORMAT.md, "Reading": nothing unchecked is used.
+"""``load_bundle``: from a path or bytes to a session, in the order of FORMAT.md, "Reading": nothing
+unchecked is used.
 
-In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one file per step).
+In: a bundle and the user's choices. Out: a ``Session``. Not done here: each step (``loader``, one
+file per step).
 """
 
 from .errors import InputError, no_memory
@@ -47,7 +49,15 @@ def load_bundle(
         _check_number("limit of memory", "max_bytes", max_bytes)
     try:
         return _load(
-            bundle, threads, {} if devices is None else devices, verify, variant, executor, features, digest, max_bytes
+            bundle,
+            threads,
+            {} if devices is None else devices,
+            verify,
+            variant,
+            executor,
+            features,
+            digest,
+            max_bytes,
         )
     except MemoryError as error:
         raise no_memory("not enough memory to load a bundle", "load") from error
@@ -69,7 +79,9 @@ def _load(
     bound = bind_devices(plan, devices, source.name)
     usable = _usable_features(features)
     architecture = cpu.machine_architecture()
-    index = choose.choose_variant(plan, usable, architecture, variant, source.name, system.request_amx)
+    index = choose.choose_variant(
+        plan, usable, architecture, variant, source.name, system.request_amx
+    )
     program = source.section(head.PROGRAM, index) if executor == "vm" else b""
     image = _image(source, plan, index, program)
     pool = ThreadPool(image, usable_threads(threads))
@@ -77,7 +89,9 @@ def _load(
     weights, verifier = _weights(source, plan, index, image, pool, watch, verify)
     attached: Any = None
     if plan.libraries:
-        attached = devices_module("attached", source.name).Attached(source, plan, bound, usable, watch.address)
+        attached = devices_module("attached", source.name).Attached(
+            source, plan, bound, usable, watch.address
+        )
     loaded = Loaded(source, plan, index, image, weights, pool, watch, verifier, program)
     while True:
         if attached is not None:
@@ -87,7 +101,9 @@ def _load(
     return Session(loaded, executor, max_bytes, attached)
 
 
-def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None") -> Source:
+def _open(
+    bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", digest: "str | None"
+) -> Source:
     if isinstance(bundle, (bytes, bytearray, memoryview)):
         return Source(system.sealed_file(bundle), "bundle in memory", checked_digest(digest))
     return open_file(bundle, digest)
@@ -95,18 +111,26 @@ def _open(bundle: "str | bytes | bytearray | memoryview | os.PathLike[str]", dig
 
 def _usable_features(features: "frozenset[str] | None") -> frozenset[str]:
     found = cpu.machine_features()
-    return found if features is None else found & frozenset(features)  # a mask takes features away; it cannot add one
+    return (
+        found if features is None else found & frozenset(features)
+    )  # a mask takes features away; it cannot add one
 
 
 def _image(source: Source, plan: BundlePlan, index: int, program: bytes) -> Image:
-    """Map the code of variant `index`; its own digests must agree with the plan and, for the vm, with the program."""
-    image = Image(source.section(head.CODE, index), plan.variants[index].kernel_count, f"section code {index}")
+    """Map the code of variant `index`; its own digests must agree with the plan and, for the vm,
+    with the program."""
+    image = Image(
+        source.section(head.CODE, index), plan.variants[index].kernel_count, f"section code {index}"
+    )
     require_agreement(plan, index, image.interface_digest, image.program_digest, program)
     return image
 
 
-def require_agreement(plan: BundlePlan, index: int, interface: bytes, program_digest: bytes, program: bytes) -> None:
-    """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of plan and program.
+def require_agreement(
+    plan: BundlePlan, index: int, interface: bytes, program_digest: bytes, program: bytes
+) -> None:
+    """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of
+    plan and program.
 
     `program` is empty where nobody steps it.
     """
@@ -116,7 +140,12 @@ def require_agreement(plan: BundlePlan, index: int, interface: bytes, program_di
         tuple((tensor.dtype, tensor.dims) for tensor in plan.outputs),
         tuple((DEVICE_KINDS.index(device.kind), device.library) for device in plan.devices),
         tuple(
-            (DEVICE_KINDS.index(library.kind), library.target, library.features, library.kernel_count)
+            (
+                DEVICE_KINDS.index(library.kind),
+                library.target,
+                library.features,
+                library.kernel_count,
+            )
             for library in plan.libraries
         ),
         plan.variants[index].features,
@@ -129,14 +158,22 @@ def require_agreement(plan: BundlePlan, index: int, interface: bytes, program_di
 
 
 def _weights(
-    source: Source, plan: BundlePlan, index: int, image: Image, pool: ThreadPool, watch: Watch, verify: str
+    source: Source,
+    plan: BundlePlan,
+    index: int,
+    image: Image,
+    pool: ThreadPool,
+    watch: Watch,
+    verify: str,
 ) -> "tuple[Weights | None, Verifier | None]":
     weights = map_weights(source, image)
     if weights is None:
         return None, None
     tree = source.section(head.TREE)
     mibs = whole_mibs(plan.variants[index].ranges)
-    assert not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES  # `check_kinds` compared the sizes
+    assert (
+        not mibs or len(tree) >= mibs[-1][1] * TREE_ENTRY_SIZE_BYTES
+    )  # `check_kinds` compared the sizes
     verifier = Verifier(image, pool, watch, tree, mibs, source.name)
     verifier.verify(weights, verify)
     return weights, verifier
@@ -154,5 +191,8 @@ def _check_option(option: str, value: object, choices: tuple[str, ...]) -> None:
         close = difflib.get_close_matches(str(value), choices, n=1)
         do = f"did you mean {close[0]!r}?" if close else ""
         raise InputError(
-            f"unknown value of {option}", option, f"expected one of {', '.join(choices)}, got {value!r}", do
+            f"unknown value of {option}",
+            option,
+            f"expected one of {', '.join(choices)}, got {value!r}",
+            do,
         )

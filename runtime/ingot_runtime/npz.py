@@ -1,9 +1,11 @@
 """Arrays in an ``.npz`` file, which anybody may have written.
 
-In: a path; arrays by name. Out: arrays by name; a file that appears whole or not at all (the caller's part). Not done here: whether the
-arrays fit a bundle (the session checks). The first import of numpy.
+In: a path; arrays by name. Out: arrays by name; a file that appears whole or not at all (the
+caller's part). Not done here: whether the arrays fit a bundle (the session checks). The first
+import of numpy.
 
-Not by ``numpy.load``: it takes a header's word for the size of an array, and raises what zipfile, zlib, struct and ast raise.
+Not by ``numpy.load``: it takes a header's word for the size of an array, and raises what zipfile,
+zlib, struct and ast raise.
 """
 
 import math
@@ -23,8 +25,12 @@ if TYPE_CHECKING:
     Array = np.ndarray
 
 _ENDING = ".npy"
-_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-# Deflate makes at most 1032 bytes of one; an archive that promises more lies, and is not given the memory.
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+# Deflate makes at most 1032 bytes of one; an archive that promises more lies, and is not given the
+# memory.
 _RATIOS_MAX = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1040}
 _DO = "write it with numpy.savez(path, NAME=array, ...)"
 
@@ -33,7 +39,8 @@ def read_npz(path: str) -> "dict[str, Array]":
     """Read all arrays of a file; pickled objects are refused.
 
     Raises:
-        InputError: no such file, not a regular one, not an archive of arrays. ResourceError: no memory for its arrays.
+        InputError: no such file, not a regular one, not an archive of arrays. ResourceError: no
+            memory for its arrays.
     """
     try:
         with os.fdopen(open_without_waiting(path), "rb") as file, warnings.catch_warnings():
@@ -44,7 +51,9 @@ def read_npz(path: str) -> "dict[str, Array]":
     except MemoryError as error:
         why = str(error) or "the system refused memory"
         raise ResourceError("not enough memory for the inputs", path, why, "free memory") from error
-    except Exception as error:  # a dozen modules' kinds of exceptions mean one thing: no archive of arrays
+    except (
+        Exception
+    ) as error:  # a dozen modules' kinds of exceptions mean one thing: no archive of arrays
         why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
         raise InputError(f"cannot read inputs from {path!r}", path, why, _DO) from error
 
@@ -58,7 +67,9 @@ def _arrays(file: "IO[bytes]") -> "dict[str, Array]":
         for info in archive.infolist():
             name = info.filename.removesuffix(_ENDING)
             if name == info.filename or name in arrays:
-                raise ValueError(f"expected names that end in {_ENDING}, each once, got {info.filename!r}")
+                raise ValueError(
+                    f"expected names that end in {_ENDING}, each once, got {info.filename!r}"
+                )
             ratio = _RATIOS_MAX.get(info.compress_type, 0)
             if not ratio or info.compress_size > size_bytes:
                 raise ValueError(f"array {name!r}: its place in the archive is wrong")
@@ -75,11 +86,15 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
     if dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0:
         raise ValueError(f"array {name!r}: elements of type {dtype} and shape {shape} are not read")
     if member.tell() + size_bytes != member_size_bytes:
-        raise ValueError(f"array {name!r}: {dtype} of shape {shape} are not the {member_size_bytes} bytes of its file")
+        raise ValueError(
+            f"array {name!r}: {dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
+        )
     try:
         flat = np.empty(size_bytes, np.uint8)
     except MemoryError:
-        raise ValueError(f"array {name!r}: {size_bytes} bytes are more than this machine has") from None
+        raise ValueError(
+            f"array {name!r}: {size_bytes} bytes are more than this machine has"
+        ) from None
     room, at = flat.data, 0
     while count := member.readinto(room[at:]):
         at += count
@@ -88,7 +103,9 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
     return flat.view(dtype).reshape(shape, order="F" if is_transposed else "C")
 
 
-def _header(member: "zipfile.ZipExtFile", name: str) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
+def _header(
+    member: "zipfile.ZipExtFile", name: str
+) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":
     version = np.lib.format.read_magic(member)
     if version not in _HEADERS:
         raise ValueError(f"array {name!r}: its header has version {version}")
@@ -99,7 +116,8 @@ def _header(member: "zipfile.ZipExtFile", name: str) -> "tuple[tuple[int, ...], 
 
 
 def write_npz(file: "IO[bytes]", arrays: "dict[str, Array]") -> None:
-    """Write arrays by name. Not by ``numpy.savez``: its arguments are keyword arguments, and a tensor may be called "file"."""
+    """Write arrays by name. Not by ``numpy.savez``: its arguments are keyword arguments, and a
+    tensor may be called "file"."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}{_ENDING}"), "w", force_zip64=True) as member:

@@ -1,7 +1,9 @@
-"""The devices beside the host that a bundle runs on: opened, with their weights, called by `main` and by the vm.
+"""The devices beside the host that a bundle runs on: opened, with their weights, called by `main`
+and by the vm.
 
-In: a plan, the bound kinds and ids, checked library sections. Out: ``Attached``. Not done here: which device is bound
-(``ingot_runtime.loader.bind_devices``), what a device does (``device``), pools (``ingot_runtime.executor.session``).
+In: a plan, the bound kinds and ids, checked library sections. Out: ``Attached``. Not done here:
+which device is bound (``ingot_runtime.loader.bind_devices``), what a device does (``device``),
+pools (``ingot_runtime.executor.session``).
 
 Counts are per virtual device, by the plan's names. Loading weights is not counted.
 """
@@ -35,7 +37,9 @@ else:
     from _functools import _lru_cache_wrapper
 
 _DEVICE = ctypes.CFUNCTYPE
-_LAUNCH = _DEVICE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_LAUNCH = _DEVICE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
 _COPY = _DEVICE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64
 )  # fmt: skip
@@ -45,12 +49,15 @@ _BOUNCE_SIZE_BYTES = 1 << 20
 class DeviceCounts:
     """What a session has asked of its devices since it was loaded.
 
-    ``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both by virtual device.
+    ``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both by
+    virtual device.
     """
 
     __slots__ = ("copies", "launches")
 
-    def __init__(self, launches: "dict[str, int]", copies: "dict[tuple[str, str], tuple[int, int]]") -> None:
+    def __init__(
+        self, launches: "dict[str, int]", copies: "dict[tuple[str, str], tuple[int, int]]"
+    ) -> None:
         self.launches = launches
         self.copies = copies
 
@@ -69,9 +76,21 @@ class DevicePool:
 class _State:
     """What callbacks reach. It does not know them: no cycle keeps a device open."""
 
-    __slots__ = ("cancelled", "copies", "devices", "failure", "finished", "launches", "names", "watch", "wrappers")
+    __slots__ = (
+        "cancelled",
+        "copies",
+        "devices",
+        "failure",
+        "finished",
+        "launches",
+        "names",
+        "watch",
+        "wrappers",
+    )
 
-    def __init__(self, names: tuple[str, ...], devices: "tuple[Device | None, ...]", watch: int) -> None:
+    def __init__(
+        self, names: tuple[str, ...], devices: "tuple[Device | None, ...]", watch: int
+    ) -> None:
         self.names = names
         self.devices = devices
         self.watch = watch
@@ -89,7 +108,13 @@ class _State:
         return device
 
     def launch(
-        self, index: int, kernel: int, buffers: "list[int]", scalars: "list[int]", extent: int, grain: int
+        self,
+        index: int,
+        kernel: int,
+        buffers: "list[int]",
+        scalars: "list[int]",
+        extent: int,
+        grain: int,
     ) -> int:
         device = self.device(index)
         self.launches[index] += 1
@@ -98,7 +123,9 @@ class _State:
     def copy(self, target: int, source: int, to: int, from_: int, size_bytes: int) -> None:
         here, there = self.devices[source], self.devices[target]
         if size_bytes < 0:
-            raise DeviceError("a copy of less than nothing", self.names[target], f"{size_bytes} bytes")
+            raise DeviceError(
+                "a copy of less than nothing", self.names[target], f"{size_bytes} bytes"
+            )
         edge = (self.names[source], self.names[target])
         count, total = self.copies.get(edge, (0, 0))
         self.copies[edge] = (count + 1, total + size_bytes)
@@ -158,7 +185,9 @@ class Attached:
         self._native: list[Any] = []
         addresses = dict(zip(("launch", "copy"), self._make_native(), strict=True))
         self._rows = [
-            {"kind": DEVICE_KINDS.index(kind), "id": id_, "self": index, **addresses} if kind != "host" else {}
+            {"kind": DEVICE_KINDS.index(kind), "id": id_, "self": index, **addresses}
+            if kind != "host"
+            else {}
             for index, (kind, id_) in enumerate(bound)
         ]
 
@@ -171,15 +200,18 @@ class Attached:
         state = self._state
         try:
             for kind, function in ((_LAUNCH, _launching(state)), (_COPY, _copying(state))):
-                # The wrapper is C code that counts the call before any Python code runs: an exception of a signal handler, which may
-                # come before the first line of `function`, is then seen to be missing.
+                # The wrapper is C code that counts the call before any Python code runs: an
+                # exception of a signal handler, which may come before the first line of `function`,
+                # is then seen to be missing.
                 wrapper = _lru_cache_wrapper(function, 0, False, _only_misses)
                 state.wrappers.append(weakref.ref(wrapper))
                 self._native.append(kind(wrapper))
         except (MemoryError, OSError) as error:
             why = f"{error}: a security policy forbids pages that are writable and executable"
             raise ResourceError("this process may not make callbacks", "ctypes", why) from error
-        return [ctypes.c_uint64.from_buffer(native).value for native in self._native]  # `cast` would make a cycle
+        return [
+            ctypes.c_uint64.from_buffer(native).value for native in self._native
+        ]  # `cast` would make a cycle
 
     @property
     def devices(self) -> "tuple[Device | None, ...]":
@@ -196,7 +228,9 @@ class Attached:
         weights = self._weights.get(index)
         return {**self._rows[index], "weights": weights.address if weights else 0}
 
-    def load_weights(self, source: Source, image: Image, threads: ThreadPool, watch: Watch, verify: str) -> None:
+    def load_weights(
+        self, source: Source, image: Image, threads: ThreadPool, watch: Watch, verify: str
+    ) -> None:
         """Verify the weights of each device and copy them there; the mapping is dropped.
 
         Raises:
@@ -217,10 +251,20 @@ class Attached:
     def allocate(self, index: int, size_bytes: int) -> "Block | DevicePool":
         """Return memory of device `index`."""
         device = self._state.devices[index]
-        return Block(size_bytes) if device is None else DevicePool(device.allocate(size_bytes), size_bytes)
+        return (
+            Block(size_bytes)
+            if device is None
+            else DevicePool(device.allocate(size_bytes), size_bytes)
+        )
 
     def launch(
-        self, index: int, kernel: int, buffers: "list[int]", scalars: "list[int]", extent: int, grain: int
+        self,
+        index: int,
+        kernel: int,
+        buffers: "list[int]",
+        scalars: "list[int]",
+        extent: int,
+        grain: int,
     ) -> int:
         """Run a kernel; see ``Device.launch``."""
         return self._state.launch(index, kernel, buffers, scalars, extent, grain)
@@ -241,10 +285,13 @@ class Attached:
         """Return what was asked so far."""
         state = self._state
         launches = zip(state.names, state.devices, state.launches, strict=True)
-        return DeviceCounts({name: count for name, device, count in launches if device}, dict(state.copies))
+        return DeviceCounts(
+            {name: count for name, device, count in launches if device}, dict(state.copies)
+        )
 
     def settle(self, rc: int) -> int:
-        """Wait for all devices; return what a call of `main` came to: what its callbacks could not tell it is told here.
+        """Wait for all devices; return what a call of `main` came to: what its callbacks could not
+        tell it is told here.
 
         Until then a device may be at work on what the call was given: arrays of the user's, pools.
         """
@@ -256,7 +303,8 @@ class Attached:
                 except DeviceError as error:
                     state.failure.append(error)
         if not state.is_whole(0):
-            # An asynchronous exception was raised before a callback could keep it, and the interpreter has printed it.
+            # An asynchronous exception was raised before a callback could keep it, and the
+            # interpreter has printed it.
             state.finished = sum(_count(wrapper) for wrapper in state.wrappers)
             state.failure.append(KeyboardInterrupt())
         cancelled, state.cancelled = state.cancelled, False
@@ -273,18 +321,24 @@ class Attached:
 
 
 def _launching(state: _State) -> "Any":
-    def launch(index: int, kernel: int, arguments: int, buffer_count: int, scalar_count: int) -> int:
+    def launch(
+        index: int, kernel: int, arguments: int, buffer_count: int, scalar_count: int
+    ) -> int:
         code = abi.RC_DEVICE
         try:
             if state.is_whole(1):
                 buffers = (ctypes.c_uint64 * buffer_count).from_address(arguments)
-                rest = (ctypes.c_int64 * (scalar_count + 2)).from_address(arguments + 8 * buffer_count)
+                rest = (ctypes.c_int64 * (scalar_count + 2)).from_address(
+                    arguments + 8 * buffer_count
+                )
                 *scalars, extent, grain = rest
                 code = state.launch(index, kernel, list(buffers), scalars, extent, grain)
                 if code == abi.RC_CANCELLED:
                     state.cancelled, code = True, abi.RC_DEVICE
                 state.finished += 1
-        except BaseException as error:  # an exception must not cross native code; it is raised later
+        except (
+            BaseException
+        ) as error:  # an exception must not cross native code; it is raised later
             state.failure.append(error)
             state.finished += 1
             code = abi.RC_DEVICE

@@ -1,10 +1,11 @@
 """What every kind of device must do, however it does it.
 
-In: nothing. Out: ``Device`` and ``Allocation``, the contract. Not done here: any kind (one file each), virtual devices
-(``attached``).
+In: nothing. Out: ``Device`` and ``Allocation``, the contract. Not done here: any kind (one file
+each), virtual devices (``attached``).
 
-A kind is a subclass in a file of its own and a line in ``registry``; ``tests/conformance/test_devices.py`` holds each to the contract:
-what is asked is checked before it is done, nothing outside the device's own memory is touched, operations are done in the order in
+A kind is a subclass in a file of its own and a line in ``registry``;
+``tests/conformance/test_devices.py`` holds each to the contract: what is asked is checked before it
+is done, nothing outside the device's own memory is touched, operations are done in the order in
 which they were asked, or look so, and a device that failed refuses everything from then on.
 """
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Allocation(Protocol):
-        """Zeroed memory of a device from ``address`` on, a multiple of 64; it goes back with the last reference."""
+        """Zeroed memory of a device from ``address`` on, a multiple of 64; it goes back with the
+        last reference."""
 
         @property
         def address(self) -> int: ...
@@ -29,9 +31,11 @@ ALIGNMENT_BYTES = 64  # of allocations, and of scratch
 
 
 class Device:
-    """An open device with the kernels of one library. ``name`` is ``kind:id``. Addresses are the device's own.
+    """An open device with the kernels of one library. ``name`` is ``kind:id``. Addresses are the
+    device's own.
 
-    All methods but `close` raise ``DeviceError`` where the device is closed or lost, an address is not in its memory, or it fails.
+    All methods but `close` raise ``DeviceError`` where the device is closed or lost, an address is
+    not in its memory, or it fails.
     """
 
     __slots__ = ("_ended", "name")
@@ -65,7 +69,13 @@ class Device:
         raise NotImplementedError
 
     def launch(
-        self, kernel: int, buffers: "Sequence[int]", scalars: "Sequence[int]", extent: int, grain: int, watch: int
+        self,
+        kernel: int,
+        buffers: "Sequence[int]",
+        scalars: "Sequence[int]",
+        extent: int,
+        grain: int,
+        watch: int,
     ) -> int:
         """Run kernel number `kernel` of the library over [0, extent).
 
@@ -83,7 +93,8 @@ class Device:
         raise NotImplementedError
 
     def wait(self) -> None:
-        """Return when all that was asked is done; errors that were not known before are raised here. Every call ends with it."""
+        """Return when all that was asked is done; errors that were not known before are raised
+        here. Every call ends with it."""
         raise NotImplementedError
 
     def lose(self, why: str) -> None:
@@ -91,13 +102,16 @@ class Device:
         self._ended = self._ended or f"the device is lost: {why}"
 
     def close(self) -> None:
-        """Refuse everything from now on; memory goes back with its last references. May be called again."""
+        """Refuse everything from now on; memory goes back with its last references. May be called
+        again."""
         self._ended = self._ended or "the device is closed"
 
     def require_open(self) -> None:
         """Raise ``DeviceError`` where the device is closed or lost."""
         if self._ended:
-            raise DeviceError("a device does not answer", self.name, self._ended, "load the bundle again")
+            raise DeviceError(
+                "a device does not answer", self.name, self._ended, "load the bundle again"
+            )
 
     def refused(self, what: str, why: str) -> DeviceError:
         """Return the error for an operation that the device does not do."""

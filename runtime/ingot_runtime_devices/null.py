@@ -1,10 +1,11 @@
-"""Kind ``null``: a device with memory of its own, made of the host's. It shows that host and devices keep apart.
+"""Kind ``null``: a device with memory of its own, made of the host's. It shows that host and
+devices keep apart.
 
-In: a library section, which is an image for the host. Out: ``Null``, by the contract of ``device``. Not done here: speed; one thread runs
-everything.
+In: a library section, which is an image for the host. Out: ``Null``, by the contract of ``device``.
+Not done here: speed; one thread runs everything.
 
-No page of its memory can be touched but while the device itself copies or runs a kernel, and then only the allocations that the
-operation names: an access by anybody else ends the process.
+No page of its memory can be touched but while the device itself copies or runs a kernel, and then
+only the allocations that the operation names: an access by anybody else ends the process.
 """
 
 import ctypes
@@ -34,19 +35,26 @@ _OPEN = system.PROT_READ | system.PROT_WRITE
 _SHUT = 0
 
 
-def open_null(name: str, id: int, library: LibraryPlan, code: bytes, where: str, features: frozenset[str]) -> "Null":
+def open_null(
+    name: str, id: int, library: LibraryPlan, code: bytes, where: str, features: frozenset[str]
+) -> "Null":
     """Return device `id`; `name` is that of the virtual device, for messages.
 
     Raises:
-        IncompatibleError: no such device, or this machine cannot run the library. FormatError: the library is no image.
+        IncompatibleError: no such device, or this machine cannot run the library. FormatError: the
+            library is no image.
     """
     if id >= ID_COUNT:
         why = f"device {name!r} wants null:{id}; there are null:0 to null:{ID_COUNT - 1}"
-        raise IncompatibleError(f"no device null:{id} here", where, why, f"map it: --device {name}=null:0")
+        raise IncompatibleError(
+            f"no device null:{id} here", where, why, f"map it: --device {name}=null:0"
+        )
     missing = choose.missing_features(library, features, cpu.machine_architecture())
     if missing:
         why = f"code for {library.target} needs {', '.join(missing)}, which this machine lacks"
-        raise IncompatibleError(f"device {name!r} cannot run its library here", where, why, "compile for this machine")
+        raise IncompatibleError(
+            f"device {name!r} cannot run its library here", where, why, "compile for this machine"
+        )
     return Null(f"null:{id}", Image(code, library.kernel_count, where, is_library=True))
 
 
@@ -69,10 +77,15 @@ class Null(Device):
         if not 0 <= size_bytes <= MEMORY_BYTES - used:
             why = f"{used} of {MEMORY_BYTES} bytes are in use"
             raise ResourceError(
-                f"not enough memory on device {self.name}", f"{size_bytes} bytes", why, "use smaller shapes"
+                f"not enough memory on device {self.name}",
+                f"{size_bytes} bytes",
+                why,
+                "use smaller shapes",
             )
         area = Area(system.round_up(max(size_bytes, 1)) + _GAP_BYTES)
-        self._areas[area.address] = weakref.ref(area, system.callback(self._areas.pop, area.address))
+        self._areas[area.address] = weakref.ref(
+            area, system.callback(self._areas.pop, area.address)
+        )
         return area
 
     def free(self, allocation: "Allocation") -> None:
@@ -103,7 +116,13 @@ class Null(Device):
             _protect(areas, _SHUT)
 
     def launch(
-        self, kernel: int, buffers: "Sequence[int]", scalars: "Sequence[int]", extent: int, grain: int, watch: int
+        self,
+        kernel: int,
+        buffers: "Sequence[int]",
+        scalars: "Sequence[int]",
+        extent: int,
+        grain: int,
+        watch: int,
     ) -> int:
         """Run the kernel on the calling thread, with only these allocations in reach."""
         self.require_open()

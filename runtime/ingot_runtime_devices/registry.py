@@ -1,7 +1,7 @@
 """The kinds of devices that this loader can open, one line each.
 
-In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one file each; which are bound
-(``ingot_runtime.loader.bind_devices``).
+In: a device as it is bound, its library. Out: an open ``Device``. Not done here: the kinds, one
+file each; which are bound (``ingot_runtime.loader.bind_devices``).
 """
 
 from ingot_runtime.format.plan import LibraryPlan
@@ -18,4 +18,6 @@ if TYPE_CHECKING:
 OPEN: "dict[str, Open]" = {
     "null": open_null,
 }
-"""Kind -> ``open(virtual name, id, library, the library's section, its name, features of this machine)``; it raises ``BundleError``."""
+"""Kind ->
+``open(virtual name, id, library, the library's section, its name, features of this machine)``; it
+raises ``BundleError``."""

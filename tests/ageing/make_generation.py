@@ -1,6 +1,8 @@
-"""A new generation of bundles that are kept for ever: ``python tests/ageing/make_generation.py NAME``, from the root, with ``PYTHONPATH=.``
+"""A new generation of bundles that are kept for ever:
+``python tests/ageing/make_generation.py NAME``, from the root, with ``PYTHONPATH=.``
 
-In: a name that no generation has yet, such as the release. Out: a folder with bundles, the inputs of some calls, what each variant gave.
+In: a name that no generation has yet, such as the release. Out: a folder with bundles, the inputs
+of some calls, what each variant gave.
 Not done here: comparing (``test_ageing``); changing an old generation, which nobody ever does.
 """
 
@@ -47,8 +49,15 @@ def elementwise() -> Network:
         node("Add", "m b", "y"),
         node("ReduceSum", "y", "z", keepdims=0),
     ]
-    model = make_model(nodes, [tensor("x", ["n", "m"]), tensor("b", ["m"])], [tensor("y", ["n", "m"]), tensor("z", [])])
-    return Network(model, [{"x": normal(n, n, m), "b": normal(m, m)} for n, m in ((3, 5), (1, 1), (9, 21), (0, 4))])
+    model = make_model(
+        nodes,
+        [tensor("x", ["n", "m"]), tensor("b", ["m"])],
+        [tensor("y", ["n", "m"]), tensor("z", [])],
+    )
+    return Network(
+        model,
+        [{"x": normal(n, n, m), "b": normal(m, m)} for n, m in ((3, 5), (1, 1), (9, 21), (0, 4))],
+    )
 
 
 def convolutions() -> Network:
@@ -58,26 +67,44 @@ def convolutions() -> Network:
         node("Conv", "b w1", "c", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Add", "b c", "d"),
         node("GlobalAveragePool", "d", "e"), node("Flatten", "e", "f"), node("Gemm", "f w2 b2", "g"), node("Softmax", "g", "y"),
     ]  # fmt: skip
-    weights = {"w0": normal(0, 8, 3, 3, 3), "w1": normal(1, 8, 8, 3, 3), "w2": normal(2, 8, 5), "b2": normal(3, 5)}
+    weights = {
+        "w0": normal(0, 8, 3, 3, 3),
+        "w1": normal(1, 8, 8, 3, 3),
+        "w2": normal(2, 8, 5),
+        "b2": normal(3, 5),
+    }
     model = make_model(nodes, [tensor("x", ["n", 3, 10, 10])], [tensor("y", ["n", 5])], weights)
     return Network(model, [{"x": normal(n, n, 3, 10, 10)} for n in (2, 1)])
 
 
 def control() -> Network:
-    """An If of which both branches are taken, and a Loop with a number of turns that is an input."""
+    """An If of which both branches are taken, and a Loop with a number of turns that is an
+    input."""
     then = helper.make_graph([node("Exp", "x", "t")], "then", [], [tensor("t", ["n"])])
     other = helper.make_graph([node("Neg", "x", "e")], "else", [], [tensor("e", ["n"])])
     body = helper.make_graph(
-        [node("Identity", "going", "goes"), node("Mul", "carried half", "h"), node("Add", "h x", "next")],
+        [
+            node("Identity", "going", "goes"),
+            node("Mul", "carried half", "h"),
+            node("Add", "h x", "next"),
+        ],
         "body",
-        [tensor("i", [], TensorProto.INT64), tensor("going", [], TensorProto.BOOL), tensor("carried", ["n"])],
+        [
+            tensor("i", [], TensorProto.INT64),
+            tensor("going", [], TensorProto.BOOL),
+            tensor("carried", ["n"]),
+        ],
         [tensor("goes", [], TensorProto.BOOL), tensor("next", ["n"])],
     )
     nodes = [
         node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s zero", "c"),
         node("If", "c", "r", then_branch=then, else_branch=other), node("Loop", "turns yes r", "y", body=body),
     ]  # fmt: skip
-    constants = {"zero": np.array(0, np.float32), "half": np.array(0.5, np.float32), "yes": np.array(True)}
+    constants = {
+        "zero": np.array(0, np.float32),
+        "half": np.array(0.5, np.float32),
+        "yes": np.array(True),
+    }
     inputs = [tensor("x", ["n"]), tensor("turns", [], TensorProto.INT64)]
     model = make_model(nodes, inputs, [tensor("y", ["n"])], constants)
     x = normal(5, 7)
@@ -96,8 +123,16 @@ def found() -> Network:
         node("Relu", "x", "r"), node("NonZero", "r", "i"), node("Transpose", "i", "t", perm=[1, 0]), node("GatherND", "r t", "g"),
         node("Mul", "g g", "y"),
     ]  # fmt: skip
-    model = make_model(nodes, [tensor("x", ["n", 4])], [tensor("y", ["k"]), tensor("t", ["k", 2], TensorProto.INT64)])
-    return Network(model, [{"x": x} for x in (normal(6, 5, 4), -np.abs(normal(7, 2, 4)), normal(8, 30, 4))], (V2,))
+    model = make_model(
+        nodes,
+        [tensor("x", ["n", 4])],
+        [tensor("y", ["k"]), tensor("t", ["k", 2], TensorProto.INT64)],
+    )
+    return Network(
+        model,
+        [{"x": x} for x in (normal(6, 5, 4), -np.abs(normal(7, 2, 4)), normal(8, 30, 4))],
+        (V2,),
+    )
 
 
 def types() -> Network:
@@ -132,7 +167,8 @@ def types() -> Network:
 
 
 def devices() -> Network:
-    """The convolutions over the host and two devices of kind null: weights on each, copies between all of them."""
+    """The convolutions over the host and two devices of kind null: weights on each, copies between
+    all of them."""
     made = convolutions()
     for each in made.model.graph.node:
         each.name = f"/{each.output[0]}"
@@ -144,26 +180,39 @@ NETWORKS = (elementwise, convolutions, control, found, types, devices)
 
 
 def make(folder: Path) -> None:
-    """Write one generation: each bundle compressed (weights are padded to a MiB), its arrays, and what must be true of it."""
+    """Write one generation: each bundle compressed (weights are padded to a MiB), its arrays, and
+    what must be true of it."""
     folder.mkdir()  # an old generation stays as it is
     index: dict[str, Any] = {}
     for make_network in NETWORKS:
         name, network = make_network.__name__, make_network()
-        bundle = ingot.compile(network.model, targets=network.targets, devices=network.devices, place=network.place)
+        bundle = ingot.compile(
+            network.model, targets=network.targets, devices=network.devices, place=network.place
+        )
         data = bundle.to_bytes()
-        (folder / f"{name}.ingot.xz").write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
+        (folder / f"{name}.ingot.xz").write_bytes(
+            lzma.compress(data, preset=9 | lzma.PRESET_EXTREME)
+        )
         arrays: dict[str, Array] = {}
         for number, call in enumerate(network.calls):
             arrays |= {f"{number}/in/{key}": array for key, array in call.items()}
             for target in network.targets:
                 outputs = ingot_runtime.load(data, variant=target).run(call)
                 arrays |= {f"{number}/{target}/{key}": array for key, array in outputs.items()}
-                for key, array in reference(network.model, call).items():  # what is wrong must not be kept for ever
+                for key, array in reference(
+                    network.model, call
+                ).items():  # what is wrong must not be kept for ever
                     assert_close(array, outputs[key], RELATIVE_ERROR_MAX)
         np.savez_compressed(folder / f"{name}.npz", **arrays)  # type: ignore[arg-type]  # its stub takes a name for an option
         # The root digest: 32 bytes at the end of the header of 72.
-        index[name] = {"root_digest": data[40:72].hex(), "targets": network.targets, "devices": network.devices}
-    (folder / "index.json").write_text(json.dumps(index, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        index[name] = {
+            "root_digest": data[40:72].hex(),
+            "targets": network.targets,
+            "devices": network.devices,
+        }
+    (folder / "index.json").write_text(
+        json.dumps(index, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Bundles of every release, kept for ever: each loads with the present loader and gives the bits that it gave then.
+"""Bundles of every release, kept for ever: each loads with the present loader and gives the bits
+that it gave then.
 
-A file here is never made again. Where one does not pass, the loader is wrong (FORMAT.md, "Version rule"), or its major version is another.
+A file here is never made again. Where one does not pass, the loader is wrong (FORMAT.md, "Version
+rule"), or its major version is another.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ OLDEST = "0.1.0"
 
 
 def index(generation: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((HERE / generation / "index.json").read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(
+        (HERE / generation / "index.json").read_text(encoding="utf-8")
+    )
     return found
 
 
@@ -45,18 +49,23 @@ def arrays(generation: str, name: str) -> dict[str, Array]:
 
 
 def part(stored: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {key.removeprefix(prefix): array for key, array in stored.items() if key.startswith(prefix)}
+    return {
+        key.removeprefix(prefix): array for key, array in stored.items() if key.startswith(prefix)
+    }
 
 
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize(("generation", "name"), BUNDLES)
 def test_the_answers_of_then(generation: str, name: str, executor: str) -> None:
-    """Each variant that this machine can run, with 1 and 2 threads: shapes, types and bits. Others are refused by name."""
+    """Each variant that this machine can run, with 1 and 2 threads: shapes, types and bits. Others
+    are refused by name."""
     about, stored = index(generation)[name], arrays(generation, name)
     calls = sorted({key.split("/")[0] for key in stored})
     compared = 0
     for target in about["targets"]:
-        load = partial(ingot_runtime.load, variant=target, executor=executor, digest=about["root_digest"])
+        load = partial(
+            ingot_runtime.load, variant=target, executor=executor, digest=about["root_digest"]
+        )
         if not machine_features() >= set(LEVELS[target]):
             with pytest.raises(ingot_runtime.IncompatibleError, match=target):
                 load(bundle(generation, name))
@@ -76,8 +85,11 @@ def test_the_answers_of_then(generation: str, name: str, executor: str) -> None:
 
 
 @pytest.mark.parametrize(("generation", "name"), BUNDLES)
-def test_it_can_be_looked_into(generation: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The description names its targets and devices, and the digest that was written down when it was made."""
+def test_it_can_be_looked_into(
+    generation: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The description names its targets and devices, and the digest that was written down when it
+    was made."""
     path = tmp_path / "old.ingot"
     path.write_bytes(bundle(generation, name))
     assert command.main(["inspect", "--json", str(path)]) == 0
@@ -90,9 +102,14 @@ def test_it_can_be_looked_into(generation: str, name: str, tmp_path: Path, capsy
 def test_generations_are_whole_and_small() -> None:
     """The first one is there for ever; each has its files, and no others."""
     assert OLDEST in GENERATIONS
-    assert {path.parent.name for path in HERE.glob("*/*") if path.parent.name != "__pycache__"} == set(GENERATIONS)
+    assert {
+        path.parent.name for path in HERE.glob("*/*") if path.parent.name != "__pycache__"
+    } == set(GENERATIONS)
     for generation in GENERATIONS:
         files = {path.name: path.stat().st_size for path in (HERE / generation).iterdir()}
         names = index(generation)
-        assert set(files) == {"index.json", *(f"{name}{end}" for name in names for end in (".npz", ".ingot.xz"))}
+        assert set(files) == {
+            "index.json",
+            *(f"{name}{end}" for name in names for end in (".npz", ".ingot.xz")),
+        }
         assert sum(files.values()) < SIZE_BYTES_MAX

@@ -1,10 +1,13 @@
-"""What builds of projects cost: nothing changed (ninja beside it), hits, new weights, one layer of a hundred, Ctrl-C.
+"""What builds of projects cost: nothing changed (ninja beside it), hits, new weights, one layer of
+a hundred, Ctrl-C.
 
-In: ``--model FILE.onnx`` for the row of new weights, ``--folder`` to work in. Out: one line per number with its limit; status 1 if one is
-above. Not done here: the engine alone (``bench_engine``), the store alone (``bench_store``).
+In: ``--model FILE.onnx`` for the row of new weights, ``--folder`` to work in. Out: one line per
+number with its limit; status 1 if one is above. Not done here: the engine alone (``bench_engine``),
+the store alone (``bench_store``).
 
-The commands run from a copy of the packages, which nobody edits meanwhile. Projects of 1,000 and 10,000 bundles are made of ten models of two
-small layers: each model is compiled once, each bundle is a file of its own.
+The commands run from a copy of the packages, which nobody edits meanwhile. Projects of 1,000 and
+10,000 bundles are made of ten models of two small layers: each model is compiled once, each bundle
+is a file of its own.
 """
 
 from __future__ import annotations
@@ -72,14 +75,20 @@ class Bench:
 
     def build(self, bench: Workbench, *texts: str) -> tuple[float, dict[str, Any]]:
         """Seconds of the whole process, and its report."""
-        seconds, out = timed(self.command(bench, "--json", *texts), bench.folder, self.environment())
+        seconds, out = timed(
+            self.command(bench, "--json", *texts), bench.folder, self.environment()
+        )
         return seconds, json.loads(out)
 
 
-def timed(line: Sequence[str], folder: Path, environment: dict[str, str] | None = None) -> tuple[float, str]:
+def timed(
+    line: Sequence[str], folder: Path, environment: dict[str, str] | None = None
+) -> tuple[float, str]:
     """Run a command; return its seconds and what it printed."""
     started = time.perf_counter()
-    done = subprocess.run(line, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(
+        line, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
     return time.perf_counter() - started, done.stdout
 
 
@@ -88,16 +97,19 @@ def ran(report: dict[str, Any]) -> dict[str, int]:
     return {name: count["ran"] for name, count in report["rules"].items() if count["ran"]}
 
 
-# -- many bundles ----------------------------------------------------------------------------------------------------
+# -- many bundles ----------------------------------------------------------------------------------
 
 
 def write_many(bench: Workbench, count: int) -> None:
-    """Write a project of ``count`` bundles, and a ``build.ninja`` of as many edges from the same models."""
+    """Write a project of ``count`` bundles, and a ``build.ninja`` of as many edges from the same
+    models."""
     for index in range(MODELS):
         bench.write(f"m{index}.onnx", chain([4, 8 + index, 4], seed=index).SerializeToString())
     models = (f'[model.m{index}]\nsource = "m{index}.onnx"\n' for index in range(MODELS))
     bundles = (f'[bundle.b{index}]\nmodel = "m{index % MODELS}"\n' for index in range(count))
-    bench.write("ingot.toml", f'[defaults]\ntargets = ["{TARGET}"]\n' + "".join((*models, *bundles)))
+    bench.write(
+        "ingot.toml", f'[defaults]\ntargets = ["{TARGET}"]\n' + "".join((*models, *bundles))
+    )
     edges = (f"build out/b{index}: make m{index % MODELS}.onnx\n" for index in range(count))
     bench.write("build.ninja", "rule make\n  command = touch $out\n" + "".join(edges))
 
@@ -139,15 +151,21 @@ def no_op(run: Bench, bench: Workbench, count: int) -> Iterator[Row]:
             found[name].append(seconds * 1e3)
     for name, times in found.items():
         limit = NO_OP_LIMITS_MS[count] if name == "ingot build" else None
-        yield f"{count:,} targets, nothing changed: {name}, median of {ROUNDS}", statistics.median(times), "ms", limit
+        yield (
+            f"{count:,} targets, nothing changed: {name}, median of {ROUNDS}",
+            statistics.median(times),
+            "ms",
+            limit,
+        )
         yield f"{count:,} targets, nothing changed: {name}, best", min(times), "ms", None
 
 
-# -- models ----------------------------------------------------------------------------------------------------------
+# -- models ----------------------------------------------------------------------------------------
 
 
 def convolutions(sizes: Sequence[int], side: int) -> onnx.ModelProto:
-    """A chain of 3x3 convolutions and activations, each of its own number of channels: f32[1, sizes[0], side, side] in."""
+    """A chain of 3x3 convolutions and activations, each of its own number of channels: f32[1,
+    sizes[0], side, side] in."""
     numbers = np.random.default_rng(1)
     nodes: list[onnx.NodeProto] = []
     weights: list[onnx.TensorProto] = []
@@ -155,7 +173,9 @@ def convolutions(sizes: Sequence[int], side: int) -> onnx.ModelProto:
         weight = numbers.standard_normal((height, width, 3, 3)).astype(np.float32)
         weights.append(numpy_helper.from_array(weight, f"w{index}"))
         names = [f"a{index}" if index else "x", f"w{index}"]
-        nodes.append(helper.make_node("Conv", names, [f"c{index}"], name=f"/layer{index}/Conv", pads=[1] * 4))
+        nodes.append(
+            helper.make_node("Conv", names, [f"c{index}"], name=f"/layer{index}/Conv", pads=[1] * 4)
+        )
         value = f"a{index + 1}" if index < len(sizes) - 2 else "y"
         nodes.append(helper.make_node("Relu", [f"c{index}"], [value], name=f"/layer{index}/Relu"))
     return model_of(nodes, [1, sizes[0], side, side], [1, sizes[-1], side, side], weights)
@@ -167,7 +187,8 @@ def activation(model: onnx.ModelProto, kind: str) -> None:
 
 
 def layers(run: Bench) -> Iterator[Row]:
-    """A model of a hundred different convolutions: cold, one layer changed; then four of them from a warm cache."""
+    """A model of a hundred different convolutions: cold, one layer changed; then four of them from
+    a warm cache."""
     bench = run.project("layers")
     sizes = list(range(8, 8 + LAYERS + 1))
     models = {name: convolutions(sizes, 14 + index) for index, name in enumerate("abcd")}
@@ -207,7 +228,11 @@ def interrupt(run: Bench) -> Iterator[Row]:
     bench = run.project("interrupted")
     bench.project({"a": chain(range(8, 108))})
     process = subprocess.Popen(
-        run.command(bench, "-j2"), cwd=bench.folder, env=run.environment(), stderr=subprocess.PIPE, text=True
+        run.command(bench, "-j2"),
+        cwd=bench.folder,
+        env=run.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stderr
     while "codegen" not in process.stderr.readline():
@@ -223,7 +248,9 @@ def examples(run: Bench) -> Iterator[Row]:
     """The demonstration: three models, two targets each, one test each."""
     bench = run.project("demonstration")
     subprocess.run(
-        [sys.executable, str(ROOT / "examples/project/make_models.py"), str(bench.folder)], check=True, stdout=-3
+        [sys.executable, str(ROOT / "examples/project/make_models.py"), str(bench.folder)],
+        check=True,
+        stdout=-3,
     )
     seconds, report = run.build(bench)
     yield f"3 models, 2 targets each, cold, {sum(ran(report).values())} actions", seconds, "s", None
@@ -246,24 +273,44 @@ def new_weights(run: Bench, model: Path) -> Iterator[Row]:
     for tensor in loaded.graph.initializer:
         array = numpy_helper.to_array(tensor)
         if array.dtype == np.float32 and array.size > 1:
-            tensor.CopyFrom(numpy_helper.from_array(array.ravel()[::-1].reshape(array.shape).copy(), tensor.name))
+            tensor.CopyFrom(
+                numpy_helper.from_array(
+                    array.ravel()[::-1].reshape(array.shape).copy(), tensor.name
+                )
+            )
     path.write_bytes(loaded.SerializeToString())
     seconds, report = run.build(bench)
-    assert set(ran(report)) <= {"import_model", "pack_constant", "digest_weights", "bundle"}, ran(report)
+    assert set(ran(report)) <= {"import_model", "pack_constant", "digest_weights", "bundle"}, ran(
+        report
+    )
     started = time.perf_counter()
     content = path.read_bytes()
     hashlib.sha256(content).hexdigest()
     (bench.folder / "copy").write_bytes((bench.folder / "dist/a.ingot").read_bytes())
     transfer = time.perf_counter() - started
-    yield f"{model.parent.name}, new weights, {sum(ran(report).values())} actions", seconds, "s", 1.0 + transfer
-    yield f"{model.parent.name}, I/O alone: read and hash the model, copy the bundle", transfer, "s", None
+    yield (
+        f"{model.parent.name}, new weights, {sum(ran(report).values())} actions",
+        seconds,
+        "s",
+        1.0 + transfer,
+    )
+    yield (
+        f"{model.parent.name}, I/O alone: read and hash the model, copy the bundle",
+        transfer,
+        "s",
+        None,
+    )
 
 
 def main() -> int:
     """Measure everything, or the parts that are named."""
     parser = argparse.ArgumentParser(description="Measure builds of projects.")
-    parser.add_argument("parts", nargs="*", help="many, layers, interrupt, examples, weights (default: all)")
-    parser.add_argument("--model", type=Path, help="an ONNX file for the row of new weights, in a folder of its own")
+    parser.add_argument(
+        "parts", nargs="*", help="many, layers, interrupt, examples, weights (default: all)"
+    )
+    parser.add_argument(
+        "--model", type=Path, help="an ONNX file for the row of new weights, in a folder of its own"
+    )
     parser.add_argument("--folder", help="where to work; 2 GB")
     arguments = parser.parse_args()
     above = False
@@ -280,7 +327,11 @@ def main() -> int:
         for part in arguments.parts or parts:
             for name, value, unit, limit in parts[part]():
                 above |= limit is not None and value > limit
-                told = "" if limit is None else f"limit {limit:.3g} {unit}{'   ABOVE' if value > limit else ''}"
+                told = (
+                    ""
+                    if limit is None
+                    else f"limit {limit:.3g} {unit}{'   ABOVE' if value > limit else ''}"
+                )
                 print(f"{name:78} {value:9.3f} {unit:2}   {told}".rstrip(), flush=True)
     return int(above)
 

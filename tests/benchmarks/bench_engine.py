@@ -1,7 +1,8 @@
-"""What the engine costs: milliseconds per action that runs and per hit, seconds until Ctrl-C and until a dead builder's action.
+"""What the engine costs: milliseconds per action that runs and per hit, seconds until Ctrl-C and
+until a dead builder's action.
 
-In: nothing, or a folder to work in. Out: one line per number with its limit; status 1 if one is above. Not done here: what the
-store costs by itself (``bench_store``), rules that do anything.
+In: nothing, or a folder to work in. Out: one line per number with its limit; status 1 if one is
+above. Not done here: what the store costs by itself (``bench_store``), rules that do anything.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ BOOK = Rulebook("", (PLAIN, KEPT), {"Number": __name__}, ())
 
 
 def build(folder: str, rule: Rule[Number, Any], count: int) -> tuple[float, int]:
-    """Ask for so many results; return the seconds that it took, opening and closing not counted, and how many actions ran."""
+    """Ask for so many results; return the seconds that it took, opening and closing not counted,
+    and how many actions ran."""
     cache = Cache(folder)
     values = Values(cache.blobs, Codec(BOOK.types))
     scheduler = Scheduler(
@@ -91,7 +93,9 @@ def hits(folder: str, rule: Rule[Number, Any]) -> float:
 def interrupt(folder: str) -> float:
     """Seconds from Ctrl-C until a builder with two busy workers is gone."""
     inside = Path(tempfile.mkdtemp(dir=folder))
-    builder = start_builder(Plan(str(inside / "cache"), [list(range(4))], str(inside / "log"), 2, 60, "each"))
+    builder = start_builder(
+        Plan(str(inside / "cache"), [list(range(4))], str(inside / "log"), 2, 60, "each")
+    )
     wait_for(lambda: len(read_log(inside / "log")) == 2)
     os.kill(builder.pid, signal.SIGINT)
     seconds = wait_for(lambda: builder.poll() is not None)
@@ -100,7 +104,8 @@ def interrupt(folder: str) -> float:
 
 
 def take_over(folder: str) -> float:
-    """Seconds from the death of a builder until another one, which waits for its action, runs it."""
+    """Seconds from the death of a builder until another one, which waits for its action, runs
+    it."""
     inside = Path(tempfile.mkdtemp(dir=folder))
     cache, log = str(inside / "cache"), str(inside / "log")
     holder = start_builder(Plan(cache, [[1]], log, 1, 60, "each"))
@@ -125,7 +130,8 @@ MEASURES: tuple[tuple[str, Callable[[str], float], float, str], ...] = (
 
 
 def main() -> int:
-    """Measure in a temporary folder below the first argument; the best of three: what else runs only adds."""
+    """Measure in a temporary folder below the first argument; the best of three: what else runs
+    only adds."""
     # A shell starts what runs in the background with Ctrl-C ignored, and that is inherited.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     above = False
@@ -133,7 +139,9 @@ def main() -> int:
         for name, measure, limit, unit in MEASURES:
             found = min(measure(folder) for _ in range(ROUNDS))
             above |= found > limit
-            print(f"{name:34} {found:7.3f} {unit:2}   limit {limit} {unit}{'   ABOVE' if found > limit else ''}")
+            print(
+                f"{name:34} {found:7.3f} {unit:2}   limit {limit} {unit}{'   ABOVE' if found > limit else ''}"
+            )
     return int(above)
 
 

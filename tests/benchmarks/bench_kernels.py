@@ -1,4 +1,5 @@
-"""Speed of the contraction, depthwise and attention kernels: GF/s, percent of the measured multiply-add peak, compile ms.
+"""Speed of the contraction, depthwise and attention kernels: GF/s, percent of the measured
+multiply-add peak, compile ms.
 
 In: nothing. Out: a table on standard output. Not done here: peers, threads.
 Run: ``python -m tests.benchmarks.bench_kernels [LEVEL]``.
@@ -74,14 +75,21 @@ def peak_flops(target: Target) -> float:
     for value in sums:
         writer.store(value, LlvmValue("%o", "ptr"))
     writer.line("ret void")
-    engine = load_in_process(writer.module("void @peak(ptr %o)", target.function_attributes), target)
+    engine = load_in_process(
+        writer.module("void @peak(ptr %o)", target.function_attributes), target
+    )
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("peak"))
     memory = aligned(np.zeros(64))
     return 2.0 * chains * rounds * lanes / seconds(lambda: function(memory.ctypes.data))
 
 
 def _contraction(
-    target: Target, rows: int, columns: int, taps: tuple[tuple[str, int], ...], depth: int, a_index: Dim
+    target: Target,
+    rows: int,
+    columns: int,
+    taps: tuple[tuple[str, int], ...],
+    depth: int,
+    a_index: Dim,
 ) -> LoopProgram:
     """C = A * B with packed B, as the lowering makes it: panels outside, row blocks inside."""
     tile = choose_tile(rows, columns, target)
@@ -104,18 +112,26 @@ def _contraction(
 def _gemm(target: Target, rows: int, depth: int, columns: int) -> _Bench:
     program = _contraction(target, rows, columns, (), depth, M * depth + K)
     width = choose_tile(rows, columns, target).vectors * target.f32_lanes
-    arrays = (normal((rows, depth), 1), panels(normal((depth, columns), 2), width), normal((rows, columns), 3))
+    arrays = (
+        normal((rows, depth), 1),
+        panels(normal((depth, columns), 2), width),
+        normal((rows, columns), 3),
+    )
     return _Bench(f"gemm {rows}x{depth}x{columns}", program, arrays, 2.0 * rows * depth * columns)
 
 
 def _convolution(target: Target, channels: int, size: int) -> _Bench:
     pitch = (size + 2) * channels
-    a_index = dim_floordiv(M, size) * pitch + dim_mod(M, size) * channels + KY * pitch + KX * channels + K
+    a_index = (
+        dim_floordiv(M, size) * pitch + dim_mod(M, size) * channels + KY * pitch + KX * channels + K
+    )
     program = _contraction(target, size * size, channels, (("ky", 3), ("kx", 3)), channels, a_index)
     width = choose_tile(size * size, channels, target).vectors * target.f32_lanes
     image, result = normal((size + 2, size + 2, channels), 1), normal((size * size, channels), 3)
     arrays = (image, panels(normal((9 * channels, channels), 2), width), result)
-    return _Bench(f"conv 3x3 {channels}@{size}", program, arrays, 18.0 * channels * channels * size * size)
+    return _Bench(
+        f"conv 3x3 {channels}@{size}", program, arrays, 18.0 * channels * channels * size * size
+    )
 
 
 def _depthwise(target: Target, channels: int, size: int, kernel: int, stride: int) -> _Bench:
@@ -126,7 +142,9 @@ def _depthwise(target: Target, channels: int, size: int, kernel: int, stride: in
     result = normal((out, out, channels), 3)
     flops = 2.0 * kernel * kernel * channels * out * out
     name = f"depthwise {kernel}x{kernel} s{stride} {channels}@{size}"
-    return _Bench(name, program, (image, normal((kernel, kernel, channels), 2), result, result), flops)
+    return _Bench(
+        name, program, (image, normal((kernel, kernel, channels), 2), result, result), flops
+    )
 
 
 def _attention(target: Target, heads: int, length: int, depth: int) -> _Bench:
@@ -134,27 +152,40 @@ def _attention(target: Target, heads: int, length: int, depth: int) -> _Bench:
     program = attention_program(target, heads, length, length, depth, depth, block=block)
     q, k, v, result = (normal((length, heads, depth), seed) for seed in range(4))
     return _Bench(
-        f"attention {heads}x{length}x{depth}", program, (q, k, v, q, result), 4.0 * heads * length * length * depth
+        f"attention {heads}x{length}x{depth}",
+        program,
+        (q, k, v, q, result),
+        4.0 * heads * length * length * depth,
     )
 
 
 def read_bytes_per_second(target: Target, array: Array) -> float:
-    """Reading an array once, in vectors, with eight sums: what a matrix-vector product can reach."""
+    """Reading an array once, in vectors, with eight sums: what a matrix-vector product can
+    reach."""
     writer, lanes, sums = Writer(target), target.f32_lanes, 8
     zero = LlvmValue("zeroinitializer", "float", lanes)
 
     def body(index: LlvmValue, old: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         places = (writer.add(index, constant(number * lanes, "i64")) for number in range(sums))
-        loads = (writer.load(writer.offset(LlvmValue("%i", "ptr"), place, "float"), "float", lanes) for place in places)
+        loads = (
+            writer.load(writer.offset(LlvmValue("%i", "ptr"), place, "float"), "float", lanes)
+            for place in places
+        )
         return [writer.binary("fadd", value, load) for value, load in zip(old, loads, strict=True)]
 
     count = array.size // (lanes * sums) * lanes * sums
-    results = writer.loop(constant(0, "i64"), constant(count, "i64"), lanes * sums, (zero,) * sums, body)
+    results = writer.loop(
+        constant(0, "i64"), constant(count, "i64"), lanes * sums, (zero,) * sums, body
+    )
     for value in results:
         writer.store(value, LlvmValue("%o", "ptr"))
     writer.line("ret void")
-    engine = load_in_process(writer.module("void @read(ptr %i, ptr %o)", target.function_attributes), target)
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address("read"))
+    engine = load_in_process(
+        writer.module("void @read(ptr %i, ptr %o)", target.function_attributes), target
+    )
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+        engine.get_function_address("read")
+    )
     memory = aligned(np.zeros(64))
     return 4.0 * count / seconds(lambda: function(array.ctypes.data, memory.ctypes.data))
 
@@ -171,7 +202,9 @@ def main() -> None:
     benches += [_attention(target, *shape) for shape in ATTENTION]
     for bench in benches:
         rate, compile_ms = _rate(bench, target)
-        print(f"{bench.name:26} {rate / 1e9:6.0f} GF/s {100 * rate / peak:4.0f} %  {compile_ms:4.0f} ms")
+        print(
+            f"{bench.name:26} {rate / 1e9:6.0f} GF/s {100 * rate / peak:4.0f} %  {compile_ms:4.0f} ms"
+        )
     for shape in VECTORS:
         bench = _gemm(target, 1, *shape)
         rate, compile_ms = _rate(bench, target)

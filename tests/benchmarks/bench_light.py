@@ -1,7 +1,9 @@
-"""Compile time and memory of the ``onnx`` package's light models: as shipped and with generated weights.
+"""Compile time and memory of the ``onnx`` package's light models: as shipped and with generated
+weights.
 
-In: names, or none for all. Out: a table; the exit code is 1 when one takes more than 20 s, or more memory than 2 x the f32 bytes of
-its parameters and 1 GB. Not done here: whether they are right (``tests/conformance/light.py``).
+In: names, or none for all. Out: a table; the exit code is 1 when one takes more than 20 s, or more
+memory than 2 x the f32 bytes of its parameters and 1 GB. Not done here: whether they are right
+(``tests/conformance/light.py``).
 
     python tests/benchmarks/bench_light.py [NAME ...]
 """
@@ -23,7 +25,9 @@ _SECONDS_MAX, _FACTOR, _FREE_BYTES = 20.0, 2, 1_000_000_000
 def measure(name: str, kind: str, model: str, weights_bytes: int, work: str) -> bool:
     """Compile cold, print a row; return whether it is within the limits."""
     bundle, cache = os.path.join(work, "bundle.ingot"), os.path.join(work, f"cache-{name}-{kind}")
-    found = run_measured([sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q", "--cache", cache])
+    found = run_measured(
+        [sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q", "--cache", cache]
+    )
     limit_bytes = _FACTOR * weights_bytes + _FREE_BYTES
     good = found.seconds <= _SECONDS_MAX and found.peak_pss_bytes <= limit_bytes
     print(
@@ -40,7 +44,9 @@ def main() -> int:
     for name in sys.argv[1:] or NAMES:
         with tempfile.TemporaryDirectory() as work:
             made = make_light(name)
-            size_bytes = sum(len(tensor.raw_data) for tensor in made.graph.initializer if tensor.data_type == 1)
+            size_bytes = sum(
+                len(tensor.raw_data) for tensor in made.graph.initializer if tensor.data_type == 1
+            )
             path = os.path.join(work, "model.onnx")
             with open(path, "wb") as file:
                 file.write(made.SerializeToString())

@@ -1,9 +1,10 @@
 """Single ops as models beside the better of ONNX Runtime and OpenVINO.
 
-In: an interpreter with both peers. Out: a table; the exit code is 1 when a row is above its limit. Not done here:
-kernels without their call (``bench_kernels``).
+In: an interpreter with both peers. Out: a table; the exit code is 1 when a row is above its limit.
+Not done here: kernels without their call (``bench_kernels``).
 
-    taskset -c 0 python tests/benchmarks/bench_single_ops.py [--peer-python PYTHON] [--rounds N] [NAME ...]
+    taskset -c 0 python tests/benchmarks/bench_single_ops.py [--peer-python PYTHON] [--rounds N]
+    [NAME ...]
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ SOFTMAX_MAX, OTHER_MAX = 1.05, 1.0
 OPSET = 20
 
 
-def _model(nodes: Sequence[NodeProto], inputs: Mapping[str, Sequence[int]], weights: Mapping[str, Array]) -> ModelProto:
+def _model(
+    nodes: Sequence[NodeProto], inputs: Mapping[str, Sequence[int]], weights: Mapping[str, Array]
+) -> ModelProto:
     def value(name: str, shape: Sequence[int] | None) -> ValueInfoProto:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
@@ -46,7 +49,13 @@ def depthwise(channels: int, size: int, kernel: int, stride: int) -> ModelProto:
     """A depthwise convolution on a square image."""
     pad = kernel // 2
     node = helper.make_node(
-        "Conv", ["x", "w", "b"], ["y"], group=channels, kernel_shape=[kernel] * 2, pads=[pad] * 4, strides=[stride] * 2
+        "Conv",
+        ["x", "w", "b"],
+        ["y"],
+        group=channels,
+        kernel_shape=[kernel] * 2,
+        pads=[pad] * 4,
+        strides=[stride] * 2,
     )
     weights = {"w": _normal(channels, 1, kernel, kernel), "b": _normal(channels)}
     return _model([node], {"x": (1, channels, size, size)}, weights)
@@ -70,7 +79,9 @@ def attention(heads: int, length: int, depth: int) -> ModelProto:
         helper.make_node("MatMul", ["p", "v"], ["y"]),
     ]
     shape = (1, heads, length, depth)
-    return _model(nodes, {"q": shape, "k": shape, "v": shape}, {"scale": np.array(depth**-0.5, np.float32)})
+    return _model(
+        nodes, {"q": shape, "k": shape, "v": shape}, {"scale": np.array(depth**-0.5, np.float32)}
+    )
 
 
 CASES = {
@@ -100,11 +111,16 @@ def measure(name: str, python: str, rounds: int, work: str) -> tuple[float, list
     with open(paths["onnx"], "wb") as file:
         file.write(model.SerializeToString())
     ingot.compile(model).save(paths["ingot"])
-    shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in model.graph.input}
+    shapes = {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in model.graph.input
+    }
     inputs: dict[str, npt.ArrayLike] = {key: _normal(*shape) for key, shape in shapes.items()}
     np.savez(paths["npz"], allow_pickle=False, **inputs)
     peers = [Peer("ingot", sys.executable, paths["ingot"], paths["npz"], 1)]
-    peers += [Peer(kind, python, paths["onnx"], paths["npz"], 1) for kind in ("onnxruntime", "openvino")]
+    peers += [
+        Peer(kind, python, paths["onnx"], paths["npz"], 1) for kind in ("onnxruntime", "openvino")
+    ]
     ours, *theirs = interleave(peers, rounds, 0.05)
     for peer in peers:
         peer.close()
@@ -123,7 +139,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as work:
         for name in options.names or CASES:
             ours, theirs = measure(name, options.peer_python, options.rounds, work)
-            ratio, limit = ours / min(theirs), SOFTMAX_MAX if name.startswith("softmax") else OTHER_MAX
+            ratio, limit = (
+                ours / min(theirs),
+                SOFTMAX_MAX if name.startswith("softmax") else OTHER_MAX,
+            )
             good &= ratio <= limit
             verdict = "ok" if ratio <= limit else f"above {limit}"
             print(

@@ -1,9 +1,11 @@
 """The speed and size table: what must be, what is measured here and now.
 
-In: a folder of models (``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``), an interpreter with onnxruntime. Out: a table;
-the exit code is 1 when a row fails. Not done here: single kernels (``bench_kernels``).
+In: a folder of models (``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``), an interpreter with
+onnxruntime. Out: a table; the exit code is 1 when a row fails. Not done here: single kernels
+(``bench_kernels``).
 
-    python tests/benchmarks/bench_speed_table.py --models FOLDER [--peer-python PYTHON] [--rounds N] [--json]
+    python tests/benchmarks/bench_speed_table.py --models FOLDER [--peer-python PYTHON] [--rounds N]
+    [--json]
 """
 
 from __future__ import annotations
@@ -52,7 +54,12 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         """The texts of the table's columns."""
         verdict = "ok" if self.passed else "FAILS"
-        return self.what, f"<= {self.must:.4g} {self.unit}", f"{self.measured:.4g} {self.unit}", verdict
+        return (
+            self.what,
+            f"<= {self.must:.4g} {self.unit}",
+            f"{self.measured:.4g} {self.unit}",
+            verdict,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +93,22 @@ def compile_rows(setting: Setting) -> Iterator[Row]:
     """Seconds and peak memory of the whole process tree, cold."""
     for name in COMPILED:
         model = setting.model(name)
-        command = [sys.executable, "-m", "ingot", "compile", model, "-o", setting.bundle(name), "-q"]
+        command = [
+            sys.executable,
+            "-m",
+            "ingot",
+            "compile",
+            model,
+            "-o",
+            setting.bundle(name),
+            "-q",
+        ]
         measured = run_measured([*command, "--cache", setting.cache(name)])
         yield Row(f"compile {name}, cold", COMPILE_SECONDS_MAX, measured.seconds, "s")
         limit = (2 * parameter_bytes(model) + 1e9) / 1e6
-        yield Row(f"compile {name}, peak PSS of the tree", limit, measured.peak_pss_bytes / 1e6, "MB")
+        yield Row(
+            f"compile {name}, peak PSS of the tree", limit, measured.peak_pss_bytes / 1e6, "MB"
+        )
 
 
 def duel_rows(setting: Setting) -> Iterator[Row]:
@@ -104,7 +122,9 @@ def duel_rows(setting: Setting) -> Iterator[Row]:
         ours, theirs = interleave(peers, setting.rounds, 0.2)
         for peer in peers:
             peer.close()
-        print(f"{name}: ingot {ours * 1e3:.2f} ms, onnxruntime {theirs * 1e3:.2f} ms", file=sys.stderr)
+        print(
+            f"{name}: ingot {ours * 1e3:.2f} ms, onnxruntime {theirs * 1e3:.2f} ms", file=sys.stderr
+        )
         yield Row(f"{name}, 1 thread, by ONNX Runtime", RATIO_MAX, ours / theirs, "x")
 
 
@@ -113,15 +133,22 @@ def answer_rows(setting: Setting) -> Iterator[Row]:
     import ingot_runtime
 
     for name in COMPILED:
-        inputs, expected = (dict(np.load(setting.model(name, file))) for file in ("inputs.npz", "outputs.npz"))
+        inputs, expected = (
+            dict(np.load(setting.model(name, file))) for file in ("inputs.npz", "outputs.npz")
+        )
         outputs = [
             ingot_runtime.load(setting.bundle(name), threads=threads, executor=executor).run(inputs)
             for executor in ("aot", "vm")
             for threads in (1, 2)
         ]
-        error = max(float(np.abs(outputs[0][key] - want).max() / np.abs(want).max()) for key, want in expected.items())
+        error = max(
+            float(np.abs(outputs[0][key] - want).max() / np.abs(want).max())
+            for key, want in expected.items()
+        )
         yield Row(f"{name}, relative error", ERROR_MAX, error, "")
-        different = sum(not np.array_equal(one[key], outputs[0][key]) for one in outputs for key in one)
+        different = sum(
+            not np.array_equal(one[key], outputs[0][key]) for one in outputs for key in one
+        )
         yield Row(f"{name}, outputs that differ over threads and executors", 0, different, "")
 
 
@@ -134,15 +161,26 @@ def loader_rows(setting: Setting) -> Iterator[Row]:
         return time.perf_counter() - started
 
     pairs = [(child_seconds("import ingot_runtime"), child_seconds("pass")) for _ in range(REPEATS)]
-    extra = statistics.median(pair[0] for pair in pairs) - statistics.median(pair[1] for pair in pairs)
-    yield Row("import ingot_runtime, beyond an empty process", IMPORT_SECONDS_MAX * 1e3, extra * 1e3, "ms")
+    extra = statistics.median(pair[0] for pair in pairs) - statistics.median(
+        pair[1] for pair in pairs
+    )
+    yield Row(
+        "import ingot_runtime, beyond an empty process", IMPORT_SECONDS_MAX * 1e3, extra * 1e3, "ms"
+    )
     yield Row("loader wheel", WHEEL_BYTES_MAX / 1e3, wheel_bytes(setting.folder) / 1e3, "kB")
     cold = [child_number(_COLD, setting, "mobilenet_v2") for _ in range(REPEATS)]
-    yield Row("mobilenet_v2, load to outputs", COLD_SECONDS_MAX * 1e3, statistics.median(cold) * 1e3, "ms")
+    yield Row(
+        "mobilenet_v2, load to outputs", COLD_SECONDS_MAX * 1e3, statistics.median(cold) * 1e3, "ms"
+    )
     limit = 1.15 * parameter_bytes(setting.model("bert_base")) / 1e6 + 80
     resident = child_number(_RESIDENT, setting, "bert_base")
     yield Row("bert_base, resident while running", limit, resident / 1e6, "MB")
-    yield Row("a call of a trivial model, main included", CALL_SECONDS_MAX * 1e6, call_seconds(setting) * 1e6, "us")
+    yield Row(
+        "a call of a trivial model, main included",
+        CALL_SECONDS_MAX * 1e6,
+        call_seconds(setting) * 1e6,
+        "us",
+    )
 
 
 _COLD = """
@@ -174,14 +212,25 @@ def child_number(code: str, setting: Setting, name: str) -> float:
 def wheel_bytes(folder: str) -> int:
     """Build the loader's wheel; return its size."""
     runtime = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "runtime")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, runtime]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--wheel-dir",
+        folder,
+        runtime,
+    ]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     (wheel,) = [name for name in os.listdir(folder) if name.endswith(".whl")]
     return os.path.getsize(os.path.join(folder, wheel))
 
 
 def call_seconds(setting: Setting) -> float:
-    """Median of a whole ``session.run`` of a model that adds four numbers; its ``main`` takes about 0.1 us."""
+    """Median of a whole ``session.run`` of a model that adds four numbers; its ``main`` takes about
+    0.1 us."""
     import ingot
     import ingot_runtime
 
@@ -195,7 +244,9 @@ def call_seconds(setting: Setting) -> float:
     path = setting.bundle("trivial")
     ingot.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])).save(path)
     session, inputs = ingot_runtime.load(path), {"x": np.ones(4, np.float32)}
-    return statistics.median(_seconds_per_call(lambda: session.run(inputs), 2000) for _ in range(REPEATS))
+    return statistics.median(
+        _seconds_per_call(lambda: session.run(inputs), 2000) for _ in range(REPEATS)
+    )
 
 
 def _seconds_per_call(call: Callable[[], object], count: int) -> float:
@@ -207,26 +258,44 @@ def _seconds_per_call(call: Callable[[], object], count: int) -> float:
 
 def main() -> int:
     """Measure all rows and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", required=True, metavar="FOLDER")
-    parser.add_argument("--peer-python", default=sys.executable, metavar="PYTHON", help="interpreter with onnxruntime")
+    parser.add_argument(
+        "--peer-python",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="interpreter with onnxruntime",
+    )
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ingot-bench-") as folder:
         setting = Setting(arguments.models, folder, arguments.peer_python, arguments.rounds)
-        rows = [row for part in (compile_rows, answer_rows, duel_rows, loader_rows) for row in part(setting)]
+        rows = [
+            row
+            for part in (compile_rows, answer_rows, duel_rows, loader_rows)
+            for row in part(setting)
+        ]
     if arguments.json:
         print(
             json.dumps(
-                [{"what": row.what, "must": row.must, "measured": row.measured, "unit": row.unit} for row in rows]
+                [
+                    {"what": row.what, "must": row.must, "measured": row.measured, "unit": row.unit}
+                    for row in rows
+                ]
             )
         )
     else:
         cells = [("what", "must", "measured", ""), *(row.cells() for row in rows)]
         widths = [max(len(row[column]) for row in cells) for column in range(4)]
         for row in cells:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+            print(
+                "  ".join(
+                    cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+                ).rstrip()
+            )
     return 0 if all(row.passed for row in rows) else 1
 
 

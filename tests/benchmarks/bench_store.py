@@ -1,6 +1,7 @@
 """What the cache costs: microseconds per blob, record and lease, nanoseconds per byte.
 
-In: nothing, or a folder to work in. Out: one line per operation: median and 90th percentile. Not done here: judging them.
+In: nothing, or a folder to work in. Out: one line per operation: median and 90th percentile. Not
+done here: judging them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def measure(name: str, call: Callable[[int], object]) -> None:
         call(number)
         seconds.append(time.perf_counter() - started)
     seconds.sort()
-    print(f"{name:32} {seconds[COUNT // 2] * 1e6:8.1f} us   p90 {seconds[COUNT * 9 // 10] * 1e6:8.1f} us")
+    print(
+        f"{name:32} {seconds[COUNT // 2] * 1e6:8.1f} us   p90 {seconds[COUNT * 9 // 10] * 1e6:8.1f} us"
+    )
 
 
 def once(name: str, call: Callable[[], object], size_bytes: int = 0) -> None:
@@ -38,7 +41,9 @@ def once(name: str, call: Callable[[], object], size_bytes: int = 0) -> None:
     started = time.perf_counter()
     call()
     seconds = time.perf_counter() - started
-    each = f"{seconds / size_bytes * 1e9:8.2f} ns/byte" if size_bytes else f"{seconds * 1e3:8.1f} ms"
+    each = (
+        f"{seconds / size_bytes * 1e9:8.2f} ns/byte" if size_bytes else f"{seconds * 1e3:8.1f} ms"
+    )
     print(f"{name:32} {each}")
 
 
@@ -50,13 +55,19 @@ def main() -> None:
         contents = [os.urandom(1000) for _ in range(COUNT)]
         digests = [hashlib.sha256(content).hexdigest() for content in contents]
         keys = [hashlib.sha256(content + b"key").digest() for content in contents]
-        values = [pack({"refs": [digest], "rule": "rule", "ingredients": {"one": digest}}) for digest in digests]
+        values = [
+            pack({"refs": [digest], "rule": "rule", "ingredients": {"one": digest}})
+            for digest in digests
+        ]
         measure("put 1 kB", lambda number: cache.blobs.put(contents[number]))
         measure("put 1 kB that is there", lambda number: cache.blobs.put(contents[number]))
         measure("get 1 kB", lambda number: cache.blobs.get(digests[number]))
         measure("has", lambda number: cache.blobs.has(digests[number]))
         measure("index put", lambda number: cache.index.put(keys[number], values[number]))
-        once(f"index put_many, {COUNT}", lambda: cache.index.put_many(list(zip(keys, values, strict=True))))
+        once(
+            f"index put_many, {COUNT}",
+            lambda: cache.index.put_many(list(zip(keys, values, strict=True))),
+        )
         measure("index get", lambda number: cache.index.get(keys[number]))
         once(f"touch, {COUNT}", lambda: cache.index.touch(keys))
         measure("lease", lambda number: cache.leases.try_acquire(keys[number]))

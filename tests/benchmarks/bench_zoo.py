@@ -1,9 +1,11 @@
 """Whole networks beside the better of ONNX Runtime and OpenVINO: time, error, compile time, memory.
 
-In: a folder of models (``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``), an interpreter with both peers. Out: a table;
-the exit code is 1 when a network is wrong or above ``RATIO_MAX``. Not done here: single ops (``bench_single_ops``).
+In: a folder of models (``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``), an interpreter with
+both peers. Out: a table; the exit code is 1 when a network is wrong or above ``RATIO_MAX``. Not
+done here: single ops (``bench_single_ops``).
 
-    taskset -c 0 python tests/benchmarks/bench_zoo.py --models FOLDER [--peer-python PYTHON] [--threads N] [NAME ...]
+    taskset -c 0 python tests/benchmarks/bench_zoo.py --models FOLDER [--peer-python PYTHON]
+    [--threads N] [NAME ...]
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ RATIO_MAX, MEAN_MAX, ERROR_MAX = 1.8, 1.15, 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One network: seconds per call of ours and of each peer, relative error, compile seconds, peak bytes."""
+    """One network: seconds per call of ours and of each peer, relative error, compile seconds, peak
+    bytes."""
 
     name: str
     ours: float
@@ -51,14 +54,23 @@ class Result:
 
 
 def relative_error(bundle: str, folder: str, threads: int) -> float:
-    """Largest difference from the stored outputs by their largest value; over aot and vm, which must have equal bits."""
+    """Largest difference from the stored outputs by their largest value; over aot and vm, which
+    must have equal bits."""
     import ingot_runtime
 
-    inputs, wanted = (dict(np.load(os.path.join(folder, file))) for file in ("inputs.npz", "outputs.npz"))
-    found = [ingot_runtime.load(bundle, threads=threads, executor=kind).run(inputs) for kind in ("aot", "vm")]
+    inputs, wanted = (
+        dict(np.load(os.path.join(folder, file))) for file in ("inputs.npz", "outputs.npz")
+    )
+    found = [
+        ingot_runtime.load(bundle, threads=threads, executor=kind).run(inputs)
+        for kind in ("aot", "vm")
+    ]
     if any(not np.array_equal(found[0][key], found[1][key], equal_nan=True) for key in wanted):
         return math.inf
-    return max(float(np.abs(found[0][key] - want).max() / (np.abs(want).max() + 1e-30)) for key, want in wanted.items())
+    return max(
+        float(np.abs(found[0][key] - want).max() / (np.abs(want).max() + 1e-30))
+        for key, want in wanted.items()
+    )
 
 
 def measure(name: str, options: argparse.Namespace, work: str) -> Result:
@@ -67,7 +79,9 @@ def measure(name: str, options: argparse.Namespace, work: str) -> Result:
     model, inputs = os.path.join(folder, "model.onnx"), os.path.join(folder, "inputs.npz")
     bundle = os.path.join(work, f"{name}.ingot")
     cache = os.path.join(work, "cache")
-    compiled = run_measured([sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q", "--cache", cache])
+    compiled = run_measured(
+        [sys.executable, "-m", "ingot", "compile", model, "-o", bundle, "-q", "--cache", cache]
+    )
     shutil.rmtree(cache)
     error = relative_error(bundle, folder, options.threads)
     peers = [Peer("ingot", sys.executable, bundle, inputs, options.threads)]

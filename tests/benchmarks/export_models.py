@@ -1,8 +1,11 @@
-"""Exports the networks of the speed table: real architectures, seeded random weights, PyTorch's own answers beside them.
+"""Exports the networks of the speed table: real architectures, seeded random weights, PyTorch's own
+answers beside them.
 
-In: a folder, names. Out: ``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``. Not done here: measuring.
+In: a folder, names. Out: ``NAME/model.onnx``, ``inputs.npz``, ``outputs.npz``. Not done here:
+measuring.
 
-Needs an environment of its own: ``pip install torch==2.13.0 onnx onnxscript transformers onnxruntime``.
+Needs an environment of its own:
+``pip install torch==2.13.0 onnx onnxscript transformers onnxruntime``.
 
     python tests/benchmarks/export_models.py FOLDER [NAME ...]
 """
@@ -43,8 +46,12 @@ def _networks(torch: Any) -> dict[str, Any]:
 
     return {
         "bert_base": bert,
-        "mobilenet_v2": lambda: image(hub.MobileNetV2ForImageClassification(hub.MobileNetV2Config(num_labels=1000))),
-        "resnet50": lambda: image(hub.ResNetForImageClassification(hub.ResNetConfig(num_labels=1000))),
+        "mobilenet_v2": lambda: image(
+            hub.MobileNetV2ForImageClassification(hub.MobileNetV2Config(num_labels=1000))
+        ),
+        "resnet50": lambda: image(
+            hub.ResNetForImageClassification(hub.ResNetConfig(num_labels=1000))
+        ),
     }
 
 
@@ -73,9 +80,17 @@ def export(name: str, folder: str) -> None:
     wanted = single(*values)
     path = os.path.join(place, "model.onnx")
     torch.onnx.export(
-        single, values, path, input_names=list(inputs), output_names=[output], dynamo=True, external_data=False
+        single,
+        values,
+        path,
+        input_names=list(inputs),
+        output_names=[output],
+        dynamo=True,
+        external_data=False,
     )
-    np.savez(os.path.join(place, "inputs.npz"), **{key: value.numpy() for key, value in inputs.items()})
+    np.savez(
+        os.path.join(place, "inputs.npz"), **{key: value.numpy() for key, value in inputs.items()}
+    )
     np.savez(os.path.join(place, "outputs.npz"), **{output: wanted.numpy()})
     print(f"{path}: {os.path.getsize(path) / 1e6:.0f} MB")
 

@@ -1,6 +1,8 @@
-"""Peers that stay loaded and are timed in turns: Ingot's loader, ONNX Runtime, OpenVINO, one process each.
+"""Peers that stay loaded and are timed in turns: Ingot's loader, ONNX Runtime, OpenVINO, one
+process each.
 
-In: a bundle or a model, inputs, threads. Out: seconds per call, on demand. Not done here: what is compared.
+In: a bundle or a model, inputs, threads. Out: seconds per call, on demand. Not done here: what is
+compared.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ def run_measured(command: Sequence[str]) -> Measured:
         subprocess.CalledProcessError: it failed.
     """
     started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     peak = 0
     while process.poll() is None:
         peak = max(peak, sum(pss_bytes(pid) for pid in tree_of(process.pid)))

@@ -1,6 +1,8 @@
-"""The backend cases of the ``onnx`` package, by name: node, simple, pytorch-converted, pytorch-operator.
+"""The backend cases of the ``onnx`` package, by name: node, simple, pytorch-converted,
+pytorch-operator.
 
-In: kinds, or modules of node cases. Out: ``Case`` by name. Not done here: running one (``run_case``).
+In: kinds, or modules of node cases. Out: ``Case`` by name. Not done here: running one
+(``run_case``).
 """
 
 from __future__ import annotations
@@ -44,22 +46,29 @@ class Case:
         """(inputs, expected outputs) pairs as numpy arrays; what is no tensor stays as it is."""
         if self.case.data_sets is not None:
             return [
-                ([_array(x) for x in inputs], [_array(y) for y in outputs]) for inputs, outputs in self.case.data_sets
+                ([_array(x) for x in inputs], [_array(y) for y in outputs])
+                for inputs, outputs in self.case.data_sets
             ]
         folder = str(self.case.model_dir)
         sets = sorted(name for name in os.listdir(folder) if name.startswith("test_data_set_"))
         return [
-            (_tensors(os.path.join(folder, name), "input"), _tensors(os.path.join(folder, name), "output"))
+            (
+                _tensors(os.path.join(folder, name), "input"),
+                _tensors(os.path.join(folder, name), "output"),
+            )
             for name in sets
         ]
 
 
 def collect(kinds: Iterable[str] = KINDS, modules: Sequence[str] = ()) -> dict[str, Case]:
-    """Return the cases of ``kinds``, sorted by name; of node cases only those of ``modules``, where some are given."""
+    """Return the cases of ``kinds``, sorted by name; of node cases only those of ``modules``, where
+    some are given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the cases compute infinities on purpose
         found = [case for kind in kinds for case in _of_kind(kind, modules)]
-    bases = {case.name: case.model.graph.node[0].op_type for case in found if case.model is not None}
+    bases = {
+        case.name: case.model.graph.node[0].op_type for case in found if case.model is not None
+    }
     cases = [Case(f"{case.kind}/{case.name}", case.kind, _op(case, bases), case) for case in found]
     return {case.name: case for case in sorted(cases, key=lambda case: case.name)}
 
@@ -69,7 +78,9 @@ def _of_kind(kind: str, modules: Sequence[str]) -> Sequence[TestCase]:
         return load_model_tests(kind=kind)
     for module in modules:
         importlib.import_module(f"{node_cases.__name__}.{module}")
-    made: list[TestCase] = vars(node_cases)["_NodeTestCases"]  # there is no public way to a part of them
+    made: list[TestCase] = vars(node_cases)[
+        "_NodeTestCases"
+    ]  # there is no public way to a part of them
     return list(made)
 
 

@@ -14,7 +14,11 @@ import onnx
 from tests.conformance.cases import KINDS, Case
 from tests.conformance.run_case import CATEGORIES, Outcome
 
-PATH = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs", "coverage.md")
+PATH = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+    "docs",
+    "coverage.md",
+)
 _REASON_MAX = 140
 _HEAD = """\
 # Coverage
@@ -57,24 +61,35 @@ def _table(what: str, rows: Mapping[str, Sequence[Outcome]], *, reasons: bool = 
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
     for name, outcomes in rows.items():
         counts = collections.Counter(outcome.category for outcome in outcomes)
-        cells = [name, str(len(outcomes)), *(str(counts[category] or "") for category in CATEGORIES)]
+        cells = [
+            name,
+            str(len(outcomes)),
+            *(str(counts[category] or "") for category in CATEGORIES),
+        ]
         lines.append(f"| {' | '.join([*cells, *([_reason(outcomes)] if reasons else [])])} |")
     return lines
 
 
 def _reason(outcomes: Sequence[Outcome]) -> str:
     """Name the most frequent reason."""
-    reasons = collections.Counter(reason_of(outcome) for outcome in outcomes if outcome.category != "pass")
-    return min(reasons.items(), key=lambda item: (-item[1], item[0]))[0].replace("|", "/") if reasons else ""
+    reasons = collections.Counter(
+        reason_of(outcome) for outcome in outcomes if outcome.category != "pass"
+    )
+    return (
+        min(reasons.items(), key=lambda item: (-item[1], item[0]))[0].replace("|", "/")
+        if reasons
+        else ""
+    )
 
 
 def reason_of(outcome: Outcome) -> str:
-    """Shorten a detail to what cases have in common: no names of nodes, no opsets, no numbers of elements."""
+    """Shorten a detail to what cases have in common: no names of nodes, no opsets, no numbers of
+    elements."""
     if outcome.category != "refused":
         return outcome.detail.split(";")[0][:_REASON_MAX]
     first = outcome.detail.split(" | ")[0]
     reason = re.sub(r"^(node|input|output|tensor|value|initializer) '[^']*'[^:]*: ", "", first)
-    reason = re.sub(r"^(op \w+), domain ([\w.]+), opset \d+(, dtype \w+)?", r"\1 (\2)", reason).replace(
-        " (ai.onnx):", ":"
-    )
+    reason = re.sub(
+        r"^(op \w+), domain ([\w.]+), opset \d+(, dtype \w+)?", r"\1 (\2)", reason
+    ).replace(" (ai.onnx):", ":")
     return reason[:_REASON_MAX]

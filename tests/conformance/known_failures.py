@@ -1,8 +1,10 @@
-"""The list of cases that are known not to pass, each with its category and reason; it may only shrink.
+"""The list of cases that are known not to pass, each with its category and reason; it may only
+shrink.
 
 In: outcomes. Out: what contradicts the list. Not done here: running cases.
 
-``known_failures.txt``: a line at the margin is ``CATEGORY: REASON`` and holds for the indented names below it.
+``known_failures.txt``: a line at the margin is ``CATEGORY: REASON`` and holds for the indented
+names below it.
 """
 
 from __future__ import annotations
@@ -64,6 +66,10 @@ def compare(outcomes: Mapping[str, Outcome], path: str = PATH) -> list[str]:
     for name, outcome in sorted(outcomes.items()):
         expected = known[name][0] if name in known else "pass"
         if outcome.category != expected:
-            hint = " (remove it from known_failures.txt)" if outcome.category == "pass" else f": {outcome.detail}"
+            hint = (
+                " (remove it from known_failures.txt)"
+                if outcome.category == "pass"
+                else f": {outcome.detail}"
+            )
             problems.append(f"{name}: expected {expected}, got {outcome.category}{hint}")
     return problems

@@ -1,7 +1,8 @@
-"""The nine light models of the ``onnx`` package with generated weights; ``python tests/conformance/light.py [NAME]...``.
+"""The nine light models of the ``onnx`` package with generated weights;
+``python tests/conformance/light.py [NAME]...``.
 
-In: names. Out: models, their answers by ``onnx.reference``, and how far the bundle's are from them. Not done here: models
-as shipped, whose weights are all equal and hide mistakes.
+In: names. Out: models, their answers by ``onnx.reference``, and how far the bundle's are from them.
+Not done here: models as shipped, whose weights are all equal and hide mistakes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ class LRN(OpRun):
     def _run(self, x: Array, alpha: float, beta: float, bias: float, size: int) -> tuple[Array]:
         before, after = (size - 1) // 2, size // 2
         channels = x.shape[1]
-        squares = [(x[:, max(0, c - before) : min(channels, c + after + 1)] ** 2).sum(axis=1) for c in range(channels)]
+        squares = [
+            (x[:, max(0, c - before) : min(channels, c + after + 1)] ** 2).sum(axis=1)
+            for c in range(channels)
+        ]
         return ((x / (bias + alpha / size * np.stack(squares, axis=1)) ** beta).astype(x.dtype),)
 
 
@@ -50,7 +54,14 @@ class BatchNormalization(OpRun):
     op_domain = ""
 
     def _run(
-        self, x: Array, scale: Array, bias: Array, mean: Array, variance: Array, epsilon: float, **_: Any
+        self,
+        x: Array,
+        scale: Array,
+        bias: Array,
+        mean: Array,
+        variance: Array,
+        epsilon: float,
+        **_: Any,
     ) -> tuple[Array]:
         shape = (1, -1, *(1,) * (x.ndim - 2))
         factor = scale / np.sqrt(variance + np.float32(epsilon))
@@ -75,14 +86,17 @@ def shipped_path(name: str) -> str:
 
 
 def make_light(name: str) -> ModelProto:
-    """The network with random weights that keep activations moderate; the numbers before a last Softmax are outputs too."""
+    """The network with random weights that keep activations moderate; the numbers before a last
+    Softmax are outputs too."""
     with open(shipped_path(name), "rb") as file:
         model = ModelProto()
         model.ParseFromString(file.read())
     model.ir_version = 8  # initializers need not be inputs
     graph = model.graph
     constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    shapes = {name: list(array.shape) for name, array in constants.items() if array.dtype == np.float32}
+    shapes = {
+        name: list(array.shape) for name, array in constants.items() if array.dtype == np.float32
+    }
     for node in [node for node in graph.node if node.op_type == "ConstantOfShape"]:
         shapes[node.output[0]] = [int(size) for size in constants[node.input[0]]]
         graph.node.remove(node)
@@ -91,19 +105,29 @@ def make_light(name: str) -> ModelProto:
     used = {operand for node in graph.node for operand in node.input}
     random = np.random.default_rng(len(name))
     for tensor in sorted(used & (set(shapes) | set(constants))):
-        array = _weight(random, shapes[tensor], roles.get(tensor, "bias")) if tensor in shapes else constants[tensor]
+        array = (
+            _weight(random, shapes[tensor], roles.get(tensor, "bias"))
+            if tensor in shapes
+            else constants[tensor]
+        )
         graph.initializer.append(numpy_helper.from_array(array, tensor))
-    for value in [value for value in graph.input if value.name in shapes or value.name in constants]:
+    for value in [
+        value for value in graph.input if value.name in shapes or value.name in constants
+    ]:
         graph.input.remove(value)
     if graph.node[-1].op_type == "Softmax":
-        graph.output.insert(0, helper.make_tensor_value_info(graph.node[-1].input[0], onnx.TensorProto.FLOAT, None))
+        graph.output.insert(
+            0, helper.make_tensor_value_info(graph.node[-1].input[0], onnx.TensorProto.FLOAT, None)
+        )
     return model
 
 
 def _roles(model: ModelProto, shapes: dict[str, list[int]]) -> dict[str, str]:
     """What a weight is for, by the op that reads it, through Unsqueeze."""
     roles: dict[str, str] = {}
-    sources = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type == "Unsqueeze"}
+    sources = {
+        node.output[0]: node.input[0] for node in model.graph.node if node.op_type == "Unsqueeze"
+    }
     for node in model.graph.node:
         for position, operand in enumerate(node.input):
             name = sources.get(operand, operand)
@@ -130,7 +154,8 @@ def _weight(random: np.random.Generator, shape: Sequence[int], role: str) -> Arr
 
 
 def relative_error(name: str) -> float:
-    """Compile, save, load, run; the largest error of any output by the largest magnitude of that output."""
+    """Compile, save, load, run; the largest error of any output by the largest magnitude of that
+    output."""
     model = make_light(name)
     info = model.graph.input[0]
     shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]

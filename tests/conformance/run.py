@@ -1,7 +1,8 @@
-"""Command: run backend cases of the ``onnx`` package and report; ``python tests/conformance/run.py --help``.
+"""Command: run backend cases of the ``onnx`` package and report;
+``python tests/conformance/run.py --help``.
 
-In: kinds, patterns. Out: a report, ``--json`` results, ``--write-coverage`` docs/coverage.md, ``--prune`` a shorter list of
-known failures. Not done here: judging (``test_backend_cases``).
+In: kinds, patterns. Out: a report, ``--json`` results, ``--write-coverage`` docs/coverage.md,
+``--prune`` a shorter list of known failures. Not done here: judging (``test_backend_cases``).
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from tests.conformance.workers import Result, run_forked  # noqa: E402
 LIMIT_SECONDS = 60.0
 
 
-def run_all(cases: Mapping[str, Case], workers: int = 2, limit_seconds: float = LIMIT_SECONDS) -> dict[str, Outcome]:
+def run_all(
+    cases: Mapping[str, Case], workers: int = 2, limit_seconds: float = LIMIT_SECONDS
+) -> dict[str, Outcome]:
     """Run ``cases`` in forked processes; return the outcomes sorted by name."""
 
     def work(name: str) -> Result:
@@ -51,14 +54,22 @@ def main(arguments: Sequence[str]) -> int:
     """Run; exit 0 when the known failures are exactly those that failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--modules", nargs="*", default=(), help="modules of node cases, all where not given")
+    parser.add_argument(
+        "--modules", nargs="*", default=(), help="modules of node cases, all where not given"
+    )
     parser.add_argument("--match", default="*", help="a pattern over KIND/NAME")
     parser.add_argument("--sample", type=int, help="run only so many, always the same")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", help="write {name: [category, detail]} here")
-    parser.add_argument("--write-coverage", action="store_true", help="write docs/coverage.md (needs all cases)")
-    parser.add_argument("--check-coverage", action="store_true", help="docs/coverage.md must say what was found")
-    parser.add_argument("--prune", action="store_true", help="drop what passes from known_failures.txt")
+    parser.add_argument(
+        "--write-coverage", action="store_true", help="write docs/coverage.md (needs all cases)"
+    )
+    parser.add_argument(
+        "--check-coverage", action="store_true", help="docs/coverage.md must say what was found"
+    )
+    parser.add_argument(
+        "--prune", action="store_true", help="drop what passes from known_failures.txt"
+    )
     options = parser.parse_args(arguments)
     started = time.monotonic()
     cases = {
@@ -73,7 +84,11 @@ def main(arguments: Sequence[str]) -> int:
     print(", ".join(f"{category} {counts[category]}" for category in CATEGORIES))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({name: [outcome.category, outcome.detail] for name, outcome in outcomes.items()}, file, indent=1)
+            json.dump(
+                {name: [outcome.category, outcome.detail] for name, outcome in outcomes.items()},
+                file,
+                indent=1,
+            )
     if options.prune:
         known_failures.prune(outcomes)
     if options.write_coverage:

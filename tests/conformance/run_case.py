@@ -1,9 +1,11 @@
-"""Runs one backend case the way a user would: compiled to a saved bundle, run by the loader, compared.
+"""Runs one backend case the way a user would: compiled to a saved bundle, run by the loader,
+compared.
 
-In: a ``Case``. Out: an ``Outcome``. Not done here: choosing cases (``cases``), surviving crashes (``workers``).
+In: a ``Case``. Out: an ``Outcome``. Not done here: choosing cases (``cases``), surviving crashes
+(``workers``).
 
-What depends on the target alone (support code, the digest functions) is made once per process instead of once per case:
-the bytes are the same.
+What depends on the target alone (support code, the digest functions) is made once per process
+instead of once per case: the bytes are the same.
 """
 
 from __future__ import annotations
@@ -86,8 +88,11 @@ def _shared() -> tuple[Any, Any]:
     return functools.lru_cache(4096)(compile_object), functools.cache(HostDigests)
 
 
-def compile_quickly(model: ModelProto | bytes, path: str, targets: Sequence[str] = ()) -> CompiledModel:
-    """Compile and save as ``ingot.compile(model).save(path)`` does, with the parts that no model changes kept."""
+def compile_quickly(
+    model: ModelProto | bytes, path: str, targets: Sequence[str] = ()
+) -> CompiledModel:
+    """Compile and save as ``ingot.compile(model).save(path)`` does, with the parts that no model
+    changes kept."""
     objects, digests = _shared()
     content = model if isinstance(model, bytes) else model.SerializeToString()
     with (
@@ -120,7 +125,9 @@ def run_case(case: Case) -> Outcome:
     for (inputs, expected), outputs in zip(case.data_sets(), results, strict=True):
         detail = difference(outputs, expected, elements, case.case.rtol, case.case.atol)
         if detail:
-            return Outcome("wrong", f"{detail}; {_blame(compiled, inputs, expected, elements, case)}")
+            return Outcome(
+                "wrong", f"{detail}; {_blame(compiled, inputs, expected, elements, case)}"
+            )
     return Outcome("pass")
 
 
@@ -148,9 +155,14 @@ def _run(session: Any, inputs: Sequence[object]) -> list[Array]:
 
 
 def _blame(
-    compiled: CompiledModel, inputs: Sequence[object], expected: Sequence[object], elements: Sequence[str], case: Case
+    compiled: CompiledModel,
+    inputs: Sequence[object],
+    expected: Sequence[object],
+    elements: Sequence[str],
+    case: Case,
 ) -> str:
-    """Say whether the interpreter gives the expected answer: if so, the fault is behind the graph."""
+    """Say whether the interpreter gives the expected answer: if so, the fault is behind the
+    graph."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -162,11 +174,22 @@ def _blame(
 
 
 def difference(
-    results: Sequence[Array], expected: Sequence[object], elements: Sequence[str], rtol: float, atol: float
+    results: Sequence[Array],
+    expected: Sequence[object],
+    elements: Sequence[str],
+    rtol: float,
+    atol: float,
 ) -> str:
-    """What differs by the case's tolerance, empty when nothing does; bf16 results are bit patterns."""
-    for position, (result, wanted, element) in enumerate(zip(results, expected, elements, strict=True)):
-        got, want, relative = result, np.asarray(wanted), max(rtol, _BF16_RELATIVE) if element == "bf16" else rtol
+    """What differs by the case's tolerance, empty when nothing does; bf16 results are bit
+    patterns."""
+    for position, (result, wanted, element) in enumerate(
+        zip(results, expected, elements, strict=True)
+    ):
+        got, want, relative = (
+            result,
+            np.asarray(wanted),
+            max(rtol, _BF16_RELATIVE) if element == "bf16" else rtol,
+        )
         if element == "bf16":
             got = (got.astype(np.uint32) << 16).view(np.float32)
             want = want.astype(np.float32)
@@ -174,7 +197,9 @@ def difference(
             return f"output {position}: {got.dtype}{list(got.shape)}, expected {want.dtype}{list(want.shape)}"
         if want.dtype.kind != "f":
             if not np.array_equal(got, want):
-                return f"output {position}: {int((got != want).sum())} of {want.size} elements differ"
+                return (
+                    f"output {position}: {int((got != want).sum())} of {want.size} elements differ"
+                )
         elif not np.allclose(got, want, relative, atol, equal_nan=True):
             apart = ~np.isclose(got, want, relative, atol, equal_nan=True)
             first = tuple(int(axis[0]) for axis in np.nonzero(apart))

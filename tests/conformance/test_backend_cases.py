@@ -1,4 +1,5 @@
-"""The backend cases of the ``onnx`` package, from a saved bundle by the loader, against the list of known failures."""
+"""The backend cases of the ``onnx`` package, from a saved bundle by the loader, against the list of
+known failures."""
 
 from __future__ import annotations
 
@@ -28,27 +29,34 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command: it forks, which this process, with its threads, must not."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, str(RUN), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
 
 
 @pytest.mark.parametrize("count", SAMPLES)
 def test_a_fixed_sample_of_cases(count: int) -> None:
-    """Every case of a fixed sample passes or fails as the list of known failures says; the quick suite takes the first 48 of the
-    80."""
+    """Every case of a fixed sample passes or fails as the list of known failures says; the quick
+    suite takes the first 48 of the 80."""
     done = run("--modules", *MODULES, "--sample", str(count))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_all_cases(tmp_path: Path) -> None:
-    """Every case passes or is on the list; none crashes; every refusal names an op or an element type."""
+    """Every case passes or is on the list; none crashes; every refusal names an op or an element
+    type."""
     results = tmp_path / "results.json"
     done = run("--json", str(results), "--check-coverage")
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = json.loads(results.read_text())
     assert len(outcomes) >= 1884
-    assert [name for name, (category, _) in outcomes.items() if category in ("crash", "error")] == []
+    assert [
+        name for name, (category, _) in outcomes.items() if category in ("crash", "error")
+    ] == []
     refused = [detail for category, detail in outcomes.values() if category == "refused"]
     assert [detail for detail in refused if "op " not in detail and "dtype " not in detail] == []
 
@@ -61,8 +69,8 @@ def test_light_models(name: str) -> None:
 
 
 def test_the_list_reads_back(tmp_path: Path) -> None:
-    """The list of known failures is sorted as it would be written; no listed case crashes, four expect what is further from
-    the truth than what they get."""
+    """The list of known failures is sorted as it would be written; no listed case crashes, four
+    expect what is further from the truth than what they get."""
     known = known_failures.read()
     copy = tmp_path / "known_failures.txt"
     known_failures.write(known, str(copy))
@@ -73,9 +81,12 @@ def test_the_list_reads_back(tmp_path: Path) -> None:
 
 
 def test_the_list_may_only_shrink(tmp_path: Path) -> None:
-    """A listed case that passes, an unlisted one that fails and another kind of failure are problems; pruning drops."""
+    """A listed case that passes, an unlisted one that fails and another kind of failure are
+    problems; pruning drops."""
     path = str(tmp_path / "known.txt")
-    known_failures.write({"a": ("refused", "no a"), "b": ("refused", "no b"), "c": ("error", "no c")}, path)
+    known_failures.write(
+        {"a": ("refused", "no a"), "b": ("refused", "no b"), "c": ("error", "no c")}, path
+    )
     outcomes = {
         "a": Outcome("pass"),
         "b": Outcome("wrong", "1 differs"),
@@ -114,7 +125,9 @@ for name, result in run_forked(["a", "dies", "b", "hangs", "c", "raises", "d"], 
 def test_a_crash_costs_one_case() -> None:
     """A worker that dies, hangs or raises is reported as that, and every other task is done."""
     script = _TASKS.format(root=str(RUN.parents[2]))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     lines = sorted(done.stdout.splitlines())
     assert lines == [
         "a pass a", "b pass b", "c pass c", "d pass d", f"dies crash {signal.SIGSEGV.name}",

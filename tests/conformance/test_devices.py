@@ -1,4 +1,5 @@
-"""What every kind of device must do (``ingot_runtime_devices/device.py``), held to it by one suite. A new kind is a line in ``OPEN_KINDS``."""
+"""What every kind of device must do (``ingot_runtime_devices/device.py``), held to it by one suite.
+A new kind is a line in ``OPEN_KINDS``."""
 
 import ctypes
 import gc
@@ -96,12 +97,18 @@ class Scale:
         self.scratch = self.device.allocate(64)
 
     def __call__(
-        self, y: int | None = None, kernel: int = SCALE, extent: int = COUNT, scratch: int | None = None
+        self,
+        y: int | None = None,
+        kernel: int = SCALE,
+        extent: int = COUNT,
+        scratch: int | None = None,
     ) -> int:
         """Launch."""
         target = self.y.address if y is None else y
         last = self.scratch.address if scratch is None else scratch
-        return self.device.launch(kernel, [target, self.x.address, self.w.address, last], [COUNT], extent, 1, 0)
+        return self.device.launch(
+            kernel, [target, self.x.address, self.w.address, last], [COUNT], extent, 1, 0
+        )
 
 
 def test_every_kind_is_tested() -> None:
@@ -110,7 +117,8 @@ def test_every_kind_is_tested() -> None:
 
 
 def test_allocations_are_zero_aligned_and_apart(device: Device) -> None:
-    """Each is a multiple of 64, holds zeros, and shares no byte with another; none is null, even of no bytes."""
+    """Each is a multiple of 64, holds zeros, and shares no byte with another; none is null, even of
+    no bytes."""
     made = [device.allocate(size) for size in (0, 1, 100, 4096, 1 << 20)]
     spans = sorted((each.address, each.address + each.size_bytes) for each in made)
     assert all(each.address and each.address % ALIGNMENT_BYTES == 0 for each in made)
@@ -163,7 +171,8 @@ def test_kernel_that_is_not_there(device: Device, number: int) -> None:
 
 
 def test_bounds(device: Device) -> None:
-    """No operation leaves an allocation, by its address or by its size; host addresses and 0 are not the device's."""
+    """No operation leaves an allocation, by its address or by its size; host addresses and 0 are
+    not the device's."""
     made, host = device.allocate(4 * COUNT), np.zeros(COUNT * 4096, np.float32)
     room = made.size_bytes
     places = [(made.address, room + 1), (made.address + room, 1), (made.address - 1, 1), (0, 1), (made.address, -1),
@@ -182,7 +191,8 @@ def test_bounds(device: Device) -> None:
 
 
 def test_launch_addresses(device: Device) -> None:
-    """Every buffer of a launch lies in the device's memory; scratch is aligned; the extent is not negative."""
+    """Every buffer of a launch lies in the device's memory; scratch is aligned; the extent is not
+    negative."""
     scale, host = Scale(device), np.zeros(COUNT, np.float32)
     for address in (0, address_of(host), scale.y.address - 1, scale.y.address + (1 << 62)):
         with pytest.raises(ingot_runtime.DeviceError, match="not in its memory"):
@@ -197,10 +207,16 @@ def test_launch_addresses(device: Device) -> None:
 @pytest.mark.parametrize("offset", [1, 4, 32, 63])
 @pytest.mark.parametrize("place", ["y", "x", "w", "scratch"])
 def test_alignment(device: Device, place: str, offset: int) -> None:
-    """Buffers of a launch and its scratch lie at multiples of 64 (FORMAT.md, "Image"), whatever the kernel would accept; copies lie anywhere."""
+    """Buffers of a launch and its scratch lie at multiples of 64 (FORMAT.md, "Image"), whatever the
+    kernel would accept; copies lie anywhere."""
     scale = Scale(device)
     roomy = device.allocate(4 * COUNT + 64)
-    buffers = {"y": scale.y.address, "x": scale.x.address, "w": scale.w.address, "scratch": scale.scratch.address}
+    buffers = {
+        "y": scale.y.address,
+        "x": scale.x.address,
+        "w": scale.w.address,
+        "scratch": scale.scratch.address,
+    }
     buffers[place] = roomy.address + offset
     with pytest.raises(ingot_runtime.DeviceError, match="multiples of 64"):
         device.launch(SCALE, list(buffers.values()), [COUNT], COUNT, 1, 0)
@@ -270,7 +286,10 @@ def test_cancelled_launch(device: Device) -> None:
     watch = ctypes.create_string_buffer(abi.WATCH.size_bytes)
     ctypes.c_uint32.from_buffer(watch, abi.WATCH.offsets["cancel"]).value = 1
     buffers = [each.address for each in (scale.y, scale.x, scale.w, scale.scratch)]
-    assert device.launch(SCALE, buffers, [COUNT], COUNT, 1, ctypes.addressof(watch)) == abi.RC_CANCELLED
+    assert (
+        device.launch(SCALE, buffers, [COUNT], COUNT, 1, ctypes.addressof(watch))
+        == abi.RC_CANCELLED
+    )
     assert not got(device, scale.y.address).any()
 
 
@@ -288,11 +307,17 @@ print("alive", flush=True)
 
 
 @pytest.mark.parametrize(
-    "access", ["ctypes.string_at(scale.y.address, 4)", "ctypes.memset(scale.x.address, 1, 4)"], ids=["read", "write"]
+    "access",
+    ["ctypes.string_at(scale.y.address, 4)", "ctypes.memset(scale.x.address, 1, 4)"],
+    ids=["read", "write"],
 )
 def test_the_host_traps(kind: str, access: str) -> None:
-    """An access by host code ends the process by a signal, also after the device has used the memory."""
+    """An access by host code ends the process by a signal, also after the device has used the
+    memory."""
     done = subprocess.run(
-        [sys.executable, "-c", _TOUCH.format(access=access), kind], capture_output=True, text=True, check=False
+        [sys.executable, "-c", _TOUCH.format(access=access), kind],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.stdout, done.returncode) == ("ready\n", -signal.SIGSEGV), done.stderr

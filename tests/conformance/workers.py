@@ -1,9 +1,11 @@
-"""Runs many small tasks in forked worker processes, so that a crash, a hang or a leak costs one task.
+"""Runs many small tasks in forked worker processes, so that a crash, a hang or a leak costs one
+task.
 
-In: task names, a function from a name to JSON. Out: (name, JSON) as they finish. Not done here: what a task is.
+In: task names, a function from a name to JSON. Out: (name, JSON) as they finish. Not done here:
+what a task is.
 
-The parent stays single-threaded and never calls native code of ours, so that forking it is safe; workers start with all
-that the parent has imported and collected. They speak JSON lines over pipes.
+The parent stays single-threaded and never calls native code of ours, so that forking it is safe;
+workers start with all that the parent has imported and collected. They speak JSON lines over pipes.
 """
 
 from __future__ import annotations
@@ -43,8 +45,11 @@ class _Worker:
     waiting: bytes = field(default=b"")
 
 
-def run_forked(tasks: Sequence[str], work: Work, workers: int, limit_seconds: float) -> Iterator[tuple[str, Result]]:
-    """Yield every task's result; a dead worker gives ``{"category": "crash"}``, one out of time ``{"category": "error"}``."""
+def run_forked(
+    tasks: Sequence[str], work: Work, workers: int, limit_seconds: float
+) -> Iterator[tuple[str, Result]]:
+    """Yield every task's result; a dead worker gives ``{"category": "crash"}``, one out of time
+    ``{"category": "error"}``."""
     left = deque(tasks)
     running: list[_Worker] = []
     try:
@@ -59,7 +64,9 @@ def run_forked(tasks: Sequence[str], work: Work, workers: int, limit_seconds: fl
             _end(worker)
 
 
-def _collect(running: list[_Worker], left: deque[str], limit_seconds: float) -> Iterator[tuple[str, Result]]:
+def _collect(
+    running: list[_Worker], left: deque[str], limit_seconds: float
+) -> Iterator[tuple[str, Result]]:
     wait = max(0.0, min(worker.deadline for worker in running) - time.monotonic())
     ready = select.select([worker.replies for worker in running], [], [], wait)[0]
     for worker in list(running):
@@ -81,7 +88,10 @@ def _collect(running: list[_Worker], left: deque[str], limit_seconds: float) -> 
         elif time.monotonic() > worker.deadline:
             running.remove(worker)
             _end(worker)
-            yield worker.task, {"category": "error", "detail": f"not done after {limit_seconds:g} seconds"}
+            yield (
+                worker.task,
+                {"category": "error", "detail": f"not done after {limit_seconds:g} seconds"},
+            )
 
 
 def _start(work: Work, inherited: Sequence[int]) -> _Worker:
@@ -120,7 +130,9 @@ def _serve(work: Work, requests: int, replies: int) -> None:
 def _give(worker: _Worker, task: str, limit_seconds: float) -> None:
     worker.task = task
     worker.deadline = time.monotonic() + limit_seconds
-    with contextlib.suppress(BrokenPipeError):  # it died between tasks: its replies end, and this task is named
+    with contextlib.suppress(
+        BrokenPipeError
+    ):  # it died between tasks: its replies end, and this task is named
         os.write(worker.requests, task.encode() + b"\n")
 
 

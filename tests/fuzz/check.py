@@ -1,6 +1,8 @@
-"""Compiles programs, several in one bundle, and compares interpreter, native code and vm with ``onnx.reference``.
+"""Compiles programs, several in one bundle, and compares interpreter, native code and vm with
+``onnx.reference``.
 
-In: programs. Out: one ``Verdict`` each. Not done here: choosing programs (``generate``), crashes (``run``).
+In: programs. Out: one ``Verdict`` each. Not done here: choosing programs (``generate``), crashes
+(``run``).
 """
 
 from __future__ import annotations
@@ -50,15 +52,21 @@ def check_programs(
         try:
             compiled = compile_quickly(to_model(programs), path, (target,))
             runner = _Runner(compiled, path, programs, vm=vm)
-            verdicts = [runner.check(position, seeds[position]) for position in range(len(programs))]
+            verdicts = [
+                runner.check(position, seeds[position]) for position in range(len(programs))
+            ]
         except Exception as error:
             if len(programs) > 1:
                 pairs = zip(programs, seeds, strict=True)
-                return [check_programs([program], [seed], target, vm=vm)[0] for program, seed in pairs]
+                return [
+                    check_programs([program], [seed], target, vm=vm)[0] for program, seed in pairs
+                ]
             verdicts = [_refused(error)]
     if len(programs) > 1:  # alone, a bad one says more
         verdicts = [
-            verdict if verdict.kind == "agrees" else check_programs([program], [seed], target, vm=vm)[0]
+            verdict
+            if verdict.kind == "agrees"
+            else check_programs([program], [seed], target, vm=vm)[0]
             for verdict, program, seed in zip(verdicts, programs, seeds, strict=True)
         ]
     return verdicts
@@ -79,7 +87,8 @@ def _kept_objects() -> Any:
 
 @contextlib.contextmanager
 def _kept_kernels() -> Generator[None]:
-    """Equal kernels of many small models are compiled once per process: an object depends on its text and target alone."""
+    """Equal kernels of many small models are compiled once per process: an object depends on its
+    text and target alone."""
     with mock.patch.object(code_objects, "compile_object", _kept_objects()):
         yield
 
@@ -87,7 +96,9 @@ def _kept_kernels() -> Generator[None]:
 class _Runner:
     """A loaded bundle of several programs."""
 
-    def __init__(self, compiled: CompiledModel, path: str, programs: Sequence[Program], *, vm: bool) -> None:
+    def __init__(
+        self, compiled: CompiledModel, path: str, programs: Sequence[Program], *, vm: bool
+    ) -> None:
         self.compiled = compiled
         self.programs = programs
         self.sessions = {"aot": ingot_runtime.load(path)}
@@ -105,9 +116,13 @@ class _Runner:
         inputs = other_call(program, seed)
         try:
             expected = evaluate(program, inputs)
-        except Exception:  # these sizes are not possible, or the numbers not defined: nothing to compare with
+        except (
+            Exception
+        ):  # these sizes are not possible, or the numbers not defined: nothing to compare with
             return Verdict("agrees", calls=1)
-        if any(value.bound is not None and value.array.dtype.kind != "f" for value in expected.values()):
+        if any(
+            value.bound is not None and value.array.dtype.kind != "f" for value in expected.values()
+        ):
             return Verdict("agrees", calls=1)  # rounding decides about an integer
         detail = self._call(position, inputs, expected)
         return self._verdict(f"other sizes: {detail}") if detail else Verdict("agrees", calls=2)
@@ -116,7 +131,9 @@ class _Runner:
         """A difference, or what a rule calls a refusal."""
         return Verdict("refused" if self._sizes_refused else "differs", detail)
 
-    def _call(self, position: int, inputs: Mapping[str, Array], expected: Mapping[str, Value]) -> str:
+    def _call(
+        self, position: int, inputs: Mapping[str, Array], expected: Mapping[str, Value]
+    ) -> str:
         feeds = self._feeds(position, inputs)
         answers = {name: _or_error(session.run, feeds) for name, session in self.sessions.items()}
         answers["interpreter"] = _or_error(self._interpret, feeds)
@@ -135,7 +152,11 @@ class _Runner:
             details += [f"{name}: {output}: {text}" for output, text in differences.items() if text]
         aot, vm = answers["aot"], answers.get("vm")
         if vm is not None and not isinstance(aot, str) and not isinstance(vm, str):
-            details += [f"aot and vm differ: {name}" for name in aot if aot[name].tobytes() != vm[name].tobytes()]
+            details += [
+                f"aot and vm differ: {name}"
+                for name in aot
+                if aot[name].tobytes() != vm[name].tobytes()
+            ]
         return " | ".join(details)
 
     def _feeds(self, position: int, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -151,7 +172,9 @@ class _Runner:
     def _interpret(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = interpret(self.compiled.graph, list(feeds.values()), self.compiled.read_constant)
+            results = interpret(
+                self.compiled.graph, list(feeds.values()), self.compiled.read_constant
+            )
         return dict(zip((spec.name for spec in self.sessions["aot"].outputs), results, strict=True))
 
 

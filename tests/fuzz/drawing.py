@@ -1,7 +1,7 @@
 """A random program while it grows: every step is checked with the reference before it is kept.
 
-In: a numpy generator. Out: a ``Program`` whose values are all defined, moderate and well conditioned. Not done here: which
-nodes to try (``single_ops``, ``patterns``).
+In: a numpy generator. Out: a ``Program`` whose values are all defined, moderate and well
+conditioned. Not done here: which nodes to try (``single_ops``, ``patterns``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Drawing:
         self.values: dict[str, Value] = {}
         self._constants: dict[str, Value] = {}
 
-    # ---- draws ------------------------------------------------------------------------------------------------------
+    # ---- draws -----------------------------------------------------------------------------------
 
     def integer(self, low: int, high: int) -> int:
         """An integer in [low, high]."""
@@ -77,13 +77,15 @@ class Drawing:
         if kind.kind == "b":
             return self.random.random(shape) < 0.5
         if kind.kind == "f":
-            return np.asarray(np.round(self.random.standard_normal(shape) * 64) / 64 * scale).astype(kind)
+            return np.asarray(
+                np.round(self.random.standard_normal(shape) * 64) / 64 * scale
+            ).astype(kind)
         if self.chance(0.1):
             limits = np.iinfo(kind)
             return self.random.integers(limits.min, limits.max, shape, kind, endpoint=True)
         return self.random.integers(-5 if kind.kind == "i" else 0, 6, shape).astype(kind)
 
-    # ---- growing ----------------------------------------------------------------------------------------------------
+    # ---- growing ---------------------------------------------------------------------------------
 
     def input(self, array: Array, shape: Sequence[int | str]) -> str:
         """A new input."""
@@ -94,7 +96,8 @@ class Drawing:
         return name
 
     def constant(self, array: Any, dtype: Any = None) -> str:
-        """A new constant; now and then an input instead, where it is not one that decides about shapes."""
+        """A new constant; now and then an input instead, where it is not one that decides about
+        shapes."""
         name = f"c{len(self.program.constants)}"
         self.program.constants[name] = np.asarray(array, dtype)
         self._constants[name] = Value(self.program.constants[name])
@@ -108,22 +111,34 @@ class Drawing:
         """A constant of random numbers."""
         return self.constant(self.numbers(shape, dtype, scale))
 
-    def add(self, op: str, *operands: str, results: int = 1, keep: bool = True, **attributes: Any) -> str:
+    def add(
+        self, op: str, *operands: str, results: int = 1, keep: bool = True, **attributes: Any
+    ) -> str:
         """Add a node and return its first result; all results become operands where ``keep``."""
         return self.add_all(op, *operands, results=results, keep=keep, **attributes)[0]
 
-    def add_all(self, op: str, *operands: str, results: int = 1, keep: bool = True, **attributes: Any) -> list[str]:
+    def add_all(
+        self, op: str, *operands: str, results: int = 1, keep: bool = True, **attributes: Any
+    ) -> list[str]:
         """Add a node and return its results.
 
         Raises:
-            NotNowError: the reference refuses it, ONNX does not define it, or its result is of no use to the test.
+            NotNowError: the reference refuses it, ONNX does not define it, or its result is of no
+                use to the test.
         """
-        names = [f"v{len(self.program.nodes)}" + (f"_{index}" if results > 1 else "") for index in range(results)]
+        names = [
+            f"v{len(self.program.nodes)}" + (f"_{index}" if results > 1 else "")
+            for index in range(results)
+        ]
         if any(name and self.array(name).dtype == np.float64 for name in operands):
-            attributes = {name: _dyadic(number) for name, number in {**_float_defaults(op), **attributes}.items()}
+            attributes = {
+                name: _dyadic(number)
+                for name, number in {**_float_defaults(op), **attributes}.items()
+            }
         node = helper.make_node(op, list(operands), names, **attributes)
         known = [
-            Value(np.zeros(0)) if not name else self.values.get(name) or self._constants[name] for name in operands
+            Value(np.zeros(0)) if not name else self.values.get(name) or self._constants[name]
+            for name in operands
         ]
         try:
             values = run_node(node, known)
@@ -149,7 +164,9 @@ class Drawing:
             raise NotNowError
         if value.bound is not None:
             size = np.abs(array[finite].astype(np.float64)).max(initial=0.0)
-            if (FACTOR * value.bound).max(initial=0.0) > _RELATIVE_MAX[array.dtype.itemsize] * size + 1e-30:
+            if (FACTOR * value.bound).max(initial=0.0) > _RELATIVE_MAX[
+                array.dtype.itemsize
+            ] * size + 1e-30:
                 raise NotNowError
 
 
@@ -163,5 +180,6 @@ def _float_defaults(op: str) -> dict[str, float]:
 
 
 def _dyadic(number: Any) -> Any:
-    """A float attribute that f32, double and its decimal digits agree on: in f64 it would matter who reads it how."""
+    """A float attribute that f32, double and its decimal digits agree on: in f64 it would matter
+    who reads it how."""
     return max(round(number * 64), 1) / 64 if isinstance(number, float) else number

@@ -11,7 +11,14 @@ import numpy as np
 from tests.fuzz.drawing import Drawing, NotNowError
 from tests.fuzz.patterns import PATTERNS
 from tests.fuzz.program import Array, Program
-from tests.fuzz.single_ops import EDGES, ELEMENTWISE, MOVEMENT, PRODUCTS, ROWS, SAFE_WITH_SPECIAL_NUMBERS
+from tests.fuzz.single_ops import (
+    EDGES,
+    ELEMENTWISE,
+    MOVEMENT,
+    PRODUCTS,
+    ROWS,
+    SAFE_WITH_SPECIAL_NUMBERS,
+)
 
 _SIZES = (1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 16, 17)
 _DTYPES = ("float32",) * 8 + ("float64", "float16", "int64", "int32", "int8", "uint8", "bool")

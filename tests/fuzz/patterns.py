@@ -43,7 +43,12 @@ def conv_block(d: Drawing) -> None:
     if d.chance(0.6):
         variance = d.constant(np.abs(d.numbers((n,), dtype)) + dtype.type(0.5))
         y = d.add(
-            "BatchNormalization", y, d.weights((n,), dtype), d.weights((n,), dtype), d.weights((n,), dtype), variance
+            "BatchNormalization",
+            y,
+            d.weights((n,), dtype),
+            d.weights((n,), dtype),
+            d.weights((n,), dtype),
+            variance,
         )
     y = activation(d, y)
     if d.chance(0.6):
@@ -58,7 +63,10 @@ def squeeze_excite(d: Drawing, x: str) -> None:
     n, dtype, rank = d.shape(x)[1], d.array(x).dtype, d.array(x).ndim
     y = d.add("GlobalAveragePool", x)
     y = d.add("Relu", d.add("Conv", y, d.weights((2, n, *(1,) * (rank - 2)), dtype)))
-    y = d.add(d.one_of(("Sigmoid", "HardSigmoid")), d.add("Conv", y, d.weights((n, 2, *(1,) * (rank - 2)), dtype)))
+    y = d.add(
+        d.one_of(("Sigmoid", "HardSigmoid")),
+        d.add("Conv", y, d.weights((n, 2, *(1,) * (rank - 2)), dtype)),
+    )
     d.add("Mul", x, y)
 
 
@@ -101,9 +109,18 @@ def layer_norm(d: Drawing) -> None:
     y = x if d.chance(0.4) else d.add("Sub", x, d.add("ReduceMean", x, d.ints(-1)))
     square = d.add("Pow", y, d.constant(2, dtype)) if d.chance(0.5) else d.add("Mul", y, y)
     deviation = d.add(
-        "Sqrt", d.add("Add", d.add("ReduceMean", square, d.ints(-1)), d.constant(d.one_of((1e-5, 0.01)), dtype))
+        "Sqrt",
+        d.add(
+            "Add",
+            d.add("ReduceMean", square, d.ints(-1)),
+            d.constant(d.one_of((1e-5, 0.01)), dtype),
+        ),
     )
-    y = d.add("Div", y, deviation) if d.chance(0.6) else d.add("Mul", y, d.add("Reciprocal", deviation))
+    y = (
+        d.add("Div", y, deviation)
+        if d.chance(0.6)
+        else d.add("Mul", y, d.add("Reciprocal", deviation))
+    )
     if d.chance(0.8):
         y = d.add("Mul", y, d.weights((inner,), dtype))
     if d.chance(0.6):
@@ -128,7 +145,12 @@ def attention(d: Drawing) -> None:
         x
         if d.chance(0.7)
         else d.pick(
-            lambda array: array.dtype == dtype and array.ndim == 3 and array.shape[0] == batch and array.size > 0
+            lambda array: (
+                array.dtype == dtype
+                and array.ndim == 3
+                and array.shape[0] == batch
+                and array.size > 0
+            )
         )
     )
 
@@ -152,14 +174,22 @@ def attention(d: Drawing) -> None:
     other = d.shape(keys)[1]
     if d.chance(0.6):
         low = -1e4 if dtype == np.float16 else d.one_of((-1e9, -1e4))
-        allowed = np.tri(length, other, dtype=bool) if d.chance(0.6) else d.random.random((batch, 1, 1, other)) < 0.7
+        allowed = (
+            np.tri(length, other, dtype=bool)
+            if d.chance(0.6)
+            else d.random.random((batch, 1, 1, other)) < 0.7
+        )
         if d.chance(0.5):
             scores = d.add("Add", scores, d.constant(np.where(allowed, 0, low), dtype))
         else:
             scores = d.add("Where", d.constant(allowed), scores, d.constant(low, dtype))
     y = d.add("MatMul", d.add("Softmax", scores, axis=-1), v)
     y = d.add("Transpose", y, perm=[0, 2, 1, 3])
-    y = d.add("Reshape", y, d.ints(0, -1, heads * size) if d.chance(0.5) else d.ints(batch, length, heads * size))
+    y = d.add(
+        "Reshape",
+        y,
+        d.ints(0, -1, heads * size) if d.chance(0.5) else d.ints(batch, length, heads * size),
+    )
     if d.chance(0.5):
         y = d.add("MatMul", y, d.weights((heads * size, width), dtype, 0.4))
         d.add("Add", x, y)
@@ -168,7 +198,12 @@ def attention(d: Drawing) -> None:
 def rotary(d: Drawing) -> None:
     """Halves exchanged, multiplied by cosine and sine."""
     x = d.pick(
-        lambda array: array.dtype.kind == "f" and array.ndim >= 2 and array.shape[-1] % 2 == 0 and array.size > 0
+        lambda array: (
+            array.dtype.kind == "f"
+            and array.ndim >= 2
+            and array.shape[-1] % 2 == 0
+            and array.size > 0
+        )
     )
     half, dtype = d.shape(x)[-1] // 2, d.array(x).dtype
     first = d.add("Slice", x, d.ints(0), d.ints(half), d.ints(-1))
@@ -184,20 +219,29 @@ def shuffle(d: Drawing) -> None:
     x = d.pick(lambda array: array.ndim == 4 and array.size > 0)
     n, c, h, w = d.shape(x)
     if c % 4 == 0 and d.chance(0.5):
-        y = d.add("Transpose", d.add("Reshape", x, d.ints(n, c // 4, 2, 2, h, w)), perm=[0, 1, 4, 2, 5, 3])
+        y = d.add(
+            "Transpose", d.add("Reshape", x, d.ints(n, c // 4, 2, 2, h, w)), perm=[0, 1, 4, 2, 5, 3]
+        )
         d.add("Reshape", y, d.ints(n, c // 4, 2 * h, 2 * w))
     elif c % 2 == 0 and d.chance(0.5):
-        y = d.add("Transpose", d.add("Reshape", x, d.ints(0, 2, c // 2, h, w)), perm=[0, 2, 1, 3, 4])
+        y = d.add(
+            "Transpose", d.add("Reshape", x, d.ints(0, 2, c // 2, h, w)), perm=[0, 2, 1, 3, 4]
+        )
         d.add("Reshape", y, d.ints(n, c, h, w))
     elif h % 2 == 0 and w % 2 == 0:
-        y = d.add("Transpose", d.add("Reshape", x, d.ints(n, c, h // 2, 2, w // 2, 2)), perm=[0, 2, 4, 3, 5, 1])
+        y = d.add(
+            "Transpose",
+            d.add("Reshape", x, d.ints(n, c, h // 2, 2, w // 2, 2)),
+            perm=[0, 2, 4, 3, 5, 1],
+        )
         d.add("Reshape", y, d.ints(-1, 4, c))
     else:
         raise NotNowError
 
 
 def shapes(d: Drawing) -> None:
-    """Sizes computed at run time: Shape, Gather, Concat, then Reshape, Expand, ConstantOfShape, Range or Slice."""
+    """Sizes computed at run time: Shape, Gather, Concat, then Reshape, Expand, ConstantOfShape,
+    Range or Slice."""
     x = d.pick(lambda array: array.ndim >= 1)
     rank = d.array(x).ndim
     shape = d.add("Shape", x)
@@ -207,7 +251,9 @@ def shapes(d: Drawing) -> None:
         d.add("Reshape", x, d.add("Concat", first, d.ints(-1), axis=0))
     elif kind == 1:
         last = d.add("Unsqueeze", d.add("Gather", shape, d.constant(rank - 1, np.int64)), d.ints(0))
-        product = d.add("ReduceProd", d.add("Slice", shape, d.ints(0), d.ints(rank - 1), d.ints(0)), keepdims=1)
+        product = d.add(
+            "ReduceProd", d.add("Slice", shape, d.ints(0), d.ints(rank - 1), d.ints(0)), keepdims=1
+        )
         d.add("Reshape", x, d.add("Concat", product, last, axis=0))
     elif kind == 2:
         y = d.add("Expand", d.constant(0.5, np.float32), shape)

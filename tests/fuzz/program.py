@@ -1,7 +1,7 @@
 """A random model in a form that is easy to build, to cut down and to write.
 
-In: inputs, constants, nodes. Out: an ONNX model; several programs as one model. Not done here: what nodes compute
-(``reference``), choosing them (``generate``).
+In: inputs, constants, nodes. Out: an ONNX model; several programs as one model. Not done here: what
+nodes compute (``reference``), choosing them (``generate``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ IR_VERSION = 9
 
 @dataclass(slots=True)
 class Program:
-    """``shapes``: of the inputs, with names where a size is symbolic; ``inputs``: arrays of one call."""
+    """``shapes``: of the inputs, with names where a size is symbolic; ``inputs``: arrays of one
+    call."""
 
     inputs: dict[str, Array] = field(default_factory=dict[str, Array])
-    shapes: dict[str, tuple[int | str, ...]] = field(default_factory=dict[str, tuple[int | str, ...]])
+    shapes: dict[str, tuple[int | str, ...]] = field(
+        default_factory=dict[str, tuple[int | str, ...]]
+    )
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
     outputs: dict[str, np.dtype[Any]] = field(default_factory=dict[str, np.dtype[Any]])
@@ -61,7 +64,11 @@ def to_model(programs: Sequence[Program]) -> ModelProto:
         prefix = prefix_of(position, len(programs))
         for name, shape in program.shapes.items():
             dims = [prefix + dim if isinstance(dim, str) else dim for dim in shape]
-            graph.input.append(helper.make_tensor_value_info(prefix + name, element(program.inputs[name].dtype), dims))
+            graph.input.append(
+                helper.make_tensor_value_info(
+                    prefix + name, element(program.inputs[name].dtype), dims
+                )
+            )
         for name, dtype in program.outputs.items():
             graph.output.append(helper.make_tensor_value_info(prefix + name, element(dtype), None))
         for name, array in program.constants.items():
@@ -72,7 +79,9 @@ def to_model(programs: Sequence[Program]) -> ModelProto:
             copy.input[:] = [prefix + name if name else "" for name in node.input]
             copy.output[:] = [prefix + name if name else "" for name in node.output]
             graph.node.append(copy)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
+    )
 
 
 def prefix_of(position: int, count: int) -> str:
@@ -88,7 +97,13 @@ def element(dtype: np.dtype[Any]) -> TensorProto.DataType:
 def describe(program: Program, why: str) -> str:
     """The program as text: model, then constants and inputs as Python would write them."""
     lines = [f"# {line}" for line in why.splitlines()] + [printer.to_text(to_model([program]))]
-    tables: Mapping[str, Mapping[str, Array]] = {"constant": program.constants, "input": program.inputs}
+    tables: Mapping[str, Mapping[str, Array]] = {
+        "constant": program.constants,
+        "input": program.inputs,
+    }
     for role, arrays in tables.items():
-        lines += [f"{role} {name}: {array.dtype}{list(array.shape)} {array.tolist()}" for name, array in arrays.items()]
+        lines += [
+            f"{role} {name}: {array.dtype}{list(array.shape)} {array.tolist()}"
+            for name, array in arrays.items()
+        ]
     return "\n".join(lines) + "\n"

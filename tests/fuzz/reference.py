@@ -2,9 +2,9 @@
 
 In: a node, operands with bounds. Out: results with bounds. Not done here: comparing (``rules``).
 
-Running error analysis by trial: every operand is moved by its own bound (at least by a unit in the last place where the
-op rounds), at random, several times; how far the result moves is its bound. So an op that amplifies errors gets what it
-deserves, and one that moves elements gets none.
+Running error analysis by trial: every operand is moved by its own bound (at least by a unit in the
+last place where the op rounds), at random, several times; how far the result moves is its bound. So
+an op that amplifies errors gets what it deserves, and one that moves elements gets none.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ JUMPS = frozenset(
         "ThresholdedRelu",
     ]
 )
-# Functions whose body subtracts numbers of the operand's size, or 1: their rounding is relative to those.
+# Functions whose body subtracts numbers of the operand's size, or 1: their rounding is relative to
+# those.
 CANCELS = frozenset(["Gelu", "Mish", "LogSoftmax", "Celu", "Elu", "Selu", "Softplus", "HardSwish"])
 # onnx.reference computes these in f64 with constants or results of f32.
 SINGLE = frozenset(["Erf", "Gelu", "HardSwish"])
@@ -111,9 +112,12 @@ def evaluate(program: Program, inputs: Mapping[str, Array]) -> dict[str, Value]:
     """Every value of the program.
 
     Raises:
-        UndefinedError: ONNX does not define the result. Anything: the reference's own complaint about sizes.
+        UndefinedError: ONNX does not define the result. Anything: the reference's own complaint
+            about sizes.
     """
-    values = {"": Value(np.zeros(0))} | {name: Value(array) for name, array in {**inputs, **program.constants}.items()}
+    values = {"": Value(np.zeros(0))} | {
+        name: Value(array) for name, array in {**inputs, **program.constants}.items()
+    }
     for node in program.nodes:
         results = run_node(node, [values[name] for name in node.input])
         values.update(zip(node.output, results, strict=True))
@@ -136,15 +140,21 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
             for sign in _SIGNS if amount is not None else ():
                 moved = list(arrays)
                 moved[position] = _moved(arrays[position], amount, generator, sign)
-                for bound, before, after in zip(bounds, base, _run(evaluator, node, moved), strict=True):
+                for bound, before, after in zip(
+                    bounds, base, _run(evaluator, node, moved), strict=True
+                ):
                     np.maximum(bound, _distance(before, after), out=bound)
         if all(amount is None for amount in moves) and (op in EXACT or op in JUMPS):
             return [Value(array) for array in base]
         if node.op_type in CANCELS:
-            size = np.abs(arrays[0].astype(np.float64)) + (1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0)
+            size = np.abs(arrays[0].astype(np.float64)) + (
+                1.0 if node.op_type in ("Celu", "Elu", "Selu") else 0.0
+            )
             bounds = [
                 bound
-                + _OWN_ROUNDING_ULPS * _own_epsilon(node.op_type, arrays[0]) * np.where(np.isfinite(size), size, 0)
+                + _OWN_ROUNDING_ULPS
+                * _own_epsilon(node.op_type, arrays[0])
+                * np.where(np.isfinite(size), size, 0)
                 for bound in bounds
             ]
         return [_rounded(op, array, bound) for array, bound in zip(base, bounds, strict=True)]
@@ -152,8 +162,14 @@ def run_node(node: NodeProto, operands: Sequence[Value]) -> list[Value]:
 
 def _op_of(node: NodeProto) -> str:
     """The op's name; one that scatters sums or products moves no elements alone."""
-    combines = any(attribute.name == "reduction" and attribute.s != b"none" for attribute in node.attribute)
-    return f"{node.op_type} combining" if combines and node.op_type.startswith("Scatter") else node.op_type
+    combines = any(
+        attribute.name == "reduction" and attribute.s != b"none" for attribute in node.attribute
+    )
+    return (
+        f"{node.op_type} combining"
+        if combines and node.op_type.startswith("Scatter")
+        else node.op_type
+    )
 
 
 def _rounded(op: str, array: Array, bound: Array) -> Value:
@@ -177,10 +193,16 @@ def _amount(op: str, operand: Value) -> Array | None:
     return own if operand.bound is None else np.maximum(own, operand.bound)
 
 
-def _moved(array: Array, amount: Array | None, generator: np.random.Generator, sign: float) -> Array:
+def _moved(
+    array: Array, amount: Array | None, generator: np.random.Generator, sign: float
+) -> Array:
     """Move every element, by one unit in the last place at least: half of it would round back."""
-    direction = generator.uniform(0.5, 1.5, array.shape) * (sign or generator.choice([-1.0, 1.0], array.shape))
-    moved = np.asarray(array.astype(np.float64) + direction * np.asarray(amount)).astype(array.dtype)
+    direction = generator.uniform(0.5, 1.5, array.shape) * (
+        sign or generator.choice([-1.0, 1.0], array.shape)
+    )
+    moved = np.asarray(array.astype(np.float64) + direction * np.asarray(amount)).astype(
+        array.dtype
+    )
     beside = np.nextafter(array, np.copysign(np.inf, direction).astype(array.dtype))
     return np.where((moved == array) & (np.asarray(amount) > 0), beside, moved)
 
@@ -218,7 +240,9 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
         sizes = [arrays[0].shape[axis] for axis in arrays[3]]
         starts = zip(arrays[1], sizes, arrays[4], strict=True)
         if any(step < 0 and start + size < 0 for start, size, step in starts):
-            raise UndefinedError("a backward slice from before the first element: ONNX begins at 0, numpy is empty")
+            raise UndefinedError(
+                "a backward slice from before the first element: ONNX begins at 0, numpy is empty"
+            )
     if node.op_type in ("LayerNormalization", "PRelu") and any(
         np.broadcast_shapes(arrays[0].shape, array.shape) != arrays[0].shape for array in arrays[1:]
     ):
@@ -246,7 +270,9 @@ def _refuse_undefined(node: NodeProto, arrays: Sequence[Array]) -> None:
         target = helper.tensor_dtype_to_np_dtype(node.attribute[0].i)
         wide = arrays[0].astype(np.float64)
         if target == np.uint32 and not ((wide > -(2.0**31)) & (wide < 2.0**32)).all():
-            raise UndefinedError("a number that numpy makes one u32 or another of, by its place in the array")
+            raise UndefinedError(
+                "a number that numpy makes one u32 or another of, by its place in the array"
+            )
     if node.op_type == "Pow" and _powers_of_integers(arrays) == "undefined":
         raise UndefinedError("a negative power of an integer, or one that numpy takes f64 for")
 
@@ -265,10 +291,15 @@ def _axis(node: NodeProto) -> int:
 
 def _model(node: NodeProto, arrays: Sequence[Array]) -> ModelProto:
     typed = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
-    inputs = [helper.make_tensor_value_info(name, element(array.dtype), array.shape) for name, array in typed.items()]
+    inputs = [
+        helper.make_tensor_value_info(name, element(array.dtype), array.shape)
+        for name, array in typed.items()
+    ]
     outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output if name]
     graph = helper.make_graph([node], "node", inputs, outputs)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
+    )
 
 
 def _run(evaluator: Any, node: NodeProto, arrays: Sequence[Array]) -> list[Array]:

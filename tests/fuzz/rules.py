@@ -1,19 +1,23 @@
 """The rules by which an answer of ours may differ from ``onnx.reference``: these and no others.
 
-In: results, values with bounds. Out: the first difference as text. Not done here: computing bounds (``reference``).
+In: results, values with bounds. Out: the first difference as text. Not done here: computing bounds
+(``reference``).
 
-1. *Rounding.* A float may be off by 32 times the bound of ``reference``: what rounding each operand and result of each
-   node by some units in the last place does to it (sums in another order, FMA, other series for exp).
+1. *Rounding.* A float may be off by 32 times the bound of ``reference``: what rounding each operand
+   and result of each node by some units in the last place does to it (sums in another order, FMA,
+   other series for exp).
 2. *Not numbers.* NaN equals NaN whatever its sign and payload; infinities must be equal.
 3. *Zeros.* -0 equals 0.
 4. *Overflow by rounding.* Where rounding decides whether a number is finite, any value is right.
 5. *Subnormal numbers* may be off by 32 units of the smallest one (in rule 1's bound).
-6. *f64 by f32.* The reference computes Erf, Gelu and HardSwish of f64 with constants or results of f32 (in rule 1's bound).
-7. *Sizes that meet by luck* (docs/decisions/0006). Two sizes that are different expressions of the inputs' sizes and are 1 or 0
-   in one place only: every way of running refuses the call by name, where the reference broadcasts. Counted as refused.
-8. *A computed size of 0 in Reshape.* The standard takes a 0 in the shape for "as before" where ``allowzero`` is not set; we do
-   so for a 0 that is written in the model, and take a size that is computed from sizes as it is. Both are tensors of one
-   rank without elements.
+6. *f64 by f32.* The reference computes Erf, Gelu and HardSwish of f64 with constants or results of
+   f32 (in rule 1's bound).
+7. *Sizes that meet by luck* (docs/decisions/0006). Two sizes that are different expressions of the
+   inputs' sizes and are 1 or 0 in one place only: every way of running refuses the call by name,
+   where the reference broadcasts. Counted as refused.
+8. *A computed size of 0 in Reshape.* The standard takes a 0 in the shape for "as before" where
+   ``allowzero`` is not set; we do so for a 0 that is written in the model, and take a size that is
+   computed from sizes as it is. Both are tensors of one rank without elements.
 Integers, booleans, shapes and element types must be equal; aot and vm must agree in every bit.
 """
 
@@ -30,7 +34,8 @@ _SIZES_DIFFER = ("does not broadcast to", "cannot reshape")
 
 
 def is_refused_for_sizes(answers: Sequence[object]) -> bool:
-    """Whether rule 7 holds: all ways refuse the call, and the loader says that two sizes do not fit."""
+    """Whether rule 7 holds: all ways refuse the call, and the loader says that two sizes do not
+    fit."""
     texts = [answer for answer in answers if isinstance(answer, str)]
     return (
         len(texts) == len(answers)
@@ -40,9 +45,15 @@ def is_refused_for_sizes(answers: Sequence[object]) -> bool:
 
 
 def difference(got: Array, want: Value, *, reshaped: bool = False) -> str:
-    """What differs; empty when no rule is broken. ``reshaped``: the model has a Reshape (rule 8)."""
+    """What differs; empty when no rule is broken. ``reshaped``: the model has a Reshape (rule
+    8)."""
     expected = want.array
-    if reshaped and got.dtype == expected.dtype and got.ndim == expected.ndim and got.size == expected.size == 0:
+    if (
+        reshaped
+        and got.dtype == expected.dtype
+        and got.ndim == expected.ndim
+        and got.size == expected.size == 0
+    ):
         return ""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return f"{got.dtype}{list(got.shape)}, expected {expected.dtype}{list(expected.shape)}"

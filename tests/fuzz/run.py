@@ -1,6 +1,8 @@
-"""Command: ``python tests/fuzz/run.py --count 20000 --seed 0 --workers 2``: random models, every difference is a failure.
+"""Command: ``python tests/fuzz/run.py --count 20000 --seed 0 --workers 2``: random models, every
+difference is a failure.
 
-In: a range of seeds. Out: a report; a reproducer (.onnx, .txt) for each failure with ``--out``, smaller with ``--reduce``.
+In: a range of seeds. Out: a report; a reproducer (.onnx, .txt) for each failure with ``--out``,
+smaller with ``--reduce``.
 Not done here: making and checking one model (``generate``, ``check``).
 """
 
@@ -32,11 +34,14 @@ def check_seeds(seeds: Sequence[int]) -> Result:
     """Generate and check; the verdicts by seed."""
     programs = [generate(seed) for seed in seeds]
     position = seeds[0] // BATCH
-    verdicts = check_programs(programs, seeds, TARGETS[position % len(TARGETS)], vm=position % _VM_EVERY == 0)
+    verdicts = check_programs(
+        programs, seeds, TARGETS[position % len(TARGETS)], vm=position % _VM_EVERY == 0
+    )
     return {
         "category": "done",
         "verdicts": [
-            [seed, verdict.kind, verdict.detail, verdict.calls] for seed, verdict in zip(seeds, verdicts, strict=True)
+            [seed, verdict.kind, verdict.detail, verdict.calls]
+            for seed, verdict in zip(seeds, verdicts, strict=True)
         ],
     }
 
@@ -47,7 +52,8 @@ def _work(task: str) -> Result:
 
 
 def run_seeds(tasks: Iterable[str], workers: int) -> list[tuple[int, str, str, int]]:
-    """(seed, kind, detail, calls) of every seed; a batch that crashes or hangs is run again one by one."""
+    """(seed, kind, detail, calls) of every seed; a batch that crashes or hangs is run again one by
+    one."""
     results: list[tuple[int, str, str, int]] = []
     again: list[str] = []
     for task, result in run_forked(list(tasks), _work, workers, LIMIT_SECONDS):
@@ -56,7 +62,9 @@ def run_seeds(tasks: Iterable[str], workers: int) -> list[tuple[int, str, str, i
                 print(f"seed {seed}: {kind}: {detail}", flush=True)
         first, count = map(int, task.split())
         if result["category"] == "done":
-            results += [(seed, kind, detail, calls) for seed, kind, detail, calls in result["verdicts"]]
+            results += [
+                (seed, kind, detail, calls) for seed, kind, detail, calls in result["verdicts"]
+            ]
         elif count > 1:
             again += [f"{seed} 1" for seed in range(first, first + count)]
         else:
@@ -72,12 +80,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--batch", type=int, default=BATCH)
     parser.add_argument("--out", help="a folder for reproducers")
-    parser.add_argument("--reduce", action="store_true", help="make the reproducers as small as possible first")
+    parser.add_argument(
+        "--reduce", action="store_true", help="make the reproducers as small as possible first"
+    )
     parser.add_argument("--json", help="write what was not equal here")
     options = parser.parse_args(arguments)
     started = time.monotonic()
     firsts = range(options.seed, options.seed + options.count, options.batch)
-    tasks = [f"{first} {min(options.batch, options.seed + options.count - first)}" for first in firsts]
+    tasks = [
+        f"{first} {min(options.batch, options.seed + options.count - first)}" for first in firsts
+    ]
     results = sorted(run_seeds(tasks, options.workers))
     seconds = time.monotonic() - started
     counts = collections.Counter(kind for _, kind, _, _ in results)
@@ -87,15 +99,25 @@ def main(arguments: Sequence[str]) -> int:
         end="",
     )
     print(", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())))
-    bad = [(seed, kind, detail) for seed, kind, detail, _ in results if kind not in ("agrees", "refused")]
+    bad = [
+        (seed, kind, detail)
+        for seed, kind, detail, _ in results
+        if kind not in ("agrees", "refused")
+    ]
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump([(seed, kind, detail) for seed, kind, detail, _ in results if kind != "agrees"], file, indent=1)
+            json.dump(
+                [(seed, kind, detail) for seed, kind, detail, _ in results if kind != "agrees"],
+                file,
+                indent=1,
+            )
     for seed, kind, detail in bad:
         if kind == "crash":
             print(f"seed {seed}: {kind}: {detail}")
         if options.out:
-            write_reproducer(seed, kind, detail, options.out, shrink=options.reduce, target=_target(seed))
+            write_reproducer(
+                seed, kind, detail, options.out, shrink=options.reduce, target=_target(seed)
+            )
     return 1 if bad else 0
 
 

@@ -2,8 +2,8 @@
 
 In: a seed that failed. Out: SEED.onnx and SEED.txt. Not done here: finding failures (``run``).
 
-Every attempt runs in a forked process, since the failure may be a crash. An attempt counts when it fails in the same way:
-the same kind, and the same parts (aot, vm, interpreter) in its detail.
+Every attempt runs in a forked process, since the failure may be a crash. An attempt counts when it
+fails in the same way: the same kind, and the same parts (aot, vm, interpreter) in its detail.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _LIMIT_SECONDS = 30.0
 _PARTS = re.compile(r"\b(aot|vm|interpreter|other sizes|SIG\w+|\w+Error)\b")
 
 
-def write_reproducer(seed: int, kind: str, detail: str, folder: str, *, shrink: bool, target: str) -> None:
+def write_reproducer(
+    seed: int, kind: str, detail: str, folder: str, *, shrink: bool, target: str
+) -> None:
     """Write the program of ``seed``, or a smaller one that fails alike."""
     os.makedirs(folder, exist_ok=True)
     program = generate(seed)
@@ -74,7 +76,9 @@ def _smaller(program: Program) -> Iterator[Program]:
                 yield _with(program, outputs={name: values[name].array.dtype}).without_dead_parts()
     for node in reversed(program.nodes):  # a result becomes an input
         if not all(name in program.outputs for name in node.output):
-            yield _cut(program, list(node.output), {name: values[name].array for name in node.output})
+            yield _cut(
+                program, list(node.output), {name: values[name].array for name in node.output}
+            )
     for name, array in program.inputs.items():
         fixed = tuple(array.shape)
         if program.shapes[name] != fixed:
@@ -94,7 +98,9 @@ def _cut(program: Program, names: list[str], arrays: dict[str, Array]) -> Progra
     inputs = {**program.inputs, **arrays}
     shapes = {**program.shapes, **{name: tuple(array.shape) for name, array in arrays.items()}}
     outputs = {name: dtype for name, dtype in program.outputs.items() if name not in names}
-    return _with(program, nodes=nodes, inputs=inputs, shapes=shapes, outputs=outputs).without_dead_parts()
+    return _with(
+        program, nodes=nodes, inputs=inputs, shapes=shapes, outputs=outputs
+    ).without_dead_parts()
 
 
 def _is_defined(program: Program) -> bool:
@@ -106,5 +112,7 @@ def _is_defined(program: Program) -> bool:
 
 
 def _with(program: Program, **parts: object) -> Program:
-    fields = {name: parts.get(name, getattr(program, name)) for name in Program.__dataclass_fields__}
+    fields = {
+        name: parts.get(name, getattr(program, name)) for name in Program.__dataclass_fields__
+    }
     return Program(**fields)  # type: ignore[arg-type]

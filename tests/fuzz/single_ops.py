@@ -1,6 +1,8 @@
-"""Single nodes with random attributes and operands: elementwise, movement, reductions, rows, products, windows.
+"""Single nodes with random attributes and operands: elementwise, movement, reductions, rows,
+products, windows.
 
-In: a ``Drawing``. Out: it, one node (and its constants) longer. Not done here: groups of nodes (``patterns``).
+In: a ``Drawing``. Out: it, one node (and its constants) longer. Not done here: groups of nodes
+(``patterns``).
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def curve(d: Drawing) -> None:
     if op in _WITHIN_ONE and not d.special:
         x = d.add("Mul", d.add("Tanh", x, keep=False), d.constant(0.75, dtype))
     more: dict[str, Any] = (
-        {"alpha": round(float(d.random.uniform(0.1, 1.5)), 2)} if op in _ALPHA and d.chance(0.5) else {}
+        {"alpha": round(float(d.random.uniform(0.1, 1.5)), 2)}
+        if op in _ALPHA and d.chance(0.5)
+        else {}
     )
     if op == "Gelu" and d.chance(0.5):
         more = {"approximate": "tanh"}
@@ -97,7 +101,9 @@ def partner(d: Drawing, x: str) -> str:
 
     if d.chance(0.6):
         return d.pick(fits)
-    shape = [1 if d.chance(0.3) else size for size in array.shape][d.integer(0, array.ndim) if array.ndim else 0 :]
+    shape = [1 if d.chance(0.3) else size for size in array.shape][
+        d.integer(0, array.ndim) if array.ndim else 0 :
+    ]
     return d.constant(d.numbers(shape, array.dtype))
 
 
@@ -106,7 +112,9 @@ def binary(d: Drawing) -> None:
     x = d.pick(lambda array: array.dtype.kind in "fiu")
     kind = d.array(x).dtype.kind
     y = partner(d, x)
-    op = d.one_of(("Add", "Sub", "Mul", "Div", "Min", "Max", "Pow" if kind == "f" else "Add", "Mod"))
+    op = d.one_of(
+        ("Add", "Sub", "Mul", "Div", "Min", "Max", "Pow" if kind == "f" else "Add", "Mod")
+    )
     if op == "Pow":
         if d.chance(0.5):
             d.add(op, x, d.constant(d.one_of((2.0, 3.0, 0.5, 1.0, -1.0, 0.0)), d.array(x).dtype))
@@ -119,7 +127,9 @@ def binary(d: Drawing) -> None:
 def variadic(d: Drawing) -> None:
     """Max, Min, Sum, Mean of one to four operands."""
     x = d.pick_float()
-    d.add(d.one_of(("Max", "Min", "Sum", "Mean")), x, *(partner(d, x) for _ in range(d.integer(0, 3))))
+    d.add(
+        d.one_of(("Max", "Min", "Sum", "Mean")), x, *(partner(d, x) for _ in range(d.integer(0, 3)))
+    )
 
 
 def bits(d: Drawing) -> None:
@@ -162,7 +172,20 @@ def cast(d: Drawing) -> None:
 
 def edge_cast(d: Drawing) -> None:
     """Numbers that do not fit the integers they are cast to, infinities and NaN among them."""
-    numbers = [np.inf, -np.inf, np.nan, 70000.0, -70000.0, 300.0, -129.5, 3e9, -3e9, 1e10, 2.0**63, -1e30]
+    numbers = [
+        np.inf,
+        -np.inf,
+        np.nan,
+        70000.0,
+        -70000.0,
+        300.0,
+        -129.5,
+        3e9,
+        -3e9,
+        1e10,
+        2.0**63,
+        -1e30,
+    ]
     edges = d.constant(d.random.choice(numbers, 6).astype(d.one_of((np.float32, np.float64))))
     kind = np.dtype(d.one_of([name for name in _CASTS if name[0] in "iu"]))
     d.add("Cast", edges, to=int(helper.np_dtype_to_tensor_dtype(kind)))
@@ -179,9 +202,13 @@ def edge_power(d: Drawing) -> None:
     bases = [1, 2, 3, -1, -2] if d.chance(0.7) else [1, 2, 3]
     base = d.one_of(("float32", "float64", "float16", "int32", "int64"))
     x = d.constant(d.random.choice(bases, 6).astype(base))
-    kind: np.dtype[Any] = np.dtype(d.one_of(("int32", "int64", "uint64", "int16", "float32", "float64")))
+    kind: np.dtype[Any] = np.dtype(
+        d.one_of(("int32", "int64", "uint64", "int16", "float32", "float64"))
+    )
     limit = 3 if kind.kind == "f" else int(np.iinfo(kind).max)
-    exponents = d.constant(d.random.choice([number for number in _EXPONENTS if number <= limit], 6).astype(kind))
+    exponents = d.constant(
+        d.random.choice([number for number in _EXPONENTS if number <= limit], 6).astype(kind)
+    )
     later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)
     d.add("Pow", x, exponents if d.chance(0.3) else d.add("Add", exponents, later, keep=False))
 
@@ -189,11 +216,20 @@ def edge_power(d: Drawing) -> None:
 def edge_range(d: Drawing) -> None:
     """A few integers, far apart: bounds known, or known when it runs."""
     kind: np.dtype[Any] = np.dtype(d.one_of(("int16", "int32", "int64")))
-    far = int(np.iinfo(kind).max) >> (12 if kind.itemsize == 8 else 0)  # onnx.reference counts in f64
-    bounds = [d.one_of((-far, far, 0, far - 9)), d.one_of((-far, far, 3)), d.one_of((far, -far, far // 2, far // 3))]
+    far = int(np.iinfo(kind).max) >> (
+        12 if kind.itemsize == 8 else 0
+    )  # onnx.reference counts in f64
+    bounds = [
+        d.one_of((-far, far, 0, far - 9)),
+        d.one_of((-far, far, 3)),
+        d.one_of((far, -far, far // 2, far // 3)),
+    ]
     later = d.add("Cast", zero_later(d), to=int(helper.np_dtype_to_tensor_dtype(kind)), keep=False)
     names = [d.constant(number, kind) for number in bounds]
-    d.add("Range", *(name if d.chance(0.3) else d.add("Add", name, later, keep=False) for name in names))
+    d.add(
+        "Range",
+        *(name if d.chance(0.3) else d.add("Add", name, later, keep=False) for name in names),
+    )
 
 
 def edge_unique(d: Drawing) -> None:
@@ -210,10 +246,12 @@ def prelu(d: Drawing) -> None:
     """With a slope that broadcasts to x."""
     x = d.pick_float()
     shape = [1 if d.chance(0.4) else size for size in d.shape(x)]
-    d.add("PRelu", x, d.weights(shape[d.integer(0, len(shape)) if shape else 0 :], d.array(x).dtype))
+    d.add(
+        "PRelu", x, d.weights(shape[d.integer(0, len(shape)) if shape else 0 :], d.array(x).dtype)
+    )
 
 
-# ---- movement ---------------------------------------------------------------------------------------------------------
+# ---- movement ------------------------------------------------------------------------------------
 
 
 def axis_of(d: Drawing, x: str) -> int:
@@ -241,7 +279,9 @@ def reshape(d: Drawing) -> None:
         axis = d.integer(0, len(shape) - 1) if shape else 0
         size = shape[axis] if shape else 1
         factor = d.one_of([factor for factor in (1, 2, 3, 4, 5) if size % factor == 0])
-        shape[axis : axis + 1] = [factor, size // factor] if d.chance(0.5) else [size // factor, factor]
+        shape[axis : axis + 1] = (
+            [factor, size // factor] if d.chance(0.5) else [size // factor, factor]
+        )
     if 0 not in shape and shape and d.chance(0.5):
         shape[d.integer(0, len(shape) - 1)] = -1
     if shape and d.chance(0.2) and shape[0] == (d.shape(x) or (-2,))[0]:
@@ -260,8 +300,13 @@ def squeeze(d: Drawing) -> None:
     x = d.pick()
     ones = [axis for axis, size in enumerate(d.shape(x)) if size == 1]
     if ones and d.chance(0.5):
-        # Without axes, the rank depends on whether a symbolic size is 1: those stay, by our decision.
-        d.add("Squeeze", x, *((d.ints(d.one_of(ones)),) if d.chance(0.7) or d.program.symbols() else ()))
+        # Without axes, the rank depends on whether a symbolic size is 1: those stay, by our
+        # decision.
+        d.add(
+            "Squeeze",
+            x,
+            *((d.ints(d.one_of(ones)),) if d.chance(0.7) or d.program.symbols() else ()),
+        )
     else:
         d.add("Unsqueeze", x, d.ints(d.integer(0, d.array(x).ndim)))
 
@@ -313,7 +358,10 @@ def split(d: Drawing) -> None:
 def expand(d: Drawing) -> None:
     """Axes of size 1 made longer, new leading axes."""
     x = d.pick()
-    shape = [d.integer(2, 5) if size == 1 and d.chance(0.7) else (1 if d.chance(0.2) else size) for size in d.shape(x)]
+    shape = [
+        d.integer(2, 5) if size == 1 and d.chance(0.7) else (1 if d.chance(0.2) else size)
+        for size in d.shape(x)
+    ]
     d.add("Expand", x, d.ints(*([d.integer(1, 3)] if d.chance(0.3) else []), *shape))
 
 
@@ -329,7 +377,11 @@ def pad(d: Drawing) -> None:
     mode = d.one_of(("constant", "constant", "edge", "reflect", "wrap"))
     low = -1 if mode == "constant" else 0
     pads = [d.integer(low, 2) for _ in range(2 * d.array(x).ndim)]
-    value = (d.constant(d.integer(0, 2), d.array(x).dtype),) if mode == "constant" and d.chance(0.6) else ()
+    value = (
+        (d.constant(d.integer(0, 2), d.array(x).dtype),)
+        if mode == "constant" and d.chance(0.6)
+        else ()
+    )
     d.add("Pad", x, d.ints(*pads), *value, mode=mode)
 
 
@@ -340,12 +392,15 @@ def gather(d: Drawing) -> None:
     size = d.shape(x)[axis]
     kind = d.integer(0, 3)
     if kind == 0:
-        shape = [d.integer(1, 2) if i == axis % d.array(x).ndim else n for i, n in enumerate(d.shape(x))]
+        shape = [
+            d.integer(1, 2) if i == axis % d.array(x).ndim else n for i, n in enumerate(d.shape(x))
+        ]
         d.add("GatherElements", x, d.constant(d.random.integers(-size, size, shape)), axis=axis)
     elif kind == 1:
         depth = d.integer(1, d.array(x).ndim)
         indices = [
-            d.random.integers(-n, n, (d.integer(1, 3),) if i < 0 else (2, 2)) for i, n in enumerate(d.shape(x)[:depth])
+            d.random.integers(-n, n, (d.integer(1, 3),) if i < 0 else (2, 2))
+            for i, n in enumerate(d.shape(x)[:depth])
         ]
         d.add("GatherND", x, d.constant(np.stack(indices, -1)))
     else:
@@ -353,7 +408,9 @@ def gather(d: Drawing) -> None:
         d.add(
             "Gather",
             x,
-            d.constant(d.random.integers(-size, size, shape).astype(d.one_of((np.int64, np.int32)))),
+            d.constant(
+                d.random.integers(-size, size, shape).astype(d.one_of((np.int64, np.int32)))
+            ),
             axis=axis,
         )
 
@@ -373,10 +430,20 @@ def scatter(d: Drawing) -> None:
     else:
         axis = axis_of(d, x) % len(shape)
         part = [d.integer(1, size) for size in shape]
-        indices = np.argsort(d.random.random([shape[axis] if i == axis else n for i, n in enumerate(part)]), axis=axis)
+        indices = np.argsort(
+            d.random.random([shape[axis] if i == axis else n for i, n in enumerate(part)]),
+            axis=axis,
+        )
         taken = indices[tuple(slice(0, n) for n in part)]
         how = d.one_of(("none", "add", "max", "min", "mul"))
-        d.add("ScatterElements", x, d.constant(taken), d.weights(part, d.array(x).dtype), axis=axis, reduction=how)
+        d.add(
+            "ScatterElements",
+            x,
+            d.constant(taken),
+            d.weights(part, d.array(x).dtype),
+            axis=axis,
+            reduction=how,
+        )
 
 
 def depth(d: Drawing) -> None:
@@ -401,10 +468,12 @@ def trilu(d: Drawing) -> None:
 def one_hot(d: Drawing) -> None:
     """Of small integers."""
     x = d.pick(lambda array: array.dtype == np.int64 and array.ndim < 4)
-    d.add("OneHot", x, d.ints(d.integer(2, 5)), d.constant(np.array([0.25, 2.0], np.float32)), axis=-1)
+    d.add(
+        "OneHot", x, d.ints(d.integer(2, 5)), d.constant(np.array([0.25, 2.0], np.float32)), axis=-1
+    )
 
 
-# ---- reductions, rows -------------------------------------------------------------------------------------------------
+# ---- reductions, rows ----------------------------------------------------------------------------
 
 
 def reduce(d: Drawing) -> None:
@@ -436,21 +505,37 @@ def reduce(d: Drawing) -> None:
 def arg(d: Drawing) -> None:
     """Index of the largest or least."""
     x = d.pick(lambda array: array.dtype.kind in "fi" and array.ndim > 0 and array.size > 0)
-    more: dict[str, Any] = {"axis": axis_of(d, x), "keepdims": d.integer(0, 1), "select_last_index": d.integer(0, 1)}
+    more: dict[str, Any] = {
+        "axis": axis_of(d, x),
+        "keepdims": d.integer(0, 1),
+        "select_last_index": d.integer(0, 1),
+    }
     d.add(d.one_of(("ArgMax", "ArgMin")), x, **more)
 
 
 def cumsum(d: Drawing) -> None:
     """Running sums."""
-    x = d.pick(lambda array: array.dtype.name in ("float32", "float64", "int32", "int64") and array.ndim > 0)
-    d.add("CumSum", x, d.constant(axis_of(d, x), np.int64), exclusive=d.integer(0, 1), reverse=d.integer(0, 1))
+    x = d.pick(
+        lambda array: (
+            array.dtype.name in ("float32", "float64", "int32", "int64") and array.ndim > 0
+        )
+    )
+    d.add(
+        "CumSum",
+        x,
+        d.constant(axis_of(d, x), np.int64),
+        exclusive=d.integer(0, 1),
+        reverse=d.integer(0, 1),
+    )
 
 
 def row(d: Drawing) -> None:
     """Softmax and the normalisations of rows."""
     x = d.pick(lambda array: array.dtype.kind == "f" and array.ndim > 0 and array.size > 0)
     axis = axis_of(d, x)
-    op = d.one_of(("Softmax", "Softmax", "LogSoftmax", "LayerNormalization", "LpNormalization", "Hardmax"))
+    op = d.one_of(
+        ("Softmax", "Softmax", "LogSoftmax", "LayerNormalization", "LpNormalization", "Hardmax")
+    )
     if op == "LayerNormalization":
         shape, dtype = d.shape(x)[axis % d.array(x).ndim :], d.array(x).dtype
         bias = (d.weights(shape, dtype),) if d.chance(0.7) else ()
@@ -461,7 +546,7 @@ def row(d: Drawing) -> None:
         d.add(op, x, axis=axis)
 
 
-# ---- products, windows ------------------------------------------------------------------------------------------------
+# ---- products, windows ---------------------------------------------------------------------------
 
 
 def matmul(d: Drawing) -> None:
@@ -474,7 +559,13 @@ def matmul(d: Drawing) -> None:
     d.add(
         "MatMul",
         x,
-        d.pick(lambda array: array.dtype == dtype and array.ndim > 0 and array.shape[max(array.ndim - 2, 0)] == inner),
+        d.pick(
+            lambda array: (
+                array.dtype == dtype
+                and array.ndim > 0
+                and array.shape[max(array.ndim - 2, 0)] == inner
+            )
+        ),
     )
 
 
@@ -487,7 +578,15 @@ def gemm(d: Drawing) -> None:
     c = d.one_of(((), (columns,), (1, columns), (rows, 1), (rows, columns)))
     more: dict[str, Any] = {} if d.chance(0.5) else {"alpha": 0.5, "beta": 2.0}
     w = d.weights((columns, inner) if up else (inner, columns), dtype, 0.5)
-    d.add("Gemm", x, w, *((d.weights(c, dtype),) if d.chance(0.8) else ()), transA=across, transB=up, **more)
+    d.add(
+        "Gemm",
+        x,
+        w,
+        *((d.weights(c, dtype),) if d.chance(0.8) else ()),
+        transA=across,
+        transB=up,
+        **more,
+    )
 
 
 def einsum(d: Drawing) -> None:
@@ -496,13 +595,24 @@ def einsum(d: Drawing) -> None:
     dtype, shape = d.array(x).dtype, d.shape(x)
     if len(shape) == 2:
         equation, other = d.one_of(
-            (("ij,kj->ik", (3, shape[1])), ("ij,j->i", (shape[1],)), ("ij,kl->ijkl", (2, 3)), ("ij->ji", None))
+            (
+                ("ij,kj->ik", (3, shape[1])),
+                ("ij,j->i", (shape[1],)),
+                ("ij,kl->ijkl", (2, 3)),
+                ("ij->ji", None),
+            )
         )
     else:
         equation, other = d.one_of(
-            (("bij,bkj->bik", (shape[0], 3, shape[2])), ("bij,jk->bik", (shape[2], 5)), ("bij->b", None))
+            (
+                ("bij,bkj->bik", (shape[0], 3, shape[2])),
+                ("bij,jk->bik", (shape[2], 5)),
+                ("bij->b", None),
+            )
         )
-    d.add("Einsum", x, *(() if other is None else (d.weights(other, dtype, 0.5),)), equation=equation)
+    d.add(
+        "Einsum", x, *(() if other is None else (d.weights(other, dtype, 0.5),)), equation=equation
+    )
 
 
 def _window(d: Drawing, rank: int, kernel: int) -> dict[str, Any]:
@@ -525,7 +635,11 @@ def image(d: Drawing) -> str:
         return d.one_of(fitting)
     x = d.pick(lambda array: array.dtype.kind == "f" and array.size > 0)
     shape = d.shape(x)
-    return d.add("Reshape", x, d.ints(*([1] * (4 - len(shape)) + list(shape))[:4])) if len(shape) < 4 else x
+    return (
+        d.add("Reshape", x, d.ints(*([1] * (4 - len(shape)) + list(shape))[:4]))
+        if len(shape) < 4
+        else x
+    )
 
 
 def conv(d: Drawing) -> None:
@@ -538,7 +652,14 @@ def conv(d: Drawing) -> None:
     more = _window(d, rank, kernel)
     if "auto_pad" not in more:
         more["dilations"] = [d.one_of((1, 1, 2)) for _ in range(rank)]
-    d.add("Conv", x, w, *((d.weights((filters,), dtype),) if d.chance(0.6) else ()), group=groups, **more)
+    d.add(
+        "Conv",
+        x,
+        w,
+        *((d.weights((filters,), dtype),) if d.chance(0.6) else ()),
+        group=groups,
+        **more,
+    )
 
 
 def conv_transpose(d: Drawing) -> None:
@@ -567,8 +688,13 @@ def pool(d: Drawing) -> None:
         d.add(op, x)
         return
     more: dict[str, Any] = {"count_include_pad": d.integer(0, 1)} if op == "AveragePool" else {}
-    # onnx.reference mixes up the axes and sides of a MaxPool's pads, and counts windows wrongly with pads and ceil_mode.
-    pads = [d.integer(0, 1)] * (2 * rank) if op == "MaxPool" else [d.integer(0, 1) for _ in range(2 * rank)]
+    # onnx.reference mixes up the axes and sides of a MaxPool's pads, and counts windows wrongly
+    # with pads and ceil_mode.
+    pads = (
+        [d.integer(0, 1)] * (2 * rank)
+        if op == "MaxPool"
+        else [d.integer(0, 1) for _ in range(2 * rank)]
+    )
     d.add(
         op,
         x,
@@ -598,17 +724,52 @@ def channel_norm(d: Drawing) -> None:
 def resize(d: Drawing) -> None:
     """Nearest and linear, by factors."""
     x = d.pick(lambda array: array.dtype == np.float32 and array.ndim == 4 and array.size > 0)
-    scales = d.constant(np.array([1, 1, d.one_of((2.0, 1.5, 0.5)), d.one_of((2.0, 3.0))], np.float32))
+    scales = d.constant(
+        np.array([1, 1, d.one_of((2.0, 1.5, 0.5)), d.one_of((2.0, 3.0))], np.float32)
+    )
     how = d.one_of(("half_pixel", "asymmetric", "align_corners"))
-    d.add("Resize", x, "", scales, mode=d.one_of(("nearest", "linear")), coordinate_transformation_mode=how)
+    d.add(
+        "Resize",
+        x,
+        "",
+        scales,
+        mode=d.one_of(("nearest", "linear")),
+        coordinate_transformation_mode=how,
+    )
 
 
 EDGES = (edge_cast, edge_power, edge_range, edge_unique)
-ELEMENTWISE = (curve, curve, curve, clip, binary, binary, binary, variadic, bits, compare, is_number, cast, prelu)
+ELEMENTWISE = (
+    curve,
+    curve,
+    curve,
+    clip,
+    binary,
+    binary,
+    binary,
+    variadic,
+    bits,
+    compare,
+    is_number,
+    cast,
+    prelu,
+)
 MOVEMENT = (
     transpose, reshape, reshape, flatten, squeeze, slice_, slice_, concat, split, expand, tile, pad, gather, scatter, depth,
     trilu, one_hot,
 )  # fmt: skip
 ROWS = (reduce, reduce, arg, cumsum, row, row)
-PRODUCTS = (matmul, matmul, gemm, einsum, conv, conv, conv_transpose, pool, pool, channel_norm, resize)
+PRODUCTS = (
+    matmul,
+    matmul,
+    gemm,
+    einsum,
+    conv,
+    conv,
+    conv_transpose,
+    pool,
+    pool,
+    channel_norm,
+    resize,
+)
 SAFE_WITH_SPECIAL_NUMBERS = (*ELEMENTWISE, *MOVEMENT)

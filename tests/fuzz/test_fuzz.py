@@ -1,4 +1,5 @@
-"""Random graphs give the same by ``onnx.reference``, interpreter, native code and vm; the fuzzer itself works."""
+"""Random graphs give the same by ``onnx.reference``, interpreter, native code and vm; the fuzzer
+itself works."""
 
 from __future__ import annotations
 
@@ -25,13 +26,18 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command: it forks, which this process, with its threads, must not."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(
-        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, str(RUN), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
 def test_the_first_graphs(count: int) -> None:
-    """No difference beyond the rules, no error and no crash over the first seeds: twenty in the quick suite, sixty in the slow one."""
+    """No difference beyond the rules, no error and no crash over the first seeds: twenty in the
+    quick suite, sixty in the slow one."""
     done = run("--count", str(count))
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -50,7 +56,8 @@ def test_a_seed_is_a_program() -> None:
 
 
 def test_bounds_follow_the_numbers() -> None:
-    """Movement is exact, a sum may be off by roundings, a difference of near numbers by as much as they were."""
+    """Movement is exact, a sum may be off by roundings, a difference of near numbers by as much as
+    they were."""
     x = np.array([1.0, 2.0, 3.0], np.float32)
     assert run_node(helper.make_node("Transpose", ["x"], ["y"]), [Value(x)])[0].bound is None
     off = Value(x, np.full(3, 1e-4))
@@ -67,8 +74,12 @@ def test_undefined_numbers_are_left_out() -> None:
     with pytest.raises(UndefinedError):
         run_node(helper.make_node("Div", ["x", "z"], ["y"]), [one, zero])
     with pytest.raises(UndefinedError):
-        run_node(helper.make_node("Cast", ["x"], ["y"], to=12), [Value(np.array([1e10], np.float32))])
-    (result,) = run_node(helper.make_node("Cast", ["x"], ["y"], to=5), [Value(np.array([np.inf, 1e9], np.float32))])
+        run_node(
+            helper.make_node("Cast", ["x"], ["y"], to=12), [Value(np.array([1e10], np.float32))]
+        )
+    (result,) = run_node(
+        helper.make_node("Cast", ["x"], ["y"], to=5), [Value(np.array([np.inf, 1e9], np.float32))]
+    )
     assert result.array.tolist() == [0, -13824]
 
 
@@ -83,7 +94,8 @@ def test_dead_parts_are_left_out() -> None:
 
 
 def test_split_checks_sizes_at_run_time() -> None:
-    """Parts that do not add up to a symbolic size are refused when it is known: found by fuzzing, read beyond the input."""
+    """Parts that do not add up to a symbolic size are refused when it is known: found by fuzzing,
+    read beyond the input."""
     program = Program(
         inputs={"x": np.zeros((7, 5), np.float32)}, shapes={"x": (7, "n")}, constants={"sizes": np.array([0, 5])},
         nodes=[helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=1)], outputs={"b": np.dtype(np.float32)},
@@ -95,7 +107,8 @@ def test_split_checks_sizes_at_run_time() -> None:
 
 
 def test_scatter_checks_updates_at_run_time() -> None:
-    """Updates too small for a symbolic size are refused when it is known: found by fuzzing, read beyond the updates."""
+    """Updates too small for a symbolic size are refused when it is known: found by fuzzing, read
+    beyond the updates."""
     program = Program(
         inputs={"x": np.zeros((4, 3), np.float32)}, shapes={"x": (4, "n")},
         constants={"i": np.array([[0], [1]]), "u": np.ones((2, 3), np.float32)},
@@ -108,7 +121,8 @@ def test_scatter_checks_updates_at_run_time() -> None:
 
 
 def test_attention_of_doubles_is_not_computed_in_singles() -> None:
-    """Decomposed attention of f64 keeps its precision: found by fuzzing, the fused kernel gave 7 digits."""
+    """Decomposed attention of f64 keeps its precision: found by fuzzing, the fused kernel gave 7
+    digits."""
     random = np.random.default_rng(0)
     shapes = {"q": (2, 1, 6, 4), "k": (2, 1, 4, 5), "v": (2, 1, 5, 3)}
     inputs = {name: random.standard_normal(shape) for name, shape in shapes.items()}
@@ -116,7 +130,9 @@ def test_attention_of_doubles_is_not_computed_in_singles() -> None:
         helper.make_node("MatMul", ["q", "k"], ["s"]), helper.make_node("Softmax", ["s"], ["p"], axis=-1),
         helper.make_node("MatMul", ["p", "v"], ["y"]),
     ]  # fmt: skip
-    program = Program(inputs=inputs, shapes=dict(shapes), nodes=nodes, outputs={"y": np.dtype(np.float64)})
+    program = Program(
+        inputs=inputs, shapes=dict(shapes), nodes=nodes, outputs={"y": np.dtype(np.float64)}
+    )
     outputs = ingot_runtime.load(ingot.compile(to_model([program])).to_bytes()).run(inputs)
     powers = np.exp(inputs["q"] @ inputs["k"])
     np.testing.assert_allclose(

@@ -1,7 +1,9 @@
-"""Changes of a bundle on the disk while it is loaded and run: every call is right, or an error of the loader.
+"""Changes of a bundle on the disk while it is loaded and run: every call is right, or an error of
+the loader.
 
-In: a folder for files, "cases" or a number of random schedules. Out: a line ``verdict<tab>trial`` for each. Not done here: judging.
-``python -m tests.hostile.changing_file FOLDER cases`` and ``... FOLDER 1000``
+In: a folder for files, "cases" or a number of random schedules. Out: a line ``verdict<tab>trial``
+for each. Not done here: judging. ``python -m tests.hostile.changing_file FOLDER cases`` and
+``... FOLDER 1000``
 """
 
 from __future__ import annotations
@@ -20,7 +22,14 @@ from pathlib import Path
 
 import numpy as np
 from tests.hostile import trials
-from tests.hostile.tiny import WEIGHTS_AT, WIDTH, tiny_contents, tiny_reference, tiny_weights, tree_entry
+from tests.hostile.tiny import (
+    WEIGHTS_AT,
+    WIDTH,
+    tiny_contents,
+    tiny_reference,
+    tiny_weights,
+    tree_entry,
+)
 
 import ingot_runtime
 from ingot_artifacts.bundle.write import write_bundle
@@ -45,7 +54,8 @@ def _content(seed: int) -> bytes:
 
 
 class Bundle:
-    """A bundle on the disk that is changed in all the ways there are; ``first`` and ``other`` are two valid contents."""
+    """A bundle on the disk that is changed in all the ways there are; ``first`` and ``other`` are
+    two valid contents."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "m.ingot"
@@ -91,7 +101,8 @@ class Bundle:
         self._write(tiny_weights(_OTHER_SEED).tobytes(), self.weights_at)
 
     def copy_over(self) -> None:
-        """What ``cp -p`` of another bundle of the same size and time does: cut to nothing, write, put the time back."""
+        """What ``cp -p`` of another bundle of the same size and time does: cut to nothing, write,
+        put the time back."""
         found = self.path.stat()
         self.path.write_bytes(self.other)
         os.utime(self.path, ns=(found.st_atime_ns, found.st_mtime_ns))
@@ -159,7 +170,8 @@ def answer(session: Session) -> int:
 
 
 def case(folder: Path, name: str, moment: str) -> str:
-    """Do one change at one moment, on one thread: the end is known, and a new load of the restored file is right."""
+    """Do one change at one moment, on one thread: the end is known, and a new load of the restored
+    file is right."""
     bundle = Bundle(folder)
     change: Callable[[], None] = getattr(bundle, name)
     verify = Verifier.verify
@@ -215,7 +227,9 @@ def schedule(folder: Path, number: int) -> str:
         if child == 0:
             _change_for_ever(bundle, names, random.Random(number), stop)
     else:
-        actor = threading.Thread(target=_change_for_ever, args=(bundle, names, random.Random(number), stop))
+        actor = threading.Thread(
+            target=_change_for_ever, args=(bundle, names, random.Random(number), stop)
+        )
         actor.start()
     try:
         ends = {_attempt(str(bundle.path), draw) for _ in range(_LOADS)}
@@ -245,7 +259,11 @@ ENDS = (
 
 
 def _attempt(path: str, draw: random.Random) -> str:
-    threads, executor, mode = draw.choice((1, 1, 3)), draw.choice(("aot", "aot", "vm")), draw.choice(("full", "fast"))
+    threads, executor, mode = (
+        draw.choice((1, 1, 3)),
+        draw.choice(("aot", "aot", "vm")),
+        draw.choice(("full", "fast")),
+    )
     runs = draw.randint(1, 6)
 
     def life() -> bool:
@@ -256,7 +274,9 @@ def _attempt(path: str, draw: random.Random) -> str:
     return trials.verdict(life)
 
 
-def _change_for_ever(bundle: Bundle, names: list[str], draw: random.Random, stop: threading.Event) -> None:
+def _change_for_ever(
+    bundle: Bundle, names: list[str], draw: random.Random, stop: threading.Event
+) -> None:
     while not stop.is_set():
         if bundle.path.exists():
             getattr(bundle, draw.choice(names))()
@@ -275,10 +295,15 @@ def main() -> None:
     todo: list[tuple[str, Callable[[Path], str]]] = []
     if sys.argv[2] == "cases":
         todo = [
-            (f"{name}, {moment}", partial(case, name=name, moment=moment)) for name in EXPECTED for moment in MOMENTS
+            (f"{name}, {moment}", partial(case, name=name, moment=moment))
+            for name in EXPECTED
+            for moment in MOMENTS
         ]
     else:
-        todo = [(f"schedule {number}", partial(schedule, number=number)) for number in range(int(sys.argv[2]))]
+        todo = [
+            (f"schedule {number}", partial(schedule, number=number))
+            for number in range(int(sys.argv[2]))
+        ]
     for index, (name, trial) in enumerate(todo):
         folder = top / str(index)
         folder.mkdir()

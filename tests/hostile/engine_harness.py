@@ -1,4 +1,5 @@
-"""Builders to be killed, stopped and crowded: rules that write down when they run, builds over them, processes that build.
+"""Builders to be killed, stopped and crowded: rules that write down when they run, builds over
+them, processes that build.
 
 In: folders. Out: schedulers, processes, what was written down. Not done here: assertions.
 """
@@ -44,8 +45,8 @@ _PADDING_BYTES = 3000
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """``number`` and ``parts`` decide the result; the rest is how to get there: where to write down what happens, how long to
-    sleep, what to do wrong."""
+    """``number`` and ``parts`` decide the result; the rest is how to get there: where to write down
+    what happens, how long to sleep, what to do wrong."""
 
     number: int
     parts: tuple[Artifact[int], ...] = ()
@@ -90,7 +91,10 @@ def _work(context: RuleContext, inputs: Work) -> tuple[Artifact[int], Artifact[m
     time.sleep(inputs.seconds)
     if inputs.do:
         _MISDEEDS[inputs.do](context)
-    result = context.keep(value_of(inputs.number, parts)), context.keep_bytes(padding_of(inputs.number))
+    result = (
+        context.keep(value_of(inputs.number, parts)),
+        context.keep_bytes(padding_of(inputs.number)),
+    )
     write_line(inputs.log, "end", name, os.getpid())
     return result
 
@@ -120,7 +124,13 @@ def _raise(_: RuleContext) -> None:
 def _start_child(_: RuleContext) -> None:
     """A program of the rule's own, in the way when its worker is killed."""
     subprocess.run(
-        [sys.executable, "-c", "import time; time.sleep(3600)", f"a child of a rule for {os.getppid()}"], check=True
+        [
+            sys.executable,
+            "-c",
+            "import time; time.sleep(3600)",
+            f"a child of a rule for {os.getppid()}",
+        ],
+        check=True,
     )
 
 
@@ -190,7 +200,12 @@ def padding_of(number: int) -> bytes:
 
 async def fold(build: Build, numbers: Sequence[int], log: str = "", seconds: float = 0.0) -> int:
     """Work on numbers, then on pairs of results, until one is left."""
-    row = [item[0] for item in await build.need_all(WORK, [Work(number, (), log, seconds) for number in numbers])]
+    row = [
+        item[0]
+        for item in await build.need_all(
+            WORK, [Work(number, (), log, seconds) for number in numbers]
+        )
+    ]
     while len(row) > 1:
         pairs = [Work(0, tuple(row[at : at + 2]), log, seconds) for at in range(0, len(row), 2)]
         row = [item[0] for item in await build.need_all(WORK, pairs)]
@@ -275,7 +290,9 @@ def start_builder(plan: Plan) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def finish(builder: subprocess.Popen[str], timeout: float = HANG_SECONDS) -> tuple[int, list[str], str]:
+def finish(
+    builder: subprocess.Popen[str], timeout: float = HANG_SECONDS
+) -> tuple[int, list[str], str]:
     """Wait for a builder; return its status, its lines, its errors."""
     with builder:
         out, err = builder.communicate(timeout=timeout)
@@ -295,7 +312,9 @@ def run_plan(text: str) -> int:
     shape = {"fold": fold, "each": each}[plan.shape]
     try:
         for numbers in plan.builds:
-            with open_scheduler(plan.cache, plan.jobs, observers=Observers(ended=ended), lower=plan.lower) as build:
+            with open_scheduler(
+                plan.cache, plan.jobs, observers=Observers(ended=ended), lower=plan.lower
+            ) as build:
                 print(build.run(shape(build, numbers, plan.log, plan.seconds)), flush=True)
     except Exception as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -320,7 +339,8 @@ def read_log(path: str | Path) -> list[Line]:
 
 
 def wait_for(condition: Callable[[], object]) -> float:
-    """Wait until something is so; return how long it took. The limit ends a test that hangs, and says nothing of speed.
+    """Wait until something is so; return how long it took. The limit ends a test that hangs, and
+    says nothing of speed.
 
     Raises:
         TimeoutError: it never was.
@@ -334,7 +354,8 @@ def wait_for(condition: Callable[[], object]) -> float:
 
 
 def processes_about(text: str) -> list[int]:
-    """Return the processes that have a text in their command line, but for those that have ended and wait for their parent."""
+    """Return the processes that have a text in their command line, but for those that have ended
+    and wait for their parent."""
     found: list[int] = []
     for entry in os.listdir("/proc"):
         with suppress(OSError):

@@ -1,7 +1,8 @@
-"""Calls a bundle with random sizes and indices whose arrays end where no memory can be touched; a read beyond kills the process.
+"""Calls a bundle with random sizes and indices whose arrays end where no memory can be touched; a
+read beyond kills the process.
 
-In: a bundle, a seed, a number of calls. Out: on standard output how many calls were answered and how many refused. Not done here:
-the driver (``test_refused_inputs``), what the answers should be.
+In: a bundle, a seed, a number of calls. Out: on standard output how many calls were answered and
+how many refused. Not done here: the driver (``test_refused_inputs``), what the answers should be.
 """
 
 from __future__ import annotations
@@ -20,16 +21,24 @@ NUMBERS = (0, 0, 1, 2, -1, -2, 3, 5, 1 << 40, -(1 << 62))
 
 
 def drawn(spec: TensorSpec, sizes: dict[str, int], draw: random.Random) -> np.ndarray:
-    """An input: equal symbols mostly get equal sizes, as the loader wants; indices are mostly small."""
-    shape = [size if isinstance(size, int) else sizes.setdefault(size, draw.choice(SIZES)) for size in spec.shape]
+    """An input: equal symbols mostly get equal sizes, as the loader wants; indices are mostly
+    small."""
+    shape = [
+        size if isinstance(size, int) else sizes.setdefault(size, draw.choice(SIZES))
+        for size in spec.shape
+    ]
     if spec.dtype.startswith("float"):
         return np.full(shape, draw.choice((0.0, 0.25, 1.0, -3.0)), spec.dtype)
     if spec.dtype == "bool":
-        return np.array([draw.random() < 0.5 for _ in range(int(np.prod(shape)))], bool).reshape(shape)
+        return np.array([draw.random() < 0.5 for _ in range(int(np.prod(shape)))], bool).reshape(
+            shape
+        )
     limits = np.iinfo(spec.dtype)
     wild = [number for number in NUMBERS if limits.min <= number <= limits.max]
     numbers = NUMBERS[:4] if draw.random() < 0.7 else wild
-    return np.array([draw.choice(numbers) for _ in range(int(np.prod(shape)))], spec.dtype).reshape(shape)
+    return np.array([draw.choice(numbers) for _ in range(int(np.prod(shape)))], spec.dtype).reshape(
+        shape
+    )
 
 
 def call(session: Session, draw: random.Random) -> bool:

@@ -1,10 +1,12 @@
-"""Runs a bundle whose every buffer lies at a fence and holds poison: a touch beside it is a signal, a use of what was never written
-other bits. ``python -m tests.hostile.fenced_runs BUNDLE FEEDS``
+"""Runs a bundle whose every buffer lies at a fence and holds poison: a touch beside it is a signal,
+a use of what was never written other bits. ``python -m tests.hostile.fenced_runs BUNDLE FEEDS``
 
-In: a bundle, ``FEEDS``: an npz of ``NUMBER/INPUT``. Out: a line ``verdict<tab>trial`` for each way of running. Not done here: models.
+In: a bundle, ``FEEDS``: an npz of ``NUMBER/INPUT``. Out: a line ``verdict<tab>trial`` for each way
+of running. Not done here: models.
 
-Inputs, outputs, workspace, scratch, small tensors, blocks of a size that data decide, the call struct, the pool page, weights and
-image are fenced; the few words that the vm and the verifier pass by ctypes are not.
+Inputs, outputs, workspace, scratch, small tensors, blocks of a size that data decide, the call
+struct, the pool page, weights and image are fenced; the few words that the vm and the verifier pass
+by ctypes are not.
 """
 
 from __future__ import annotations
@@ -79,7 +81,9 @@ def fenced_struct(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
 
 def fenced_array(size_bytes: int) -> Array:
     """What ``arrays`` makes for a result."""
-    return np.frombuffer(new_fenced(size_bytes + _ALIGNMENT_BYTES, _ALIGNMENT_BYTES).memory, np.uint8)
+    return np.frombuffer(
+        new_fenced(size_bytes + _ALIGNMENT_BYTES, _ALIGNMENT_BYTES).memory, np.uint8
+    )
 
 
 def fence_everything() -> None:
@@ -94,7 +98,8 @@ def fence_everything() -> None:
 def same(got: Mapping[str, Array], expected: Mapping[str, Array]) -> bool:
     """Whether shapes and bits are equal."""
     return all(
-        got[name].shape == each.shape and got[name].tobytes() == each.tobytes() for name, each in expected.items()
+        got[name].shape == each.shape and got[name].tobytes() == each.tobytes()
+        for name, each in expected.items()
     )
 
 
@@ -108,7 +113,10 @@ def poison(one: session.Session) -> None:
 
 def is_bound_right(one: session.Session, feed: Feed, expected: Mapping[str, Array]) -> bool:
     """Run with each input and output at a fence of its own."""
-    inputs = {name: filled(new_fenced(array.nbytes, array.itemsize), array) for name, array in feed.items()}
+    inputs = {
+        name: filled(new_fenced(array.nbytes, array.itemsize), array)
+        for name, array in feed.items()
+    }
     places = {name: new_fenced(array.nbytes, array.itemsize) for name, array in expected.items()}
     outputs = {
         name: np.frombuffer(places[name].memory, array.dtype, array.size).reshape(array.shape)
@@ -125,7 +133,9 @@ def is_bound_right(one: session.Session, feed: Feed, expected: Mapping[str, Arra
     return same(outputs, expected)
 
 
-def attempt(path: str, threads: int, executor: str, feeds: list[Feed], answers: list[Mapping[str, Array]]) -> bool:
+def attempt(
+    path: str, threads: int, executor: str, feeds: list[Feed], answers: list[Mapping[str, Array]]
+) -> bool:
     """Run every feed twice, and bound; nobody may have written beside his memory."""
     one = ingot_runtime.load(path, threads=threads, executor=executor)
     for feed, expected in zip(feeds, answers, strict=True):
@@ -144,13 +154,19 @@ def attempt(path: str, threads: int, executor: str, feeds: list[Feed], answers: 
 
 
 def ways() -> Iterator[tuple[int, str, bool, bytes]]:
-    """All ways of running: threads, executor, at the end of a page or at its begin, and which poison."""
+    """All ways of running: threads, executor, at the end of a page or at its begin, and which
+    poison."""
     for threads, executor in ((1, "aot"), (3, "aot"), (1, "vm")):
         for at_end in (True, False):
             yield threads, executor, at_end, POISONS[at_end]
 
 
-def trial(path: str, way: tuple[int, str, bool, bytes], feeds: list[Feed], answers: list[Mapping[str, Array]]) -> str:
+def trial(
+    path: str,
+    way: tuple[int, str, bool, bytes],
+    feeds: list[Feed],
+    answers: list[Mapping[str, Array]],
+) -> str:
     """One way, in its child."""
     threads, executor, _Place.at_end, _Place.poison = way
     fence_everything()
@@ -164,7 +180,11 @@ def main() -> None:
         stored = {name: file[name] for name in file.files}
     numbers = sorted({name.split("/", 1)[0] for name in stored})
     feeds: list[Feed] = [
-        {name.split("/", 1)[1]: array for name, array in stored.items() if name.startswith(f"{number}/")}
+        {
+            name.split("/", 1)[1]: array
+            for name, array in stored.items()
+            if name.startswith(f"{number}/")
+        }
         for number in numbers
     ]
     trials.prepare()

@@ -1,6 +1,7 @@
 """Memory between two pages that nobody may touch, filled with what no result may come from.
 
-In: a size, an alignment, at which end of its pages it lies. Out: ``Fenced``, copies of arrays in such memory. Not done here: calls.
+In: a size, an alignment, at which end of its pages it lies. Out: ``Fenced``, copies of arrays in
+such memory. Not done here: calls.
 """
 
 from __future__ import annotations
@@ -19,12 +20,21 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Fenced:
-    """``size_bytes`` at ``address``: the byte behind the end, or the one before the begin, is not to be touched.
+    """``size_bytes`` at ``address``: the byte behind the end, or the one before the begin, is not
+    to be touched.
 
-    Up to ``alignment`` - 1 bytes may lie between the end and the fence; they, and the rest of the pages, hold the poison.
+    Up to ``alignment`` - 1 bytes may lie between the end and the fence; they, and the rest of the
+    pages, hold the poison.
     """
 
-    def __init__(self, size_bytes: int, alignment: int = 1, *, at_end: bool = True, poison: bytes = POISONS[0]) -> None:
+    def __init__(
+        self,
+        size_bytes: int,
+        alignment: int = 1,
+        *,
+        at_end: bool = True,
+        poison: bytes = POISONS[0],
+    ) -> None:
         page = mmap.PAGESIZE
         room_bytes = max(1, -(-size_bytes // page)) * page
         self.pages = mmap.mmap(-1, room_bytes + 2 * page)

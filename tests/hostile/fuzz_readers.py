@@ -1,9 +1,12 @@
-"""Fuzzing of the format's readers by coverage: an input that reaches a new branch is kept and changed further.
+"""Fuzzing of the format's readers by coverage: an input that reaches a new branch is kept and
+changed further.
 
-In: a reader, a count, a seed. Out: inputs that reach all that was reached, and those that end in another way than they may. Not done here:
-mutants of whole bundles (``mutants``). ``python tests/hostile/fuzz_readers.py READER --count 100000 --seed 1 --keep``
+In: a reader, a count, a seed. Out: inputs that reach all that was reached, and those that end in
+another way than they may. Not done here: mutants of whole bundles (``mutants``).
+``python tests/hostile/fuzz_readers.py READER --count 100000 --seed 1 --keep``
 
-A loop of our own, on ``sys.settrace``: the same seed gives the same inputs on every Python, and nothing is installed for it.
+A loop of our own, on ``sys.settrace``: the same seed gives the same inputs on every Python, and
+nothing is installed for it.
 """
 
 from __future__ import annotations
@@ -52,15 +55,20 @@ from ingot_runtime.npz import read_npz, write_npz
 
 CORPUS = Path(__file__).with_name("corpus")
 SIZE_BYTES_MAX = 4096
-_TRACED = (os.path.dirname(str(ingot_runtime.format.__file__)), *(f"{name}.py" for name in ("npz", "image", "zipfile")))
+_TRACED = (
+    os.path.dirname(str(ingot_runtime.format.__file__)),
+    *(f"{name}.py" for name in ("npz", "image", "zipfile")),
+)
 _NUMBERS = re.compile(r"\d+")
 Arc = tuple[CodeType | str, int, int]
-"""A step from line to line, or a reason to refuse: all checks that call ``require`` are one line of it."""
+"""A step from line to line, or a reason to refuse: all checks that call ``require`` are one line of
+it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """``read`` takes any bytes, and ends, or raises a ``BundleError``; ``seeds`` are inputs that it takes."""
+    """``read`` takes any bytes, and ends, or raises a ``BundleError``; ``seeds`` are inputs that it
+    takes."""
 
     read: Callable[[bytes], None]
     seeds: Callable[[], tuple[bytes, ...]]
@@ -96,7 +104,12 @@ def _read_plan(data: bytes) -> None:
 
 
 def _read_program(data: bytes) -> None:
-    assert encode_program(decode_program(data, _parts().plan, _parts().plan.variants[0], (3 << 20,), "program")) == data
+    assert (
+        encode_program(
+            decode_program(data, _parts().plan, _parts().plan.variants[0], (3 << 20,), "program")
+        )
+        == data
+    )
 
 
 def _read_values(data: bytes) -> None:
@@ -140,13 +153,19 @@ def _read_archive(data: bytes) -> None:
 def _archives() -> tuple[bytes, ...]:
     file, packed = io.BytesIO(), io.BytesIO()
     write_npz(file, {"x": np.arange(3, dtype=np.float32), "y": np.zeros((2, 0), np.int8)})
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("x.npy", "w") as member:
+    with (
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w") as member,
+    ):
         np.lib.format.write_array(member, np.asfortranarray(np.eye(3)), version=(2, 0))
     return file.getvalue(), packed.getvalue()
 
 
 def _table_seeds() -> tuple[bytes, ...]:
-    rows = [head.Section(kind, 0, 0, 64, 64, b"\1" * 32) for kind in (head.MANIFEST, head.PLAN, head.LOCK)]
+    rows = [
+        head.Section(kind, 0, 0, 64, 64, b"\1" * 32)
+        for kind in (head.MANIFEST, head.PLAN, head.LOCK)
+    ]
     for index, row in enumerate(rows):
         row.offset = 320 + 64 * index
     start, _ = encode_head(rows, 512)
@@ -190,11 +209,14 @@ READERS: dict[str, Reader] = {
 
 
 def outcome(reader: Reader, data: bytes) -> tuple[str, str]:
-    """Give `data` to a reader; return "read", the name of the loader's error, or "foreign ...", and the reason of a refusal."""
+    """Give `data` to a reader; return "read", the name of the loader's error, or "foreign ...", and
+    the reason of a refusal."""
     try:
         reader.read(data)
     except BundleError as error:
-        return type(error).__name__, _NUMBERS.sub("0", f"{error.what}, {type(error.__cause__).__name__}")
+        return type(error).__name__, _NUMBERS.sub(
+            "0", f"{error.what}, {type(error.__cause__).__name__}"
+        )
     except Exception as error:
         return f"foreign {type(error).__name__}: {error}", ""
     return "read", ""
@@ -214,7 +236,8 @@ def reached(reader: Reader, data: bytes) -> tuple[str, set[Arc]]:
     def enter(frame: FrameType, event: str, _: object) -> object:
         return (
             step
-            if frame.f_code.co_filename.startswith(_TRACED[0]) or frame.f_code.co_filename.endswith(_TRACED[1:])
+            if frame.f_code.co_filename.startswith(_TRACED[0])
+            or frame.f_code.co_filename.endswith(_TRACED[1:])
             else None
         )
 
@@ -241,7 +264,8 @@ def changed(corpus: list[bytes], rng: random.Random) -> bytes:
 def fuzz(
     reader: Reader, count: int, seed: int, start: list[bytes]
 ) -> tuple[dict[bytes, set[Arc]], list[tuple[bytes, str]]]:
-    """Return the inputs that reached something new with what they reached, and (input, outcome) of what must not be."""
+    """Return the inputs that reached something new with what they reached, and (input, outcome) of
+    what must not be."""
     rng = random.Random(seed)
     kept: dict[bytes, set[Arc]] = {}
     known: set[Arc] = set()

@@ -1,6 +1,8 @@
-"""Ctrl-C at one bytecode of load, run and close: what is left afterwards. Run as a script, it tries many bytecodes.
+"""Ctrl-C at one bytecode of load, run and close: what is left afterwards. Run as a script, it tries
+many bytecodes.
 
-In: a bundle, a number of threads, how many points, a seed. Out: one line per trial that left something, then a count.
+In: a bundle, a number of threads, how many points, a seed. Out: one line per trial that left
+something, then a count.
 Not done here: deciding (``test_loader_interrupts``).
 """
 
@@ -22,7 +24,8 @@ from ingot_runtime import load_bundle as load_module
 X = np.arange(32, dtype=np.float32).reshape(4, 8)
 _HANDLER_OPCODES = frozenset((dis.opmap["PUSH_EXC_INFO"], dis.opmap["POP_EXCEPT"]))
 _HANDLER_MAPPINGS = 2
-"""Text and rest of the one image that may wait for the next load, because its handler is installed."""
+"""Text and rest of the one image that may wait for the next load, because its handler is
+installed."""
 
 
 class Interrupt(KeyboardInterrupt):
@@ -30,7 +33,8 @@ class Interrupt(KeyboardInterrupt):
 
 
 class Interrupter:
-    """A trace function that raises at bytecode number `at`, counted over all Python code, the library's too."""
+    """A trace function that raises at bytecode number `at`, counted over all Python code, the
+    library's too."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -38,10 +42,12 @@ class Interrupter:
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> "Callable[..., Any]":
         frame.f_trace_opcodes = True
-        # Where exception handlers are entered and left (most such instructions have no line) the interpreter never looks for
-        # signals, and 3.11 does not unwind an exception that a trace function raises there. Lines count, too: early 3.12 tells of
-        # nothing else.
-        is_handler = frame.f_code.co_code[frame.f_lasti] in _HANDLER_OPCODES or frame.f_lineno is None  # pyright: ignore[reportUnnecessaryComparison]
+        # Where exception handlers are entered and left (most such instructions have no line) the
+        # interpreter never looks for signals, and 3.11 does not unwind an exception that a trace
+        # function raises there. Lines count, too: early 3.12 tells of nothing else.
+        is_handler = (
+            frame.f_code.co_code[frame.f_lasti] in _HANDLER_OPCODES or frame.f_lineno is None
+        )  # pyright: ignore[reportUnnecessaryComparison]
         if event in ("opcode", "line") and not is_handler:
             self.count += 1
             if self.count == self.at:
@@ -60,7 +66,8 @@ def use(path: str, threads: int) -> None:
 
 
 def held(tasks_max: int) -> tuple[int, int, int]:
-    """Return the counts of threads, descriptors and mappings of bundles and images; a thread may need a moment to leave."""
+    """Return the counts of threads, descriptors and mappings of bundles and images; a thread may
+    need a moment to leave."""
     for _ in range(2000):
         if len(os.listdir("/proc/self/task")) <= tasks_max:
             break

@@ -21,12 +21,21 @@ _DIFFERENT = 7  # MiBs, over and over: neighbours differ, and the slow oracle se
 def write_large(path: Path) -> int:
     """Write the bundle; return where its weights begin in the file."""
     contents = tiny_contents("batch")
-    values = np.resize(np.random.default_rng(3).integers(0, 256, _DIFFERENT * MIB, np.uint8), MIBS * MIB)
+    values = np.resize(
+        np.random.default_rng(3).integers(0, 256, _DIFFERENT * MIB, np.uint8), MIBS * MIB
+    )
     weights = tiny_weights().tobytes()
     values[WEIGHTS_AT : WEIGHTS_AT + len(weights)] = np.frombuffer(weights, np.uint8)
-    variants = tuple(replace(variant, weight_ranges=((0, MIBS * MIB),)) for variant in contents.variants)
+    variants = tuple(
+        replace(variant, weight_ranges=((0, MIBS * MIB),)) for variant in contents.variants
+    )
     write_bundle(
-        replace(contents, variants=variants, weights=((0, memoryview(values.tobytes())),), weights_bytes=(MIBS * MIB,)),
+        replace(
+            contents,
+            variants=variants,
+            weights=((0, memoryview(values.tobytes())),),
+            weights_bytes=(MIBS * MIB,),
+        ),
         path,
         tree_entry,
     )

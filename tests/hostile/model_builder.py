@@ -23,7 +23,9 @@ FLOAT = TensorProto.FLOAT
 INT64 = TensorProto.INT64
 
 
-def value(name: str, shape: Sequence[int | str | None] | None, dtype: int = FLOAT) -> ValueInfoProto:
+def value(
+    name: str, shape: Sequence[int | str | None] | None, dtype: int = FLOAT
+) -> ValueInfoProto:
     """A graph input or output."""
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -59,7 +61,9 @@ def load(
 ) -> tuple[ImportedModel, Names]:
     """``import_model`` without external data."""
     data = source if isinstance(source, bytes) else source.SerializeToString()
-    imported, names = import_model(data, no_external, (store or MemoryStore()).write, shapes or {}, place)
+    imported, names = import_model(
+        data, no_external, (store or MemoryStore()).write, shapes or {}, place
+    )
     check_imported(imported)
     return imported, names
 

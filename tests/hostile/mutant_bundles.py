@@ -1,4 +1,5 @@
-"""The bundles that are mutated: small, of sizes and control flow that inputs decide, with an LSTM, with two variants, with 200 MB of weights.
+"""The bundles that are mutated: small, of sizes and control flow that inputs decide, with an LSTM,
+with two variants, with 200 MB of weights.
 
 In: a folder. Out: bundles in it. Not done here: mutants.
 """
@@ -28,19 +29,28 @@ def two_variants(path: Path) -> None:
 
 
 def dynamic(path: Path) -> None:
-    """A loop as often as an input says, a branch on another, positions whose count the data decide."""
+    """A loop as often as an input says, a branch on another, positions whose count the data
+    decide."""
     ingot.compile(_dynamic(), targets=["x86-64-v3"]).save(path)
 
 
 def _dynamic() -> ModelProto:
     body = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["on"]), helper.make_node("Add", ["state", "w"], ["next"], "/loop/add")],
+        [
+            helper.make_node("Identity", ["go"], ["on"]),
+            helper.make_node("Add", ["state", "w"], ["next"], "/loop/add"),
+        ],
         "body",
         [value("i", [], INT64), value("go", [], TensorProto.BOOL), value("state", ["n", 4])],
         [value("on", [], TensorProto.BOOL), value("next", ["n", 4])],
     )
     then, otherwise = (
-        helper.make_graph([helper.make_node(op, ["looped"], [name], f"/{name}")], name, [], [value(name, ["n", 4])])
+        helper.make_graph(
+            [helper.make_node(op, ["looped"], [name], f"/{name}")],
+            name,
+            [],
+            [value(name, ["n", 4])],
+        )
         for name, op in (("then", "Relu"), ("else", "Neg"))
     )
     nodes = [

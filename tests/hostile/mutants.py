@@ -1,10 +1,12 @@
-"""Mutants of a bundle by the thousand, each given to a reader: refused in the loader's words, or right; never anything else.
+"""Mutants of a bundle by the thousand, each given to a reader: refused in the loader's words, or
+right; never anything else.
 
-In: a bundle, a count, a seed. Out: how each case ended; exit code 1 if any ended badly. Not done here: the changes (``mutations``).
+In: a bundle, a count, a seed. Out: how each case ended; exit code 1 if any ended badly. Not done
+here: the changes (``mutations``).
 ``python tests/hostile/mutants.py BUNDLE --count 10000 --seed 1 --first 0``
 
-Cases run in child processes, so that a crash is seen and a case that never ends can be ended. Each case depends on bundle, seed and number
-alone, so any range of them can be run again.
+Cases run in child processes, so that a crash is seen and a case that never ends can be ended. Each
+case depends on bundle, seed and number alone, so any range of them can be run again.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ _BATCH = 5000
 _FILES = 16
 _SECONDS_WITHOUT_A_CASE = 120.0
 _SYMBOL_SIZE = 3
-_RIGHT = frozenset(("FormatError", "DigestError", "NotABundleError", "VersionError", "IncompatibleError"))
+_RIGHT = frozenset(
+    ("FormatError", "DigestError", "NotABundleError", "VersionError", "IncompatibleError")
+)
 
 Outputs = list[npt.NDArray[np.generic]]
 Results = dict[tuple[str, str, str], list[int]]
@@ -64,7 +68,8 @@ def run_positions(session: Session) -> Outputs:
 
 
 class Readers:
-    """All ways to read a file; ``original``: the bundle that it is a mutant of, with all before its weights."""
+    """All ways to read a file; ``original``: the bundle that it is a mutant of, with all before its
+    weights."""
 
     def __init__(self, original: str, prefix: bytes) -> None:
         """Run every variant that this machine can run, for comparison."""
@@ -73,21 +78,28 @@ class Readers:
         self._expected: list[Outputs] = []
         for variant in describe_bundle(original)["variants"]:
             with contextlib.suppress(ingot_runtime.IncompatibleError):
-                self._expected.append(run_positions(ingot_runtime.load(original, variant=variant["target"])))
+                self._expected.append(
+                    run_positions(ingot_runtime.load(original, variant=variant["target"]))
+                )
         self._readers: dict[str, Callable[[], None]] = {
             "verify": lambda: void(verify_whole_bundle(self._path)),
             "inspect": self._inspect,
             "device": self._device,
-            "diff": lambda: void(diff_bundles(self._path, original), diff_bundles(original, self._path)),
+            "diff": lambda: void(
+                diff_bundles(self._path, original), diff_bundles(original, self._path)
+            ),
         }
 
     def read(self, path: str, made: Mutant, rng: random.Random) -> tuple[str, str]:
-        """Give the file at `path` to a reader that the generator chooses; return (reader, result)."""
+        """Give the file at `path` to a reader that the generator chooses; return (reader,
+        result)."""
         self._path = path
         if made.may_run and rng.random() < 0.6:
             executor, threads = rng.choice(("aot", "vm")), rng.choice((1, 2, 4))
             verify = rng.choice(("full", "fast") if made.patches else ("full", "fast", "code"))
-            return f"{executor} {threads} {verify}", self._outcome(lambda: self._run(executor, threads, verify))
+            return f"{executor} {threads} {verify}", self._outcome(
+                lambda: self._run(executor, threads, verify)
+            )
         name = rng.choice(list(self._readers))
         result = self._outcome(lambda: self._readers[name]() or "read")
         is_other = made.prefix != self._prefix or bool(made.patches) or made.size_change != 0
@@ -103,16 +115,28 @@ class Readers:
             return f"foreign {type(error).__name__}: {error}".replace("\n", " ")
 
     def _run(self, executor: str, threads: int, verify: str) -> str:
-        with ingot_runtime.load(self._path, threads=threads, verify=verify, executor=executor) as session:
+        with ingot_runtime.load(
+            self._path, threads=threads, verify=verify, executor=executor
+        ) as session:
             got = [(each.dtype, each.shape, each.tobytes()) for each in run_positions(session)]
-        wanted = ([(each.dtype, each.shape, each.tobytes()) for each in outputs] for outputs in self._expected)
+        wanted = (
+            [(each.dtype, each.shape, each.tobytes()) for each in outputs]
+            for outputs in self._expected
+        )
         return "equal" if got in wanted else "wrong"
 
     def _inspect(self) -> None:
         described = describe_bundle(self._path)
         inspect.description_lines(described)
         inspect.fusion_lines(described["debug"])
-        json_line({**described, "debug": {key: each for key, each in described["debug"].items() if key != "programs"}})
+        json_line(
+            {
+                **described,
+                "debug": {
+                    key: each for key, each in described["debug"].items() if key != "programs"
+                },
+            }
+        )
         with contextlib.suppress(VerificationError):
             read_record(described, self._path)
 
@@ -177,25 +201,39 @@ class WorkFile:
 
 
 def run_batch(bundle: str, first: int, count: int, seed: int, report: str) -> None:
-    """Run cases in this process; a line goes to the file `report` when a case begins, and one when it ends."""
+    """Run cases in this process; a line goes to the file `report` when a case begins, and one when
+    it ends."""
     with open(bundle, "rb") as file:
         parts = Parts(file.read())
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, open(report, "w", encoding="utf-8") as lines:
-        # Who opens a file that was written just now waits for the clock's next tick: several files wait together.
-        paths = [os.path.join(folder, f"{index}.ingot") for index in range(_FILES if parts.is_small else 1)]
-        files, readers = [WorkFile(path, bundle, parts) for path in paths], Readers(bundle, parts.prefix())
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+        open(report, "w", encoding="utf-8") as lines,
+    ):
+        # Who opens a file that was written just now waits for the clock's next tick: several files
+        # wait together.
+        paths = [
+            os.path.join(folder, f"{index}.ingot")
+            for index in range(_FILES if parts.is_small else 1)
+        ]
+        files, readers = (
+            [WorkFile(path, bundle, parts) for path in paths],
+            Readers(bundle, parts.prefix()),
+        )
         for start in range(first, first + count, len(files)):
             numbers = range(start, min(start + len(files), first + count))
             made = [mutant(parts, number, seed) for number in numbers]
             written = [file.write(case[1]) for file, case in zip(files, made, strict=False)]
-            for number, path, (name, case, rng), is_there in zip(numbers, paths, made, written, strict=False):
+            for number, path, (name, case, rng), is_there in zip(
+                numbers, paths, made, written, strict=False
+            ):
                 print(number, file=lines, flush=True)
                 reader, result = readers.read(path, case, rng) if is_there else ("none", "equal")
                 print(number, name, reader, result, sep="\t", file=lines, flush=True)
 
 
 def run_cases(bundle: str, count: int, seed: int = 0, first: int = 0) -> Results:
-    """Run `count` cases in child processes; a crash, or a case without end, costs its own case only."""
+    """Run `count` cases in child processes; a crash, or a case without end, costs its own case
+    only."""
     results: Results = collections.defaultdict(list)
     number, end = first, first + count
     while number < end:
@@ -210,10 +248,15 @@ def _child(bundle: str, first: int, count: int, seed: int) -> Iterator[tuple[int
     with tempfile.TemporaryDirectory(prefix="mutants-report-") as folder:
         report, errors = os.path.join(folder, "report"), os.path.join(folder, "errors")
         arguments = [bundle, "--batch", str(first), str(count), report, "--seed", str(seed)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
         with open(errors, "wb") as stderr:
             child = subprocess.Popen(
-                [sys.executable, os.path.abspath(__file__), *arguments], env=environment, stderr=stderr
+                [sys.executable, os.path.abspath(__file__), *arguments],
+                env=environment,
+                stderr=stderr,
             )
             ending = _watched(child, report)
         with open(report, encoding="utf-8") as file:
@@ -257,7 +300,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--batch", nargs=3, metavar=("FIRST", "COUNT", "REPORT"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--batch", nargs=3, metavar=("FIRST", "COUNT", "REPORT"), help=argparse.SUPPRESS
+    )
     options = parser.parse_args()
     if options.batch:
         first, count, report = options.batch
@@ -273,7 +318,9 @@ def main() -> int:
     for (name, reader, result), cases in sorted(bad_cases(results).items()):
         print(f"BAD: {name}, {reader}: {result}, cases {cases[:10]}")
     bad = sum(map(len, bad_cases(results).values()))
-    print(f"{options.count} mutants, {bad} bad, {options.count / (time.monotonic() - started):.0f} a second")
+    print(
+        f"{options.count} mutants, {bad} bad, {options.count / (time.monotonic() - started):.0f} a second"
+    )
     return 1 if bad else 0
 
 

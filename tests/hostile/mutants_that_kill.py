@@ -1,4 +1,5 @@
-"""A stand-in for the child of ``mutants.py`` whose third case kills the process: the driver must notice.
+"""A stand-in for the child of ``mutants.py`` whose third case kills the process: the driver must
+notice.
 
 In: the child's arguments. Out: its report. Not done here: mutants.
 """

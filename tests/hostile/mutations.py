@@ -1,9 +1,11 @@
-"""Changes to a bundle that know its structure: one field, word, value or section becomes another, then all is sealed again.
+"""Changes to a bundle that know its structure: one field, word, value or section becomes another,
+then all is sealed again.
 
 In: ``Parts``, a generator. Out: a ``Mutant``. Not done here: reading it (``mutants``).
 
-Which mutants may be run: whoever makes code and digests agree controls the machine code, and what that does is no matter of the
-format. So a mutant whose image was changed, or was made to agree with a forged program or interface, is read by every reader and never loaded.
+Which mutants may be run: whoever makes code and digests agree controls the machine code, and what
+that does is no matter of the format. So a mutant whose image was changed, or was made to agree with
+a forged program or interface, is read by every reader and never loaded.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ _SMALL = (head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEB
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """``prefix``: all bytes before the weights; ``patches``: (offset in the weights, bytes) that are not as they were.
+    """``prefix``: all bytes before the weights; ``patches``: (offset in the weights, bytes) that
+    are not as they were.
 
-    ``size_change``: bytes that the file is longer (filled with ones) or shorter. ``may_run``: see above. ``is_consistent``: no digest and no
-    other part says otherwise, so that whoever checks every byte may still take it for a bundle.
+    ``size_change``: bytes that the file is longer (filled with ones) or shorter. ``may_run``: see
+    above. ``is_consistent``: no digest and no other part says otherwise, so that whoever checks
+    every byte may still take it for a bundle.
     """
 
     prefix: bytes
@@ -65,14 +69,27 @@ def odd_number(value: int, rng: random.Random) -> int:
 
 
 def odd_text(text: str, rng: random.Random) -> str:
-    """Return another text: empty, shorter, longer than a name may be, with what a terminal obeys."""
+    """Return another text: empty, shorter, longer than a name may be, with what a terminal
+    obeys."""
     return rng.choice(
-        (f"{text}x", text[:-1], text[1:], "", text * 2, "x" * 4097, f"{text}\x1b[2J", "\u202e", "host", "\0")
+        (
+            f"{text}x",
+            text[:-1],
+            text[1:],
+            "",
+            text * 2,
+            "x" * 4097,
+            f"{text}\x1b[2J",
+            "\u202e",
+            "host",
+            "\0",
+        )
     )
 
 
 def mutate_values(value: Any, rng: random.Random) -> Any:
-    """Return nested values with one place changed, deleted, doubled, swapped, or one of another kind."""
+    """Return nested values with one place changed, deleted, doubled, swapped, or one of another
+    kind."""
     container, key = _place(value, rng)
     if container is None:
         return copy.deepcopy(rng.choice(_JUNK))
@@ -127,7 +144,8 @@ def _place(value: Any, rng: random.Random) -> tuple[Any, Any]:
 
 
 def mutate_bytes(data: bytes, rng: random.Random) -> bytes:
-    """Return other bytes: a bit, a byte or a word changed, a part cut out, doubled, moved or noise."""
+    """Return other bytes: a bit, a byte or a word changed, a part cut out, doubled, moved or
+    noise."""
     if not data:
         return b"\0"
     at, size = rng.randrange(len(data)), rng.choice((1, 1, 2, 4, 8, 64))
@@ -141,7 +159,11 @@ def mutate_bytes(data: bytes, rng: random.Random) -> bytes:
         lambda: data + part,
         lambda: part + data,
         lambda: data[at:] + data[:at],
-        lambda: data[: at & ~7] + _packed(odd_number(_word_at(data, at & ~7), rng)) + data[(at & ~7) + 8 :],
+        lambda: (
+            data[: at & ~7]
+            + _packed(odd_number(_word_at(data, at & ~7), rng))
+            + data[(at & ~7) + 8 :]
+        ),
     )
     return rng.choice(choices)()
 
@@ -157,10 +179,12 @@ def _packed(value: int) -> bytes:
 def plan_values(plan: BundlePlan) -> Fixed:
     """Return a plan as the values of its stream of words: lists are counted, ``Fixed`` are not."""
     tensors = [
-        [Fixed([each.name, each.dtype, list(each.dims)]) for each in part] for part in (plan.inputs, plan.outputs)
+        [Fixed([each.name, each.dtype, list(each.dims)]) for each in part]
+        for part in (plan.inputs, plan.outputs)
     ]
     devices = [
-        Fixed([each.name, DEVICE_KINDS.index(each.kind), each.id, each.scope, each.library]) for each in plan.devices
+        Fixed([each.name, DEVICE_KINDS.index(each.kind), each.id, each.scope, each.library])
+        for each in plan.devices
     ]
     libraries = [
         Fixed([DEVICE_KINDS.index(each.kind), each.target, list(each.features), each.kernel_count])
@@ -228,7 +252,11 @@ def row_fields(parts: Parts, rng: random.Random) -> Mutant:
     count = len(parts.rows()[0])
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         at, width = rng.choice(_ROW_FIELDS)
-        _change_field(prefix, (head.HEADER_SIZE_BYTES + rng.randrange(count) * head.ROW_SIZE_BYTES + at, width), rng)
+        _change_field(
+            prefix,
+            (head.HEADER_SIZE_BYTES + rng.randrange(count) * head.ROW_SIZE_BYTES + at, width),
+            rng,
+        )
     return Mutant(reseal_root(bytes(prefix)), is_consistent=False)
 
 
@@ -251,7 +279,14 @@ def rows_moved(parts: Parts, rng: random.Random) -> Mutant:
         del rows[first]
     else:
         for name in rng.choice(
-            (("offset",), ("size_bytes",), ("digest",), ("id",), ("kind",), ("offset", "size_bytes", "digest"))
+            (
+                ("offset",),
+                ("size_bytes",),
+                ("digest",),
+                ("id",),
+                ("kind",),
+                ("offset", "size_bytes", "digest"),
+            )
         ):
             one, other = getattr(rows[first], name), getattr(rows[second], name)
             setattr(rows[first], name, other)
@@ -264,20 +299,24 @@ def file_size(parts: Parts, rng: random.Random) -> Mutant:
     """Cut the file, often at a border, or make it longer."""
     rows, size_bytes = parts.rows()
     if rng.random() < 0.2:
-        return Mutant(parts.prefix(), size_change=rng.choice((1, 8, 64, 4096, 1 << 20)), is_consistent=False)
+        return Mutant(
+            parts.prefix(), size_change=rng.choice((1, 8, 64, 4096, 1 << 20)), is_consistent=False
+        )
     borders = [offset for row in rows for offset in (row.offset, row.offset + row.size_bytes)]
     end = rng.choice(borders) if rng.random() < 0.5 else rng.randrange(size_bytes)
     end -= rng.choice((0, 0, 1, 8))
-    return Mutant(parts.prefix(), size_change=min(-1, max(0, end) - size_bytes), is_consistent=False)
+    return Mutant(
+        parts.prefix(), size_change=min(-1, max(0, end) - size_bytes), is_consistent=False
+    )
 
 
 def flipped(parts: Parts, rng: random.Random) -> Mutant:
     """Change bytes before the weights, and seal nothing."""
     data = bytearray(parts.prefix())
     for _ in range(rng.choice((1, 1, 2, 9))):
-        data[rng.randrange(len(data)) if rng.random() < 0.5 else rng.randrange(min(len(data), 4096))] ^= (
-            1 << rng.randrange(8)
-        )
+        data[
+            rng.randrange(len(data)) if rng.random() < 0.5 else rng.randrange(min(len(data), 4096))
+        ] ^= 1 << rng.randrange(8)
     return Mutant(bytes(data), is_consistent=False)
 
 
@@ -286,7 +325,13 @@ def section_replaced(parts: Parts, rng: random.Random) -> Mutant:
     kind, id_ = rng.choice([key for key in parts.payloads if key[0] in _SMALL])
     data = parts.payloads[kind, id_]
     other = parts.payloads[rng.choice(list(parts.payloads))]
-    parts.put(kind, id_, rng.choice((other, data[: len(data) // 2], b"", data * 2, bytes(len(data)), data + bytes(64))))
+    parts.put(
+        kind,
+        id_,
+        rng.choice(
+            (other, data[: len(data) // 2], b"", data * 2, bytes(len(data)), data + bytes(64))
+        ),
+    )
     return Mutant(parts.prefix())
 
 
@@ -300,7 +345,9 @@ def plan_changed(parts: Parts, rng: random.Random) -> Mutant:
     return Mutant(parts.prefix())
 
 
-def bytes_changed(kind: int, *, is_consistent: bool = False) -> Callable[[Parts, random.Random], Mutant]:
+def bytes_changed(
+    kind: int, *, is_consistent: bool = False
+) -> Callable[[Parts, random.Random], Mutant]:
     """Return the change of bytes of a section of `kind`."""
 
     def change(parts: Parts, rng: random.Random) -> Mutant:
@@ -320,7 +367,9 @@ def weights_changed(parts: Parts, rng: random.Random) -> Mutant:
     used = [pair for variant in parts.plan.variants for pair in variant.ranges]
     first, size = rng.choice(used) if used and rng.random() < 0.5 else (0, parts.weights_size_bytes)
     at = first + rng.randrange(size)
-    return Mutant(parts.prefix(), patches=((at, bytes((rng.randrange(1, 256),))),), is_consistent=False)
+    return Mutant(
+        parts.prefix(), patches=((at, bytes((rng.randrange(1, 256),))),), is_consistent=False
+    )
 
 
 def program_changed(parts: Parts, rng: random.Random) -> Mutant:
@@ -338,7 +387,9 @@ def program_resealed(parts: Parts, rng: random.Random) -> Mutant:
 def _change_program(parts: Parts, rng: random.Random) -> int:
     index = rng.choice([key[1] for key in parts.payloads if key[0] == head.PROGRAM])
     data = parts.payloads[head.PROGRAM, index]
-    parts.put(head.PROGRAM, index, _mutate_stream(lambda: program_values(parts.program(index)), data, rng))
+    parts.put(
+        head.PROGRAM, index, _mutate_stream(lambda: program_values(parts.program(index)), data, rng)
+    )
     return index
 
 
@@ -365,9 +416,12 @@ def _packable(value: Any) -> Any:
 
 
 def image_digests(parts: Parts, rng: random.Random) -> Mutant:
-    """Change a digest that lies in an image: what the image was made from is then another plan or program."""
+    """Change a digest that lies in an image: what the image was made from is then another plan or
+    program."""
     index = rng.choice([key[1] for key in parts.payloads if key[0] == head.CODE])
-    at = parts.export_at(index, rng.choice(("program_digest", "interface_digest"))) + rng.randrange(32)
+    at = parts.export_at(index, rng.choice(("program_digest", "interface_digest"))) + rng.randrange(
+        32
+    )
     image = bytearray(parts.payloads[head.CODE, index])
     image[at] ^= 1 << rng.randrange(8)
     parts.put(head.CODE, index, bytes(image))
@@ -376,7 +430,9 @@ def image_digests(parts: Parts, rng: random.Random) -> Mutant:
 
 def interface_resealed(parts: Parts, rng: random.Random) -> Mutant:
     """Change the plan, and let every image say that it was made for it."""
-    parts.put_plan(_mutate_stream(lambda: plan_values(parts.plan), parts.payloads[head.PLAN, 0], rng))
+    parts.put_plan(
+        _mutate_stream(lambda: plan_values(parts.plan), parts.payloads[head.PLAN, 0], rng)
+    )
     try:
         parts.reseal_interface()
     except BundleError:
@@ -428,7 +484,8 @@ MUTATIONS: dict[str, Callable[[Parts, random.Random], Mutant]] = {
 
 
 def mutant(parts: Parts, number: int, seed: int) -> tuple[str, Mutant, random.Random]:
-    """Return (name of the change, the mutant, the generator for the rest) of case `number`: the same each time."""
+    """Return (name of the change, the mutant, the generator for the rest) of case `number`: the
+    same each time."""
     name = list(MUTATIONS)[number % len(MUTATIONS)]
     rng = random.Random(f"{seed}/{number}")
     return name, MUTATIONS[name](parts.copy(), rng), rng

@@ -1,7 +1,8 @@
-"""Verification of 40 MiB by several threads: damage is always found, a file that is cut meanwhile is an error.
+"""Verification of 40 MiB by several threads: damage is always found, a file that is cut meanwhile
+is an error.
 
-In: a folder for files, a number of trials of each kind. Out: a line ``verdict<tab>trial`` for each. Not done here: judging.
-``python -m tests.hostile.parallel_verification FOLDER COUNT``
+In: a folder for files, a number of trials of each kind. Out: a line ``verdict<tab>trial`` for each.
+Not done here: judging. ``python -m tests.hostile.parallel_verification FOLDER COUNT``
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ MODES = ("full", "fast")
 _CUT_SECONDS_MAX = 0.03
 
 
-def damaged(path: Path, weights_at: int, number: int, threads: int, mode: str, can_start: int) -> str:
+def damaged(
+    path: Path, weights_at: int, number: int, threads: int, mode: str, can_start: int
+) -> str:
     """One bit is wrong; only `can_start` workers can be started. The error must name the MiB."""
     draw = random.Random(number)
     mib = number % MIBS

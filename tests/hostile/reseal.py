@@ -1,6 +1,8 @@
-"""A bundle in parts that can be changed one by one, and sealed again: what was changed gets past every digest above it.
+"""A bundle in parts that can be changed one by one, and sealed again: what was changed gets past
+every digest above it.
 
-In: a bundle's bytes. Out: another bundle's bytes, or all of them but the weights. Not done here: what to change (``mutations``).
+In: a bundle's bytes. Out: another bundle's bytes, or all of them but the weights. Not done here:
+what to change (``mutations``).
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _SMALL_SIZE_BYTES = 1 << 23
 
 
 class Parts:
-    """``payloads``: (kind, id) -> bytes of each section but the weights; ``weights``: their bytes, kept if they are few."""
+    """``payloads``: (kind, id) -> bytes of each section but the weights; ``weights``: their bytes,
+    kept if they are few."""
 
     def __init__(self, data: bytes) -> None:
         """Take an undamaged bundle apart."""
@@ -43,17 +46,24 @@ class Parts:
             for row in self._rows
             if row.kind != head.WEIGHTS
         }
-        self.weights_sizes_bytes = {row.id: row.size_bytes for row in self._rows if row.kind == head.WEIGHTS}
+        self.weights_sizes_bytes = {
+            row.id: row.size_bytes for row in self._rows if row.kind == head.WEIGHTS
+        }
         self.weights_size_bytes = sum(self.weights_sizes_bytes.values())
         self.weights_at = len(data) - self.weights_size_bytes
         self.is_small = len(data) <= _SMALL_SIZE_BYTES
         self.weights = data[self.weights_at :] if self.is_small else b""
-        self.digests: dict[tuple[int, int], bytes] = {(row.kind, row.id): row.digest for row in self._rows}
+        self.digests: dict[tuple[int, int], bytes] = {
+            (row.kind, row.id): row.digest for row in self._rows
+        }
 
     def copy(self) -> Parts:
         """Return parts that can be changed without changing these."""
         other = object.__new__(Parts)
-        other.__dict__ |= self.__dict__ | {"payloads": dict(self.payloads), "digests": dict(self.digests)}
+        other.__dict__ |= self.__dict__ | {
+            "payloads": dict(self.payloads),
+            "digests": dict(self.digests),
+        }
         return other
 
     @property
@@ -83,7 +93,8 @@ class Parts:
         self.digests[kind, id_] = sha256(payload)
 
     def put_plan(self, encoded: bytes) -> None:
-        """Replace the plan, and the manifest so that it agrees where the plan can be read at all."""
+        """Replace the plan, and the manifest so that it agrees where the plan can be read at
+        all."""
         self.put(head.PLAN, 0, encoded)
         try:
             self.put(head.MANIFEST, 0, manifest_bytes(decode_plan(encoded)))
@@ -118,21 +129,35 @@ class Parts:
 
     def reseal_program(self, index: int) -> None:
         """Write the digest of the program into the image."""
-        self._patch_image(index, self.export_at(index, "program_digest"), sha256(self.payloads[head.PROGRAM, index]))
+        self._patch_image(
+            index,
+            self.export_at(index, "program_digest"),
+            sha256(self.payloads[head.PROGRAM, index]),
+        )
 
     def reseal_interface(self) -> None:
         """Write the digest of what the plan expects into every image."""
         plan = self.plan
-        tensors = (tuple((tensor.dtype, tensor.dims) for tensor in each) for each in (plan.inputs, plan.outputs))
+        tensors = (
+            tuple((tensor.dtype, tensor.dims) for tensor in each)
+            for each in (plan.inputs, plan.outputs)
+        )
         inputs, outputs = tensors
         for index, variant in enumerate(plan.variants):
             if (head.CODE, index) in self.payloads:
                 digest = interface_digest(
                     inputs,
                     outputs,
-                    tuple((DEVICE_KINDS.index(device.kind), device.library) for device in plan.devices),
                     tuple(
-                        (DEVICE_KINDS.index(each.kind), each.target, each.features, each.kernel_count)
+                        (DEVICE_KINDS.index(device.kind), device.library) for device in plan.devices
+                    ),
+                    tuple(
+                        (
+                            DEVICE_KINDS.index(each.kind),
+                            each.target,
+                            each.features,
+                            each.kernel_count,
+                        )
                         for each in plan.libraries
                     ),
                     variant.features,
@@ -144,7 +169,8 @@ class Parts:
         self.put(head.CODE, index, image[:at] + data + image[at + len(data) :])
 
     def rows(self) -> tuple[list[head.Section], int]:
-        """Lay the sections out, in the order that they had; return their rows and the size of the file."""
+        """Lay the sections out, in the order that they had; return their rows and the size of the
+        file."""
         end = head.HEADER_SIZE_BYTES + len(self._rows) * head.ROW_SIZE_BYTES
         rows: list[head.Section] = []
         for old in self._rows:
@@ -152,7 +178,11 @@ class Parts:
             size = old.size_bytes if old.kind == head.WEIGHTS else len(self.payloads[key])
             alignment = head.alignment_of(old.kind)
             offset = end + -end % alignment
-            rows.append(head.Section(old.kind, old.id, offset, size, alignment, self.digests[key], old.flags))
+            rows.append(
+                head.Section(
+                    old.kind, old.id, offset, size, alignment, self.digests[key], old.flags
+                )
+            )
             end = offset + size
         return rows, end
 

@@ -1,9 +1,10 @@
 """Every system call of load, run and close fails: once, and for ever from there on.
 
-In: a bundle of ``tiny``, how many trials besides the first call of each kind (0: all). Out: a line ``verdict<tab>trial`` for each. Not done here: judging.
+In: a bundle of ``tiny``, how many trials besides the first call of each kind (0: all). Out: a line
+``verdict<tab>trial`` for each. Not done here: judging.
 
-What cannot fail on Linux is left alone, and so is what the C library itself ends the process for (the registration of rseq in a
-new thread); ``PLAUSIBLE`` is the list of the others.
+What cannot fail on Linux is left alone, and so is what the C library itself ends the process for
+(the registration of rseq in a new thread); ``PLAUSIBLE`` is the list of the others.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ PLAUSIBLE: dict[int, tuple[str, tuple[int, ...]]] = {
     4: ("stat", (errno.EIO, errno.EACCES, errno.ESTALE, errno.ENOMEM)),
     5: ("fstat", (errno.EIO, errno.ESTALE, errno.ENOMEM)),
     8: ("lseek", (errno.EIO,)),
-    9: ("mmap", (errno.ENOMEM, errno.EAGAIN, errno.EPERM, errno.EACCES, errno.ENODEV, errno.ENFILE)),
+    9: (
+        "mmap",
+        (errno.ENOMEM, errno.EAGAIN, errno.EPERM, errno.EACCES, errno.ENODEV, errno.ENFILE),
+    ),
     10: ("mprotect", (errno.ENOMEM, errno.EACCES)),
     11: ("munmap", (errno.ENOMEM,)),
     12: ("brk", (errno.ENOMEM,)),
@@ -44,11 +48,25 @@ PLAUSIBLE: dict[int, tuple[str, tuple[int, ...]]] = {
     204: ("sched_getaffinity", (errno.EPERM, errno.ENOSYS, errno.EINVAL)),
     217: ("getdents64", (errno.EIO,)),
     230: ("clock_nanosleep", (errno.EINTR,)),
-    257: ("openat", (errno.EMFILE, errno.ENFILE, errno.EIO, errno.EACCES, errno.EINTR, errno.ENOMEM, errno.ESTALE)),
+    257: (
+        "openat",
+        (
+            errno.EMFILE,
+            errno.ENFILE,
+            errno.EIO,
+            errno.EACCES,
+            errno.EINTR,
+            errno.ENOMEM,
+            errno.ESTALE,
+        ),
+    ),
     262: ("newfstatat", (errno.EIO, errno.EACCES, errno.ESTALE, errno.ENOMEM)),
     302: ("prlimit64", (errno.EPERM,)),
     318: ("getrandom", (errno.EAGAIN, errno.ENOSYS)),
-    319: ("memfd_create", (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSYS, errno.EPERM, errno.EINVAL)),
+    319: (
+        "memfd_create",
+        (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSYS, errno.EPERM, errno.EINVAL),
+    ),
     332: ("statx", (errno.EIO, errno.ENOSYS, errno.ESTALE)),
     435: ("clone3", (errno.EAGAIN, errno.ENOSYS, errno.ENOMEM, errno.EPERM)),
 }
@@ -66,7 +84,8 @@ def can_fail(call: tracer.Call) -> bool:
 
 
 class Plan:
-    """Fail the call of index ``at`` of those that can fail, by ``error``; ``forever``: all later ones of its kind too."""
+    """Fail the call of index ``at`` of those that can fail, by ``error``; ``forever``: all later
+    ones of its kind too."""
 
     def __init__(self, at: int, error: int, forever: bool) -> None:
         self.at, self.error, self.forever = at, error, forever
@@ -78,7 +97,8 @@ class Plan:
         if not can_fail(call):
             return 0
         self.seen.append(call.number)
-        # Threads do not come in the same order every time: the next call takes the fault that may have it.
+        # Threads do not come in the same order every time: the next call takes the fault that may
+        # have it.
         if self.number < 0 and len(self.seen) > self.at and self.error in PLAUSIBLE[call.number][1]:
             self.number = call.number
             return self.error
@@ -86,7 +106,8 @@ class Plan:
 
 
 def life(path: str, threads: int, executor: str, close: bool) -> str:
-    """One trial in its child: load, run, close under faults; then nothing may be left, and everything must work."""
+    """One trial in its child: load, run, close under faults; then nothing may be left, and
+    everything must work."""
     before = trials.held()
     tracer.mark(begin=True)
     end = trials.verdict(lambda: trials.load_run_close(path, threads, executor, close=close))
@@ -123,15 +144,22 @@ def main() -> None:
         chosen = plans(probe.seen)
         if count:
             firsts = {probe.seen.index(number) for number in probe.seen}
-            chosen = [each for each in chosen if each[0] in firsts] + random.Random(executor).sample(chosen, count)
+            chosen = [each for each in chosen if each[0] in firsts] + random.Random(
+                executor
+            ).sample(chosen, count)
         for at, error, forever in chosen:
             plan = Plan(at, error, forever)
-            end = tracer.traced(partial(life, path, threads, executor, close=at % 2 == 0), plan, SECONDS)
+            end = tracer.traced(
+                partial(life, path, threads, executor, close=at % 2 == 0), plan, SECONDS
+            )
             if end.startswith("leak") and plan.number in _WAYS_BACK:
                 end = "right"
             name = PLAUSIBLE[plan.number][0] if plan.number >= 0 else "no call"
             how = "for ever" if forever else "once"
-            print(f"{end}\t{name} {errno.errorcode[error]} {how} at {at}, {threads} threads, {executor}", flush=True)
+            print(
+                f"{end}\t{name} {errno.errorcode[error]} {how} at {at}, {threads} threads, {executor}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Archives of inputs that anybody may have written: read right, or refused in four parts; never waited for, never another exception."""
+"""Archives of inputs that anybody may have written: read right, or refused in four parts; never
+waited for, never another exception."""
 
 from __future__ import annotations
 
@@ -27,11 +28,15 @@ X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
 def archive(compressed: bool = False) -> bytes:
     file = io.BytesIO()
-    (np.savez_compressed if compressed else np.savez)(file, x=X, second=np.arange(3), third=np.asfortranarray(X))
+    (np.savez_compressed if compressed else np.savez)(
+        file, x=X, second=np.arange(3), third=np.asfortranarray(X)
+    )
     return file.getvalue()
 
 
-def member(header: bytes, data: bytes = X.tobytes(), version: tuple[int, int] = (1, 0), name: str = "x.npy") -> bytes:
+def member(
+    header: bytes, data: bytes = X.tobytes(), version: tuple[int, int] = (1, 0), name: str = "x.npy"
+) -> bytes:
     """Return an archive of one array whose header says anything."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as made:
@@ -40,7 +45,9 @@ def member(header: bytes, data: bytes = X.tobytes(), version: tuple[int, int] = 
     return file.getvalue()
 
 
-def read(data: bytes, path: Path) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] | None:
+def read(
+    data: bytes, path: Path
+) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] | None:
     """Read an archive; None: refused as an input must be."""
     path.write_bytes(data)
     try:
@@ -55,7 +62,8 @@ def read(data: bytes, path: Path) -> dict[str, np.ndarray[tuple[int, ...], np.dt
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_what_numpy_writes(tmp_path: Path, compressed: bool) -> None:
-    """Both kinds of archive, both orders, any element type, no dimension and no element: as numpy reads them."""
+    """Both kinds of archive, both orders, any element type, no dimension and no element: as numpy
+    reads them."""
     found = read(archive(compressed), tmp_path / "x.npz")
     assert found is not None
     assert list(found) == ["x", "second", "third"]
@@ -102,13 +110,15 @@ HEADERS = {
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers(tmp_path: Path, name: str) -> None:
-    """A header that promises what is not there, or is none, is refused before any memory is asked for."""
+    """A header that promises what is not there, or is none, is refused before any memory is asked
+    for."""
     assert read(member(HEADERS[name] + b"\n"), tmp_path / "x.npz") is None
     assert read(member(HEADERS[name] + b"\n", version=(2, 0)), tmp_path / "x.npz") is None
 
 
 def test_archives_that_are_none(tmp_path: Path) -> None:
-    """Other files, other members, the same member twice, objects, a password, another way of compression."""
+    """Other files, other members, the same member twice, objects, a password, another way of
+    compression."""
     good = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4, 8)}\n"
     assert read(member(good), tmp_path / "x.npz") is not None
     one = io.BytesIO()
@@ -163,7 +173,9 @@ def test_damaged_archives(tmp_path: Path, compressed: bool) -> None:
         found = read(changed, tmp_path / "x.npz")
         results[found is None] += 1
         for array in (found or {}).values():
-            assert zlib.crc32(array.tobytes()) in {zlib.crc32(each.tobytes()) for each in (X, np.arange(3), X.T.copy())}
+            assert zlib.crc32(array.tobytes()) in {
+                zlib.crc32(each.tobytes()) for each in (X, np.arange(3), X.T.copy())
+            }
     assert min(results) > 20
 
 

@@ -1,4 +1,5 @@
-"""Bad models and options, by the command and from Python: four parts, the exit code, no traceback, nothing left behind."""
+"""Bad models and options, by the command and from Python: four parts, the exit code, no traceback,
+nothing left behind."""
 
 from __future__ import annotations
 
@@ -47,14 +48,19 @@ def with_external(location: str, offset: str = "0") -> ModelProto:
 
 def own_domain() -> ModelProto:
     """An op of a domain that Ingot does not know, and another that ONNX does not."""
-    built = over_x(helper.make_node("Fancy", ["x"], ["h"], "own", domain="com.example"), node("Relux", ["h"], "wrong"))
+    built = over_x(
+        helper.make_node("Fancy", ["x"], ["h"], "own", domain="com.example"),
+        node("Relux", ["h"], "wrong"),
+    )
     built.opset_import.append(helper.make_opsetid("com.example", 1))
     return built
 
 
 def constant_of(sizes: list[int]) -> ModelProto:
     """A constant of a size that a few bytes ask for."""
-    return model([node("ConstantOfShape", ["s"])], [], [value("y", None)], {"s": np.array(sizes, np.int64)})
+    return model(
+        [node("ConstantOfShape", ["s"])], [], [value("y", None)], {"s": np.array(sizes, np.int64)}
+    )
 
 
 def typed(shape: list[int], dtype: int) -> ModelProto:
@@ -62,23 +68,40 @@ def typed(shape: list[int], dtype: int) -> ModelProto:
     return model([node("Neg", ["x"])], [value("x", [2])], [value("y", shape, dtype)])
 
 
-LINE = [helper.make_node("Add", ["x", "b"], ["a"], "first"), helper.make_node("Neg", ["a"], ["b"], "second")]
+LINE = [
+    helper.make_node("Add", ["x", "b"], ["a"], "first"),
+    helper.make_node("Neg", ["a"], ["b"], "second"),
+]
 TWICE = [helper.make_node("Neg", ["x"], ["y"], "one"), helper.make_node("Abs", ["x"], ["y"], "two")]
 MODELS: dict[str, tuple[bytes | ModelProto, int, list[str]]] = {
     "not ONNX": (b"this is a sentence\n" * 9, 1, ["not an ONNX model", "bad.onnx"]),
     "empty": (b"", 1, ["not an ONNX model", "the file is empty"]),
     "truncated": (relu_chain().SerializeToString()[:3000], 1, ["truncated"]),
-    "cycle": (model(LINE, [value("x", [2])], [value("b", None)]), 1, ["cycle", "'first'", "'second'"]),
+    "cycle": (
+        model(LINE, [value("x", [2])], [value("b", None)]),
+        1,
+        ["cycle", "'first'", "'second'"],
+    ),
     "duplicate name": (over_x(*TWICE), 1, ["defined twice", "'two'", "'one'"]),
-    "undefined input": (over_x(node("Neg", ["xx"])), 1, ["nobody makes", "'n'", "did you mean 'x'?"]),
-    "lost output": (over_x(helper.make_node("Neg", ["x"], ["z"], "n")), 1, ["nobody makes an output", "'y'"]),
+    "undefined input": (
+        over_x(node("Neg", ["xx"])),
+        1,
+        ["nobody makes", "'n'", "did you mean 'x'?"],
+    ),
+    "lost output": (
+        over_x(helper.make_node("Neg", ["x"], ["z"], "n")),
+        1,
+        ["nobody makes an output", "'y'"],
+    ),
     "few bytes": (
         with_tensor(TensorProto(name="w", data_type=FLOAT, dims=[4], raw_data=bytes(12))),
         1,
         ["'w'", "expected 16 bytes", "got 12"],
     ),
     "petabyte tensor": (
-        with_tensor(TensorProto(name="w", data_type=FLOAT, dims=[1 << 25, 1 << 25], raw_data=bytes(16))),
+        with_tensor(
+            TensorProto(name="w", data_type=FLOAT, dims=[1 << 25, 1 << 25], raw_data=bytes(16))
+        ),
         1,
         ["'w'", "got 16"],
     ),
@@ -93,14 +116,24 @@ MODELS: dict[str, tuple[bytes | ModelProto, int, list[str]]] = {
     "dtype": (over_x(node("Cast", ["x"], to=TensorProto.FLOAT8E4M3FN)), 3, ["'n'", "float8e4m3fn"]),
     "opset": (over_x(node("Neg", ["x"]), opset=999), 3, ["'n'", "opset 999", "reads opsets 7 to"]),
     "no external data": (with_external("none.bin"), 1, ["missing", "none.bin"]),
-    "short external data": (with_external("short.bin"), 1, ["too short", "expected 16 bytes", "15 bytes"]),
+    "short external data": (
+        with_external("short.bin"),
+        1,
+        ["too short", "expected 16 bytes", "15 bytes"],
+    ),
     "external data above": (with_external("../secret.bin"), 1, ["outside", "../secret.bin"]),
     "external data elsewhere": (with_external("/etc/hostname"), 1, ["outside", "/etc/hostname"]),
     "linked external data": (with_external("link.bin"), 1, ["outside", "symbolic link"]),
     "bad offset": (with_external("short.bin", "many"), 1, ["'w'", "many"]),
-    "shapes": (over_x(node("MatMul", ["x", "x"], "/head/product")), 1, ["'/head/product' (MatMul)", "got 3 and 2"]),
+    "shapes": (
+        over_x(node("MatMul", ["x", "x"], "/head/product")),
+        1,
+        ["'/head/product' (MatMul)", "got 3 and 2"],
+    ),
     "dtypes": (
-        model([node("Add", ["x", "i"])], [value("x", [2]), value("i", [2], INT64)], [value("y", None)]),
+        model(
+            [node("Add", ["x", "i"])], [value("x", [2]), value("i", [2], INT64)], [value("y", None)]
+        ),
         1,
         ["'n' (Add)", "f32[2] i64[2]"],
     ),
@@ -114,16 +147,24 @@ def folder_with(path: Path, content: bytes | ModelProto) -> list[str]:
     (path.parent / "secret.bin").write_bytes(bytes(16))
     (path / "short.bin").write_bytes(bytes(15))
     (path / "link.bin").symlink_to(path.parent / "secret.bin")
-    (path / "bad.onnx").write_bytes(content if isinstance(content, bytes) else content.SerializeToString())
+    (path / "bad.onnx").write_bytes(
+        content if isinstance(content, bytes) else content.SerializeToString()
+    )
     return sorted(os.listdir(path))
 
 
 def parts_of(text: str) -> list[str]:
     """The labels of a message's four parts."""
-    return [label for label in ("error: ", "  where: ", "  why: ", "  do: ") if f"\n{label}" in f"\n{text}"]
+    return [
+        label
+        for label in ("error: ", "  where: ", "  why: ", "  do: ")
+        if f"\n{label}" in f"\n{text}"
+    ]
 
 
-def refused(arguments: list[str], code: int, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def refused(
+    arguments: list[str], code: int, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command ends with ``code`` and all four parts, which have all of ``words``."""
     assert main(arguments) == code
     text = capsys.readouterr().err
@@ -134,7 +175,8 @@ def refused(arguments: list[str], code: int, words: list[str], capsys: pytest.Ca
 
 @pytest.mark.parametrize("case", MODELS)
 def test_bad_model(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each kind of wrong model, by the command and from Python, is told in the same words with the same exit code."""
+    """Each kind of wrong model, by the command and from Python, is told in the same words with the
+    same exit code."""
     content, code, words = MODELS[case]
     folder = tmp_path / "in"
     folder.mkdir()
@@ -171,7 +213,11 @@ OPTIONS: dict[str, tuple[list[str], int, list[str]]] = {
     "shape that is none": (["--shape", "x=2xthree"], 1, ["2xthree"]),
     "shape twice": (["--shape", "x=2x3", "--shape", "x=3x3"], 1, ["given twice", "(2, 3)"]),
     "target": (["--target", "x86-64-v5"], 1, ["unknown target", "did you mean 'x86-64-v4'?"]),
-    "feature": (["--target", "x86-64-v3+avx512ff"], 1, ["unknown feature", "did you mean 'avx512f'?"]),
+    "feature": (
+        ["--target", "x86-64-v3+avx512ff"],
+        1,
+        ["unknown feature", "did you mean 'avx512f'?"],
+    ),
     "option": (["--taget", "native"], 1, ["unknown option", "did you mean '--target'?"]),
     "stage": (["--to", "graf"], 1, ["wrong value of --to", "did you mean 'graph'?"]),
     "argument": (["one.onnx", "two.onnx"], 1, ["unexpected argument"]),
@@ -196,13 +242,20 @@ def test_bad_option(
     Path("good.onnx").write_bytes(relu_chain().SerializeToString())
     os.mkfifo("pipe")
     before = sorted(os.listdir())
-    arguments = ["compile", *([] if given[0].endswith("onnx") or given == ["."] else ["good.onnx"]), *given, "-q"]
+    arguments = [
+        "compile",
+        *([] if given[0].endswith("onnx") or given == ["."] else ["good.onnx"]),
+        *given,
+        "-q",
+    ]
     refused([*arguments, *([] if "-o" in given else ["-o", "o.ingot"])], code, words, capsys)
     assert sorted(os.listdir()) == before
     assert not os.path.isfile("/dev/null")
 
 
-def test_no_permission(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_permission(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A folder that may not be written to is refused before any work, whoever runs the test."""
     (tmp_path / "good.onnx").write_bytes(relu_chain().SerializeToString())
 
@@ -219,15 +272,35 @@ RUNS: dict[str, tuple[list[str], int, list[str]]] = {
     "no archive": (["m.ingot", "--inputs", "m.ingot"], 1, ["cannot read inputs from"]),
     "half an archive": (["m.ingot", "--inputs", "half.npz"], 1, ["cannot read inputs from"]),
     "one array": (["m.ingot", "--inputs", "x.npy"], 1, ["cannot read inputs from", "one array"]),
-    "no inputs": (["m.ingot", "--inputs", "none.npz"], 1, ["cannot read inputs from", "No such file"]),
+    "no inputs": (
+        ["m.ingot", "--inputs", "none.npz"],
+        1,
+        ["cannot read inputs from", "No such file"],
+    ),
     "open size": (["m.ingot"], 1, ["'x' has no fixed shape", "--inputs"]),
     "executor": (["m.ingot", "--executor", "vmm"], 1, ["did you mean 'vm'?"]),
     "verify": (["m.ingot", "--verify", "ful"], 1, ["did you mean 'full'?"]),
-    "outputs over the inputs": (["m.ingot", "--inputs", "x.npz", "--outputs", "x.npz"], 1, ["an input of the command"]),
-    "outputs over a device": (["m.ingot", "--inputs", "x.npz", "--outputs", "/dev/null"], 1, ["a device or a pipe"]),
+    "outputs over the inputs": (
+        ["m.ingot", "--inputs", "x.npz", "--outputs", "x.npz"],
+        1,
+        ["an input of the command"],
+    ),
+    "outputs over a device": (
+        ["m.ingot", "--inputs", "x.npz", "--outputs", "/dev/null"],
+        1,
+        ["a device or a pipe"],
+    ),
     "misspelled": (["m.ingot", "--inputs", "misspelled.npz"], 1, ["no input 'X'", "inputs are x"]),
-    "misshaped": (["m.ingot", "--inputs", "misshaped.npz"], 1, ["'x'", "float32[n, 3]", "float32[2, 4]"]),
-    "mistyped": (["m.ingot", "--inputs", "mistyped.npz"], 1, ["'x'", "float32[n, 3]", "int64[2, 3]"]),
+    "misshaped": (
+        ["m.ingot", "--inputs", "misshaped.npz"],
+        1,
+        ["'x'", "float32[n, 3]", "float32[2, 4]"],
+    ),
+    "mistyped": (
+        ["m.ingot", "--inputs", "mistyped.npz"],
+        1,
+        ["'x'", "float32[n, 3]", "int64[2, 3]"],
+    ),
     "missing": (["m.ingot", "--inputs", "empty.npz"], 1, ["missing input 'x'"]),
     "extra": (["m.ingot", "--inputs", "extra.npz"], 1, ["no input 'other'"]),
 }
@@ -251,7 +324,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("case", RUNS)
-def test_bad_run(case: str, runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_run(
+    case: str, runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each kind of wrong call of a bundle is refused by name."""
     given, code, words = RUNS[case]
     monkeypatch.chdir(runs)
@@ -263,8 +338,20 @@ def test_bad_run(case: str, runs: Path, capsys: pytest.CaptureFixture[str], monk
 
 def test_devices_are_not_replaced_by_the_loader(runs: Path) -> None:
     """The device's own command leaves devices alone, too."""
-    command = [sys.executable, "-m", "ingot_runtime", "run", "m.ingot", "--inputs", "x.npz", "--outputs", "/dev/null"]
-    done = subprocess.run(command, cwd=runs, env=_environment(), capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "ingot_runtime",
+        "run",
+        "m.ingot",
+        "--inputs",
+        "x.npz",
+        "--outputs",
+        "/dev/null",
+    ]
+    done = subprocess.run(
+        command, cwd=runs, env=_environment(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert len(parts_of(done.stderr)) == 4
     assert not os.path.isfile("/dev/null")
@@ -275,14 +362,25 @@ def _environment() -> dict[str, str]:
 
 
 def test_interrupt_at_any_time(tmp_path: Path) -> None:
-    """Ctrl-C from the first import to the end: no traceback, no part of a file, and a file that is there is whole."""
+    """Ctrl-C from the first import to the end: no traceback, no part of a file, and a file that is
+    there is whole."""
     (tmp_path / "m.onnx").write_bytes(relu_chain().SerializeToString())
-    # What pip writes for [project.scripts], taken apart: the print says that the first line of ours has run.
+    # What pip writes for [project.scripts], taken apart: the print says that the first line of ours
+    # has run.
     script = (
         "import sys; from ingot_build_rules.cli import entry;"
         "entry.quiet_interrupts(); print(flush=True); sys.exit(entry.main())"
     )
-    command = [sys.executable, "-c", script, "compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "o.ingot"), "-q"]
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        "compile",
+        str(tmp_path / "m.onnx"),
+        "-o",
+        str(tmp_path / "o.ingot"),
+        "-q",
+    ]
     for step in range(10):
         process = subprocess.Popen(
             command, env=_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -309,11 +407,14 @@ def ingot_runtime_loads(path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "identify", "build", "build --json"])
 def test_standard_output_that_takes_nothing(tmp_path: Path, arguments: str) -> None:
-    """A full disk behind standard output is no bug of ours; one that is closed is none to write to."""
+    """A full disk behind standard output is no bug of ours; one that is closed is none to write
+    to."""
     (tmp_path / "ingot.toml").write_text("")
     line = [sys.executable, "-m", "ingot", *arguments.split()]
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run(line, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            line, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert "Traceback" not in done.stderr
     assert "a bug in Ingot" not in done.stderr
     assert done.returncode in (1, 2)

@@ -1,4 +1,5 @@
-"""What a workspace remembers is never trusted: damaged, foreign, forged; builds that are interrupted, killed, or two at once."""
+"""What a workspace remembers is never trusted: damaged, foreign, forged; builds that are
+interrupted, killed, or two at once."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_memory_is_no_memory(bench: Workbench, damage: str) -> None:
-    """Every file of ``.ingot``, damaged in every way: the bundle is looked at again, nothing runs, nothing fails."""
+    """Every file of ``.ingot``, damaged in every way: the bundle is looked at again, nothing runs,
+    nothing fails."""
     for path in [path for path in (bench.folder / ".ingot").rglob("*") if path.is_file()]:
         path.write_bytes(DAMAGES[damage](path.read_bytes()))
     report = bench.build()
@@ -84,7 +86,8 @@ def test_state_of_another_shape(bench: Workbench, value: object) -> None:
 
 
 def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
-    """The memory of another project, copied: looked at again. This project's own after a move: nothing has changed."""
+    """The memory of another project, copied: looked at again. This project's own after a move:
+    nothing has changed."""
     other = Workbench(tmp_path / "other", bench.cache)
     other.project({"a": chain([4, 9, 4])})
     other.build()
@@ -100,7 +103,8 @@ def test_state_of_another_project(bench: Workbench, tmp_path: Path) -> None:
 
 
 def test_forged_digests_need_the_key_or_rehash(bench: Workbench) -> None:
-    """A source whose digest is forged is read, unless the user's key seals the forgery; with ``--rehash`` it is read then, too."""
+    """A source whose digest is forged is read, unless the user's key seals the forgery; with
+    ``--rehash`` it is read then, too."""
     memory = bench.cache / "v1" / "file_digests"
     path = bench.folder / "a.onnx"
     before = path.read_bytes()
@@ -118,7 +122,8 @@ def test_forged_digests_need_the_key_or_rehash(bench: Workbench) -> None:
 
 
 def test_forged_times(bench: Workbench) -> None:
-    """A source of equal size with its old time: the time of the change, which nobody sets, tells."""
+    """A source of equal size with its old time: the time of the change, which nobody sets,
+    tells."""
     path = bench.folder / "a.onnx"
     before = path.stat()
     bench.edit("a", new_weight)
@@ -173,7 +178,7 @@ def test_state_survives_its_own_file(bench: Workbench) -> None:
     assert load_project(str(bench.folder)).folder == str(bench.folder)
 
 
-# -- processes -------------------------------------------------------------------------------------------------------
+# -- processes -------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -181,7 +186,12 @@ def building(bench: Workbench, *texts: str) -> Generator[subprocess.Popen[str]]:
     """A build as a group of processes; all of it is gone in the end."""
     line = [sys.executable, "-m", "ingot", "build", "-j2", *texts, "--cache", str(bench.cache)]
     with subprocess.Popen(
-        line, cwd=bench.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        line,
+        cwd=bench.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         try:
             yield process
@@ -192,12 +202,21 @@ def building(bench: Workbench, *texts: str) -> Generator[subprocess.Popen[str]]:
 
 def large(bench: Workbench) -> None:
     """Write models that take some seconds."""
-    bench.project({name: chain([5 + index * 40 + step for step in range(20)]) for index, name in enumerate("abc")})
+    bench.project(
+        {
+            name: chain([5 + index * 40 + step for step in range(20)])
+            for index, name in enumerate("abc")
+        }
+    )
 
 
 def leftovers(bench: Workbench) -> list[str]:
     """Files that are half written."""
-    return [str(path) for path in (*bench.folder.rglob("*"), *bench.cache.rglob("*")) if path.name.endswith(".part")]
+    return [
+        str(path)
+        for path in (*bench.folder.rglob("*"), *bench.cache.rglob("*"))
+        if path.name.endswith(".part")
+    ]
 
 
 def check(bench: Workbench, tmp_path: Path, expected: dict[str, bytes]) -> None:
@@ -210,7 +229,8 @@ def check(bench: Workbench, tmp_path: Path, expected: dict[str, bytes]) -> None:
 
 
 def test_interrupt(tmp_path: Path) -> None:
-    """Ctrl-C in the middle: said, exit code 130, no process and no half-written file is left, the next build ends right."""
+    """Ctrl-C in the middle: said, exit code 130, no process and no half-written file is left, the
+    next build ends right."""
     reference = Workbench(tmp_path / "reference", tmp_path / "reference cache")
     large(reference)
     reference.build()
@@ -237,7 +257,9 @@ def test_interrupt(tmp_path: Path) -> None:
 def test_two_builds_at_once(tmp_path: Path) -> None:
     """Two commands in one folder over one empty cache: both end well, with the same bundles."""
     bench = Workbench(tmp_path / "project", tmp_path / "cache")
-    bench.project({name: chain([4, 8 + index, 4]) for index, name in enumerate("ab")}, targets=[TARGET])
+    bench.project(
+        {name: chain([4, 8 + index, 4]) for index, name in enumerate("ab")}, targets=[TARGET]
+    )
     with building(bench) as first, building(bench) as second:
         results = [process.communicate(timeout=300) for process in (first, second)]
         assert (first.returncode, second.returncode) == (0, 0), results
@@ -266,11 +288,14 @@ def test_kill_of_everything(tmp_path: Path) -> None:
             shutil.rmtree(bench.folder)
 
 
-# -- copies, locks, outputs ------------------------------------------------------------------------------------------
+# -- copies, locks, outputs ------------------------------------------------------------------------
 
 
-def test_a_copy_of_a_project_has_nothing_to_do_with_the_first(bench: Workbench, tmp_path: Path) -> None:
-    """What is built or cleaned in the copy leaves the first one alone; the copy knows its own files."""
+def test_a_copy_of_a_project_has_nothing_to_do_with_the_first(
+    bench: Workbench, tmp_path: Path
+) -> None:
+    """What is built or cleaned in the copy leaves the first one alone; the copy knows its own
+    files."""
     bench.project({"a": chain([4, 8, 4])})
     bench.build()
     before = bench.bundle("a")

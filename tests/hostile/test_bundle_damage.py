@@ -1,4 +1,5 @@
-"""Hostile bundles: every rule of FORMAT.md refuses by an exception of the loader, and nothing else ever happens."""
+"""Hostile bundles: every rule of FORMAT.md refuses by an exception of the loader, and nothing else
+ever happens."""
 
 import os
 import random
@@ -64,7 +65,8 @@ def test_truncated_at_every_border(bundle: Path) -> None:
 
 
 def test_changed_byte_is_refused_or_not_read(bundle: Path) -> None:
-    """A flipped bit is refused, except in what this run never reads: lock, debug, program (aot), other MiBs of weights."""
+    """A flipped bit is refused, except in what this run never reads: lock, debug, program (aot),
+    other MiBs of weights."""
     data = bundle.read_bytes()
     rng = random.Random(3)
     unread = (head.LOCK, head.DEBUG, head.PROGRAM)
@@ -76,15 +78,22 @@ def test_changed_byte_is_refused_or_not_read(bundle: Path) -> None:
     for place in sorted(places):
         changed = bytearray(data)
         changed[place] ^= 1 << rng.randrange(8)
-        inside = next((row for row in sections(data) if 0 <= place - row.offset < row.size_bytes), None)
-        if inside is not None and (inside.kind in unread or (inside.kind == head.WEIGHTS and place not in read_mib)):
-            assert (ingot_runtime.load(bytes(changed)).run({"x": X})["y"] == tiny_reference(X)).all()
+        inside = next(
+            (row for row in sections(data) if 0 <= place - row.offset < row.size_bytes), None
+        )
+        if inside is not None and (
+            inside.kind in unread or (inside.kind == head.WEIGHTS and place not in read_mib)
+        ):
+            assert (
+                ingot_runtime.load(bytes(changed)).run({"x": X})["y"] == tiny_reference(X)
+            ).all()
         else:
             refused(bytes(changed))
 
 
 def test_fast_and_code_modes(bundle: Path) -> None:
-    """ "fast" finds a damaged weight too; "code" does not look at weights, and says so in its name."""
+    """ "fast" finds a damaged weight too; "code" does not look at weights, and says so in its
+    name."""
     data = bytearray(bundle.read_bytes())
     weights = next(row for row in sections(bytes(data)) if row.kind == head.WEIGHTS)
     data[weights.offset + (1 << 20) + 64] ^= 1
@@ -110,7 +119,8 @@ def test_not_a_bundle(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("at", "value"), [(8, 2), (8, 0), (10, 1), (10, 0xFFFF)])
 def test_other_version(bundle: Path, at: int, value: int) -> None:
-    """A newer or older format version is refused as such, exit code 5, before anything else of the header counts."""
+    """A newer or older format version is refused as such, exit code 5, before anything else of the
+    header counts."""
     data = bytearray(bundle.read_bytes())
     data[at : at + 2] = struct.pack("<H", value)
     error = refused(bytes(data))
@@ -262,8 +272,11 @@ def _range(plan: plans.BundlePlan) -> None:
 @pytest.mark.parametrize(
     "change", [_dtype, _rank, _size, _output_size, _no_input, _more_kernels, _workspace, _range]
 )  # fmt: skip
-def test_forged_plan_cannot_overrun(bundle: Path, change: Callable[[plans.BundlePlan], None]) -> None:
-    """A plan, manifest and digests that agree with each other but not with the image are refused."""
+def test_forged_plan_cannot_overrun(
+    bundle: Path, change: Callable[[plans.BundlePlan], None]
+) -> None:
+    """A plan, manifest and digests that agree with each other but not with the image are
+    refused."""
     assert isinstance(refused(forged_plan(bundle.read_bytes(), change)), ingot_runtime.FormatError)
 
 
@@ -272,7 +285,10 @@ def test_manifest_must_be_the_plans(bundle: Path) -> None:
     data = bundle.read_bytes()
     rows = sections(data)
     row = next(row for row in rows if row.kind == head.MANIFEST)
-    for payload in (data[row.offset : row.offset + row.size_bytes].replace(b"tiny", b"ynit"), b"\xc1" * row.size_bytes):
+    for payload in (
+        data[row.offset : row.offset + row.size_bytes].replace(b"tiny", b"ynit"),
+        b"\xc1" * row.size_bytes,
+    ):
         row.digest = sha256(payload)
         forged = sealed(data[: row.offset] + payload + data[row.offset + row.size_bytes :], rows)
         assert "manifest and plan disagree" in str(refused(forged))

@@ -49,7 +49,8 @@ def run(session):
 
 
 def test_truncated_while_mapped(bundle: Path) -> None:
-    """Cutting off the weights ends the call with ChangedError; the same file whole again loads again."""
+    """Cutting off the weights ends the call with ChangedError; the same file whole again loads
+    again."""
     done = script(
         _HEAD
         + """
@@ -83,7 +84,8 @@ print(len(sigbus._installed))
 
 
 def test_foreign_fault_is_not_swallowed(bundle: Path) -> None:
-    """A SIGBUS elsewhere ends the process as it would without us, and faulthandler, installed before, still reports."""
+    """A SIGBUS elsewhere ends the process as it would without us, and faulthandler, installed
+    before, still reports."""
     text = (
         _HEAD
         + """
@@ -135,7 +137,8 @@ def test_changed_while_loading(bundle: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_handler_over_ours(bundle: Path) -> None:
-    """Whoever installs another handler over ours takes the guard from nobody who loads afterwards, and a foreign fault ends all."""
+    """Whoever installs another handler over ours takes the guard from nobody who loads afterwards,
+    and a foreign fault ends all."""
     text = (
         _HEAD
         + """
@@ -154,4 +157,6 @@ with open(sys.argv[1] + ".other", "w+b") as file:
 """
     )
     done = script(text, str(bundle))
-    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "ChangedError ChangedError\n"), done.stderr
+    assert (done.returncode, done.stdout) == (-signal.SIGBUS, "ChangedError ChangedError\n"), (
+        done.stderr
+    )

@@ -1,4 +1,5 @@
-"""What a bundle records may have been written by anybody: it is read, or refused in four parts, never anything else."""
+"""What a bundle records may have been written by anybody: it is read, or refused in four parts,
+never anything else."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("number", range(len(list(places(DESCRIBED)))))
 def test_junk_at_every_place(number: int) -> None:
-    """Any value of another kind, or none at all, at each place: read all the same, or one error that says what is wrong."""
+    """Any value of another kind, or none at all, at each place: read all the same, or one error
+    that says what is wrong."""
     refused: list[VerificationError] = []
     for junk in (*JUNK, ...):
         described = copy.deepcopy(DESCRIBED)
@@ -85,7 +87,11 @@ def test_loops_without_end() -> None:
 
 def test_programs_that_are_none() -> None:
     """Where loops cannot be read, nothing is said of them."""
-    for junk in (b"", b"x", *map(pack, (*JUNK, [["LoopProgram"], [16, 1, 2, 3, 4, 5, 6]], [["Store"], [16, 1]]))):
+    for junk in (
+        b"",
+        b"x",
+        *map(pack, (*JUNK, [["LoopProgram"], [16, 1, 2, 3, 4, 5, 6]], [["Store"], [16, 1]])),
+    ):
         assert program_difference(junk, junk) == ""
 
 
@@ -94,7 +100,10 @@ def test_launches_of_other_lengths() -> None:
     other = copy.deepcopy(DESCRIBED)
     other["debug"]["launches"]["x86-64-v3"] = []
     plain = {"sections": [], "variants": [{"target": "x86-64-v3"}]}
-    sides = [Side({**plain, **described}, read_record(described, "a")) for described in (DESCRIBED, other)]
+    sides = [
+        Side({**plain, **described}, read_record(described, "a"))
+        for described in (DESCRIBED, other)
+    ]
     kernel = bundle_difference(*sides).kernel
     assert kernel is not None
     assert (kernel.old, kernel.new, kernel.nodes) == ("k_1", "", ("/a (Add)",))

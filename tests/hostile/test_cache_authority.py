@@ -1,4 +1,5 @@
-"""Who decides what a bundle is: the user alone. Forged records, caches of others, links, keys that others know."""
+"""Who decides what a bundle is: the user alone. Forged records, caches of others, links, keys that
+others know."""
 
 from __future__ import annotations
 
@@ -44,15 +45,23 @@ def bench(tmp_path: Path) -> Workbench:
 
 
 def forge(cache: Path, seal: Callable[[bytes], bytes]) -> int:
-    """Give each ``bundle`` record the result of another one, as who can write to the cache would; return how many."""
+    """Give each ``bundle`` record the result of another one, as who can write to the cache would;
+    return how many."""
     made = Cache(str(cache))
     with closing(sqlite3.connect(cache / "v1/index/cache.db")) as database:
-        rows = [(key, unpack(row[32:])) for key, row in database.execute("SELECT key, value FROM Cache ORDER BY key")]
-    bundles: list[tuple[bytes, dict[str, Any]]] = [(key, row) for key, row in rows if row.get("rule") == "bundle"]
+        rows = [
+            (key, unpack(row[32:]))
+            for key, row in database.execute("SELECT key, value FROM Cache ORDER BY key")
+        ]
+    bundles: list[tuple[bytes, dict[str, Any]]] = [
+        (key, row) for key, row in rows if row.get("rule") == "bundle"
+    ]
     results = [(row["result"], row["refs"]) for _, row in bundles]
     for (key, row), (result, refs) in zip(bundles, results[1:] + results[:1], strict=True):
         content = pack({**row, "result": result, "refs": refs})
-        sql(made, ("UPDATE Cache SET value = ? WHERE key = ?", (seal(key + content) + content, key)))
+        sql(
+            made, ("UPDATE Cache SET value = ? WHERE key = ?", (seal(key + content) + content, key))
+        )
     made.close()
     return len(bundles)
 
@@ -74,7 +83,8 @@ SEALS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("kind", SEALS)
 def test_forged_records_do_not_make_a_bundle(bench: Workbench, kind: str) -> None:
-    """Records that nobody with the user's key has written count as absent: what they were about runs again."""
+    """Records that nobody with the user's key has written count as absent: what they were about
+    runs again."""
     bench.build()
     right = bench.bundle("a"), bench.bundle("b")
     forget(bench)
@@ -87,7 +97,8 @@ def test_forged_records_do_not_make_a_bundle(bench: Workbench, kind: str) -> Non
 
 
 def test_shared_cache_decides_what_a_bundle_is(bench: Workbench) -> None:
-    """What ``--cache-shared`` means: the same forgery, by whoever can write, is believed; without it, it is not."""
+    """What ``--cache-shared`` means: the same forgery, by whoever can write, is believed; without
+    it, it is not."""
     line = ["build", "-j1", "-q", "-C", str(bench.folder), "--cache", str(bench.cache)]
     assert main([*line, "--cache-shared"]) == 0
     right = bench.bundle("a"), bench.bundle("b")
@@ -100,8 +111,11 @@ def test_shared_cache_decides_what_a_bundle_is(bench: Workbench) -> None:
     assert (bench.bundle("a"), bench.bundle("b")) == right
 
 
-def test_another_key_is_another_user(bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With another key all runs again, once, and gives the same bytes under the same keys: it is in none of them."""
+def test_another_key_is_another_user(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With another key all runs again, once, and gives the same bytes under the same keys: it is in
+    none of them."""
 
     def action_keys() -> list[bytes]:
         with closing(sqlite3.connect(bench.cache / "v1/index/cache.db")) as database:
@@ -119,7 +133,8 @@ def test_another_key_is_another_user(bench: Workbench, monkeypatch: pytest.Monke
 
 
 def test_shared_cache_is_read_by_other_users(tmp_path: Path) -> None:
-    """Who shares writes what others can read, and reads what they and the user alone have written."""
+    """Who shares writes what others can read, and reads what they and the user alone have
+    written."""
     key, other = key_of("key"), key_of("other")
     cache = Cache(str(tmp_path), trust=MINE)
     cache.index.put(key, b"mine")
@@ -143,14 +158,17 @@ def test_verify_finds_forged_records(tmp_path: Path) -> None:
     assert verify(mine).findings == ()
 
 
-# -- the folder --------------------------------------------------------------------------------------------------------
+# -- the folder ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("mode", [0o770, 0o707, 0o720, 0o1777])
 @pytest.mark.parametrize("name", ["", *FOLDERS])
-def test_folder_that_others_can_write_is_refused(tmp_path: Path, name: str, mode: int, read_only: bool) -> None:
-    """Whichever folder of the cache it is; as a lower layer too; and not if it is said to be shared, or is closed."""
+def test_folder_that_others_can_write_is_refused(
+    tmp_path: Path, name: str, mode: int, read_only: bool
+) -> None:
+    """Whichever folder of the cache it is; as a lower layer too; and not if it is said to be
+    shared, or is closed."""
     cache = tmp_path / "cache"
     Cache(str(cache)).close()
     (cache / name).chmod(mode)
@@ -166,14 +184,18 @@ def test_folder_that_others_can_write_is_refused(tmp_path: Path, name: str, mode
     Cache(str(cache), read_only=read_only).close()
 
 
-def test_folder_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root's, or another user's: by its number."""
     Cache(str(tmp_path / "cache")).close()
     user = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: user + 1)
     with pytest.raises(CacheAuthorityError) as caught:
         Cache(str(tmp_path / "cache"))
-    assert caught.value.why.startswith(f"expected a folder of user {user + 1}, got one of user {user}; ")
+    assert caught.value.why.startswith(
+        f"expected a folder of user {user + 1}, got one of user {user}; "
+    )
     Cache(str(tmp_path / "cache"), trust=Trust(shared=True)).close()
 
 
@@ -224,7 +246,8 @@ def test_tag_is_never_written_through_a_link(tmp_path: Path) -> None:
 
 
 def test_linked_shard_is_set_aside(tmp_path: Path) -> None:
-    """A folder of blobs that is a link is no folder of the cache, even if what is behind it is right: written and read anew."""
+    """A folder of blobs that is a link is no folder of the cache, even if what is behind it is
+    right: written and read anew."""
     store = blobs_of(tmp_path / "cache")
     path = Path(blob_path(str(tmp_path / "cache"), store.put(b"content")))
     path.parent.rename(tmp_path / "elsewhere")
@@ -245,7 +268,10 @@ def test_linked_index_of_a_lower_layer_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "below/v1/index/cache.db"
     path.rename(tmp_path / "cache.db")
     path.symlink_to(tmp_path / "cache.db")
-    assert Cache(str(tmp_path / "up"), [open_layer(str(tmp_path / "below"))]).index.get(key_of("key")) is None
+    assert (
+        Cache(str(tmp_path / "up"), [open_layer(str(tmp_path / "below"))]).index.get(key_of("key"))
+        is None
+    )
 
 
 VERBS = {
@@ -265,7 +291,10 @@ def test_verbs_refuse_a_cache_of_others(
     """In four parts, exit code 1; with ``--cache-shared`` they go on."""
     bench.build()
     (bench.cache / "v1").chmod(0o777)
-    words = [text.replace("PROJECT", str(bench.folder)).replace("CACHE", str(bench.cache)) for text in VERBS[verb]]
+    words = [
+        text.replace("PROJECT", str(bench.folder)).replace("CACHE", str(bench.cache))
+        for text in VERBS[verb]
+    ]
     line = [*words, "--cache", str(tmp_path / "above" if "--cache-below" in words else bench.cache)]
     assert main(line) == 1
     lines = capsys.readouterr().err.splitlines()
@@ -288,7 +317,7 @@ def test_python_refuses_a_cache_of_others(bench: Workbench) -> None:
     assert project.build(cache=bench.cache, cache_shared=True).good() == ["a", "b"]
 
 
-# -- the key -----------------------------------------------------------------------------------------------------------
+# -- the key ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -299,7 +328,8 @@ def key_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_key_is_made_once_and_private(key_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the umask; what only reads makes none; of two that make it at once, one is right for both."""
+    """Whatever the umask; what only reads makes none; of two that make it at once, one is right for
+    both."""
     before = os.umask(0)
     try:
         assert keys.known_key() != keys.known_key()
@@ -347,9 +377,13 @@ def _pipe(path: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [_open_to_others, _short, _long, _link, _pipe])
 def test_key_that_is_no_good_is_refused(
-    bench: Workbench, key_file: Path, capsys: pytest.CaptureFixture[str], spoil: Callable[[Path], object]
+    bench: Workbench,
+    key_file: Path,
+    capsys: pytest.CaptureFixture[str],
+    spoil: Callable[[Path], object],
 ) -> None:
-    """A key that others know seals nothing: told in four parts, never used, never replaced without a word."""
+    """A key that others know seals nothing: told in four parts, never used, never replaced without
+    a word."""
     shutil.rmtree(bench.cache)
     keys.user_key()
     spoil(key_file)
@@ -371,11 +405,12 @@ def test_key_that_cannot_be_made(bench: Workbench, key_file: Path) -> None:
     assert main([*line, "--cache-shared"]) == 0
 
 
-# -- what a project remembers, and where it writes -----------------------------------------------------------------------
+# -- what a project remembers, and where it writes -------------------------------------------------
 
 
 def test_forged_memory_is_no_memory(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``.ingot/unchanged`` that says that nothing has changed, well-formed, by somebody without the key: looked at closer."""
+    """``.ingot/unchanged`` that says that nothing has changed, well-formed, by somebody without the
+    key: looked at closer."""
     monkeypatch.setattr(unchanged, "SETTLED_NS", 0)
     monkeypatch.chdir(bench.folder)
     monkeypatch.setattr("sys.argv", ["ingot", "build", "-q", "-j1"])
@@ -384,7 +419,9 @@ def test_forged_memory_is_no_memory(bench: Workbench, monkeypatch: pytest.Monkey
     path = bench.folder / ".ingot/unchanged"
     head, _, rest = path.read_bytes().partition(b"\n")
     other = rest.replace(b"2 ", b"3 ", 1)
-    path.write_bytes(b" ".join(head.split(b" ")[:-1]) + b" " + unchanged.seal(b"o" * 32, other) + b"\n" + other)
+    path.write_bytes(
+        b" ".join(head.split(b" ")[:-1]) + b" " + unchanged.seal(b"o" * 32, other) + b"\n" + other
+    )
     assert not is_no_op(["-q", "-j1"])
     path.write_bytes(head + b"\n" + rest)
     assert is_no_op(["-q", "-j1"])
@@ -438,7 +475,8 @@ OUTSIDE = (
 def test_nothing_is_written_outside_of_the_project(
     bench: Workbench, capsys: pytest.CaptureFixture[str], place: Callable[[Workbench], str]
 ) -> None:
-    """Bundles, memory and cache that the project file places outside, by links too; also in a dry run and from Python."""
+    """Bundles, memory and cache that the project file places outside, by links too; also in a dry
+    run and from Python."""
     outside = bench.folder.parent / "out"
     outside.mkdir(mode=0o700)
     bench.write("ingot.toml", '[model.a]\nsource = "a.onnx"\n' + place(bench))
@@ -459,7 +497,8 @@ def test_nothing_is_written_outside_of_the_project(
 
 
 def test_users_cache_may_be_named_by_the_project(bench: Workbench) -> None:
-    """The user's own cache, and any that the command names, are no business of the project's folder."""
+    """The user's own cache, and any that the command names, are no business of the project's
+    folder."""
     text = (bench.folder / "ingot.toml").read_text()
     bench.write("ingot.toml", f'[project]\ncache = "{os.environ["INGOT_CACHE"]}/below"\n{text}')
     assert main(["build", "-j1", "-q", "-C", str(bench.folder)]) == 0

@@ -1,4 +1,5 @@
-"""Sizes that would make a kernel run for ever: loops over nothing, and values that no memory bounds because they are never stored.
+"""Sizes that would make a kernel run for ever: loops over nothing, and values that no memory bounds
+because they are never stored.
 
 What is launched is read off the program, before anything of such a size is run.
 """
@@ -63,7 +64,9 @@ def _extents(program: Program, shapes: Sequence[Sequence[int]]) -> list[int]:
     return found
 
 
-def _one(op: str, constants: Mapping[str, Array] | None = None, **attributes: int | list[int]) -> ModelProto:
+def _one(
+    op: str, constants: Mapping[str, Array] | None = None, **attributes: int | list[int]
+) -> ModelProto:
     """One node over x[a, b]."""
     node = helper.make_node(op, ["x", *(constants or {})], ["y"], "/it", **attributes)  # type: ignore[arg-type]
     return model([node], [value("x", ["a", "b"])], [value("y", None)], constants)
@@ -97,9 +100,12 @@ def test_what_writes_nothing_is_not_launched(name: str, shape: tuple[int, int]) 
 
 
 def test_a_reduction_over_nothing_does_not_count_rows() -> None:
-    """In one launch the sum of x[a, b] for b = 0 is one unit, whose outer loop is as long as its inner one allows."""
+    """In one launch the sum of x[a, b] for b = 0 is one unit, whose outer loop is as long as its
+    inner one allows."""
     source = model(
-        [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], [value("x", ["a", "b"])], [value("y", [])]
+        [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)],
+        [value("x", ["a", "b"])],
+        [value("y", [])],
     )
     fused = fuse(place(optimize(graph_of(source)), HOST_ALONE), (device_rules(str(BEST)),))
     *_, program = compile_fused(fused, BEST).programs  # behind those of a sum of very many elements
@@ -120,14 +126,16 @@ def test_the_sum_of_rows_of_nothing(tmp_path: Path) -> None:
     """Zero, at once."""
     path = tmp_path / "m.ingot"
     source = model(
-        [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)], [value("x", ["a", "b"])], [value("y", [])]
+        [helper.make_node("ReduceSum", ["x"], ["y"], keepdims=0)],
+        [value("x", ["a", "b"])],
+        [value("y", [])],
     )
     ingot.compile(source).save(path)
     (outputs,) = run_all_ways(path, [{"x": np.zeros((MANY, 0), np.float32)}])
     assert outputs["y"] == 0
 
 
-# ---- values that are never stored -----------------------------------------------------------------------------------
+# ---- values that are never stored ----------------------------------------------------------------
 
 SUMMED = helper.make_node("ReduceSum", ["e"], ["y"], keepdims=0)
 ENDLESS = {
@@ -164,7 +172,9 @@ def test_a_value_that_is_never_stored_has_a_largest_size(tmp_path: Path, name: s
         with pytest.raises(ingot_runtime.InputError, match=r"elements|too large") as caught:
             session.run(feed)
         assert "node '/big'" in str(caught.value)
-        assert np.isfinite(session.run({**feed, "x": np.zeros_like(feed["x"]), **_small(feed)})["y"])
+        assert np.isfinite(
+            session.run({**feed, "x": np.zeros_like(feed["x"]), **_small(feed)})["y"]
+        )
 
 
 def _small(feed: Mapping[str, Array]) -> dict[str, Array]:
@@ -179,7 +189,10 @@ def test_a_known_size_is_refused_when_it_is_compiled(count: int) -> None:
     """One element more than a tensor may have."""
     nodes = [helper.make_node("Expand", ["x", "s"], ["e"], "/big"), SUMMED]
     source = model(
-        nodes, [value("x", [1], TensorProto.UINT8)], [value("y", None, TensorProto.UINT8)], {"s": np.array([count])}
+        nodes,
+        [value("x", [1], TensorProto.UINT8)],
+        [value("y", None, TensorProto.UINT8)],
+        {"s": np.array([count])},
     )
     source.graph.node[1].op_type = "ReduceMax"
     if count <= ELEMENT_COUNT_MAX:

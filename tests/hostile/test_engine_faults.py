@@ -1,4 +1,5 @@
-"""A cache that is damaged, poisoned, full or closed to writing: right answers, or one clear error and a right answer next time."""
+"""A cache that is damaged, poisoned, full or closed to writing: right answers, or one clear error
+and a right answer next time."""
 
 from __future__ import annotations
 
@@ -47,10 +48,14 @@ MANY_COUNT = action_count(48) + 2
 CHECK_ALL = Policy(checked_share=1.0)
 
 
-async def everything(build: Build, folder: Path, numbers: range = NUMBERS) -> tuple[int, tuple[str, ...]]:
+async def everything(
+    build: Build, folder: Path, numbers: range = NUMBERS
+) -> tuple[int, tuple[str, ...]]:
     """A fold, and a few files of which one makes a record too long for the index."""
     names = ("short", "long")
-    return await fold(build, numbers), await build.need_all(LOOK, [Look(name, str(folder)) for name in names])
+    return await fold(build, numbers), await build.need_all(
+        LOOK, [Look(name, str(folder)) for name in names]
+    )
 
 
 @pytest.fixture
@@ -65,7 +70,8 @@ def files(tmp_path: Path) -> Path:
 
 
 def check(folder: Path, files: Path, jobs: int = 1, numbers: range = NUMBERS) -> int:
-    """Build twice: right both times, the second time without running anything; return how many ran in the first."""
+    """Build twice: right both times, the second time without running anything; return how many ran
+    in the first."""
     expected = folded(numbers), tuple((files / name).read_text() for name in ("short", "long"))
     with open_scheduler(folder, jobs) as build:
         assert build.run(everything(build, files, numbers)) == expected
@@ -81,12 +87,15 @@ def stored(cache: Cache) -> list[StoredAction]:
     found: list[StoredAction] = []
     for key, value in cache.index.items():
         facts = read_facts(value, cache.blobs)
-        found.append(StoredAction(key, facts.rule, tuple(bytes(cache.blobs.get(ref)) for ref in facts.refs)))
+        found.append(
+            StoredAction(key, facts.rule, tuple(bytes(cache.blobs.get(ref)) for ref in facts.refs))
+        )
     return found
 
 
 def check_damage(folder: Path, files: Path, jobs: int, rounds: int) -> None:
-    """Faults of every kind, 50 a round, met by builds alone; in the end of each a check finds nothing."""
+    """Faults of every kind, 50 a round, met by builds alone; in the end of each a check finds
+    nothing."""
     assert check(folder, files, jobs, MANY) == MANY_COUNT
     for seed in range(rounds):
         cache = Cache(str(folder))
@@ -130,7 +139,8 @@ def test_a_damaged_lower_cache_is_left_as_it_is(tmp_path: Path, files: Path, job
 
 
 def snapshot(folder: Path) -> dict[str, object]:
-    """Names, times and targets of all that is in a folder, but for what SQLite's readers put beside a database."""
+    """Names, times and targets of all that is in a folder, but for what SQLite's readers put beside
+    a database."""
     return {
         str(path): (path.lstat().st_mtime_ns, path.lstat().st_size)
         for path in sorted(folder.rglob("*"))
@@ -139,7 +149,8 @@ def snapshot(folder: Path) -> dict[str, object]:
 
 
 def poison(folder: Path, change: Callable[[dict[str, Any]], object]) -> int:
-    """Write rows anew with a right seal: what somebody would do who may write to the cache; return how many changed."""
+    """Write rows anew with a right seal: what somebody would do who may write to the cache; return
+    how many changed."""
     cache = Cache(str(folder))
     rows = list(cache.index.items())
     count = 0
@@ -189,7 +200,8 @@ POISON: dict[str, Callable[[dict[str, Any]], object]] = {
 def test_a_poisoned_record_is_no_record(
     tmp_path: Path, files: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Well-sealed rows of nonsense: they run again, no file outside of the cache is opened, no other class is made."""
+    """Well-sealed rows of nonsense: they run again, no file outside of the cache is opened, no
+    other class is made."""
     folder = tmp_path / "a" / "b" / "cache"
     (tmp_path / "secret").write_text("secret")
     check(folder, files)
@@ -207,20 +219,26 @@ def test_a_poisoned_record_is_no_record(
     assert [path for path in opened if not path.startswith((str(folder), "/dev/null"))] == []
 
 
-def test_names_in_a_poisoned_set_are_resolved_by_the_rule_alone(tmp_path: Path, files: Path) -> None:
-    """A set of names that no run has noted leads to no result; what the rule makes of such names is its own business."""
+def test_names_in_a_poisoned_set_are_resolved_by_the_rule_alone(
+    tmp_path: Path, files: Path
+) -> None:
+    """A set of names that no run has noted leads to no result; what the rule makes of such names is
+    its own business."""
     folder = tmp_path / "cache"
     check(folder, files)
     cache = Cache(str(folder))
     for key, value in list(cache.index.items()):
         if "read_sets" in unpack(value):
-            cache.index.put(key, pack({"v": 1, "refs": [], "read_sets": [["\0"], [""], ["short"] * 5]}))
+            cache.index.put(
+                key, pack({"v": 1, "refs": [], "read_sets": [["\0"], [""], ["short"] * 5]})
+            )
     cache.close()
     assert check(folder, files) == 2
 
 
 def test_records_that_claim_results_of_others(tmp_path: Path, files: Path) -> None:
-    """A record says what it is the result of: one that was made for something else is none, even well-sealed in its place."""
+    """A record says what it is the result of: one that was made for something else is none, even
+    well-sealed in its place."""
     folder = tmp_path / "cache"
     check(folder, files)
     seen: list[bytes] = []
@@ -234,7 +252,8 @@ def test_records_that_claim_results_of_others(tmp_path: Path, files: Path) -> No
 
 
 def test_a_forged_result_is_found_by_checking(tmp_path: Path) -> None:
-    """A record with everything right but its result is believed, unless hits are checked; then it is named and forgotten."""
+    """A record with everything right but its result is believed, unless hits are checked; then it
+    is named and forgotten."""
 
     async def one(build: Build, number: int) -> int:
         return await build.value((await build.need(WORK, Work(number)))[0])
@@ -256,7 +275,8 @@ def test_a_forged_result_is_found_by_checking(tmp_path: Path) -> None:
 
 
 def test_an_artifact_of_another_kind_is_made_again(tmp_path: Path) -> None:
-    """Forged records that name right bytes which are no value: one clear error for each, then the build is right."""
+    """Forged records that name right bytes which are no value: one clear error for each, then the
+    build is right."""
     with open_scheduler(tmp_path) as build:
         assert build.run(fold(build, range(2))) == folded(range(2))
         strange = build.values.keep_bytes(b"\xc1 no value").digest
@@ -276,7 +296,8 @@ def test_an_artifact_of_another_kind_is_made_again(tmp_path: Path) -> None:
 
 
 def test_checked_hits_and_expected_ones(tmp_path: Path, files: Path) -> None:
-    """Checking runs every hit again and finds nothing; a share of hits checks a share; expecting hits runs nothing, ever."""
+    """Checking runs every hit again and finds nothing; a share of hits checks a share; expecting
+    hits runs nothing, ever."""
     check(tmp_path, files)
     for share, low, high in ((1.0, COUNT, COUNT), (0.5, 5, COUNT - 5), (0.0, 0, 0)):
         with open_scheduler(tmp_path, policy=Policy(checked_share=share)) as build:
@@ -302,7 +323,8 @@ def test_checked_hits_and_expected_ones(tmp_path: Path, files: Path) -> None:
 
 
 def test_expecting_hits_runs_nothing_for_what_was_lost(tmp_path: Path) -> None:
-    """An artifact that turns out to be damaged while a build expects everything there is named, and not made."""
+    """An artifact that turns out to be damaged while a build expects everything there is named, and
+    not made."""
     with open_scheduler(tmp_path) as build:
         build.run(fold(build, range(4)))
     for blob in (tmp_path / "v1" / "cas").rglob("*"):
@@ -371,7 +393,8 @@ def full(*_: object) -> int:
 def test_a_full_disk_at_any_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, keep_going: bool
 ) -> None:
-    """The n-th call that takes space fails, for each n: a clear error, no wrong state; the next build runs what is missing."""
+    """The n-th call that takes space fails, for each n: a clear error, no wrong state; the next
+    build runs what is missing."""
     real: Callable[..., Any] = getattr(os, name)
     expected = folded(range(3))
     count = 0
@@ -405,17 +428,24 @@ def test_a_full_disk_at_any_write(
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_limit_of_file_sizes(tmp_path: Path, jobs: int) -> None:
-    """Files may not grow beyond any of these sizes: each builder ends with one clear error, and the next one is right."""
+    """Files may not grow beyond any of these sizes: each builder ends with one clear error, and the
+    next one is right."""
     answers: list[int] = []
     for size in (0, 1000, 2999, 20_000, 60_000, 200_000, 1 << 24):
         folder = str(tmp_path / str(size))
-        status, lines, errors = finish(start_builder(Plan(folder, [list(range(40))], jobs=jobs, file_bytes_max=size)))
+        status, lines, errors = finish(
+            start_builder(Plan(folder, [list(range(40))], jobs=jobs, file_bytes_max=size))
+        )
         answers.append(status)
         if status:
             assert (status, lines) == (1, [])
-            assert errors.startswith(("OutputError: cannot write", "OutputError: cannot use the cache"))
+            assert errors.startswith(
+                ("OutputError: cannot write", "OutputError: cannot use the cache")
+            )
             assert "\n  do: " in errors
-        assert finish(start_builder(Plan(folder, [list(range(40))], jobs=jobs)))[1] == [str(folded(range(40)))]
+        assert finish(start_builder(Plan(folder, [list(range(40))], jobs=jobs)))[1] == [
+            str(folded(range(40)))
+        ]
         assert processes_about(folder) == []
     assert answers[0] == 1
     assert answers[-1] == 0
@@ -423,7 +453,8 @@ def test_a_limit_of_file_sizes(tmp_path: Path, jobs: int) -> None:
 
 
 def test_a_read_only_cache_below(tmp_path: Path, files: Path) -> None:
-    """A build over a cache that is only read: hits come from it, what is new goes to a folder of its own; nothing below changes."""
+    """A build over a cache that is only read: hits come from it, what is new goes to a folder of
+    its own; nothing below changes."""
     lower = tmp_path / "lower"
     check(lower, files)
     before = snapshot(lower)

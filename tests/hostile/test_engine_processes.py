@@ -1,4 +1,5 @@
-"""Builders that are killed, stopped, interrupted and crowded: no wrong answer, and nothing runs again that was done."""
+"""Builders that are killed, stopped, interrupted and crowded: no wrong answer, and nothing runs
+again that was done."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def kill(builder: subprocess.Popen[str], text: str) -> None:
 
 
 def check_kills(folder: Path, points: int, seed: int) -> tuple[int, int]:
-    """Kill builders at random moments, each on what the last one left; return how many ended before, how many actions ran twice."""
+    """Kill builders at random moments, each on what the last one left; return how many ended
+    before, how many actions ran twice."""
     generator = random.Random(seed)
     ended = repeated = 0
     cache, log, seconds = folder / "cache 0", folder / "log 0", 1.0
@@ -73,7 +75,8 @@ def check_kills(folder: Path, points: int, seed: int) -> tuple[int, int]:
 
 
 def check_log(log: Sequence[Line], before: int) -> int:
-    """Nothing began after it was kept; of what one builder began, at most JOBS were not kept. Return what began again."""
+    """Nothing began after it was kept; of what one builder began, at most JOBS were not kept.
+    Return what began again."""
     kept: set[str] = set()
     for line in log:
         assert line.what != "begin" or line.name not in kept, line
@@ -86,7 +89,8 @@ def check_log(log: Sequence[Line], before: int) -> int:
 
 
 def test_killed_builders_repeat_what_was_in_flight(tmp_path: Path) -> None:
-    """kill -9 of a builder and its workers at 15 random points: right answers, and only what was in flight runs again."""
+    """kill -9 of a builder and its workers at 15 random points: right answers, and only what was in
+    flight runs again."""
     check_kills(tmp_path, 15, 1)
 
 
@@ -100,7 +104,8 @@ def test_killed_builders_at_500_points(tmp_path: Path) -> None:
 
 
 def check_crowd(folder: Path, builders: int, builds: int) -> tuple[int, int]:
-    """Builders on one cache, with builds that overlap, in orders that differ a little: all want the same at about the same time.
+    """Builders on one cache, with builds that overlap, in orders that differ a little: all want the
+    same at about the same time.
 
     Return how many actions ran, and how often a builder began while another one was at work.
     """
@@ -148,7 +153,8 @@ def test_eight_builders_on_one_cache(tmp_path: Path) -> None:
 
 
 def test_a_stopped_holder_is_waited_for_and_taken_over(tmp_path: Path) -> None:
-    """While somebody holds one action, others are run; when he is killed, his action is run soon."""
+    """While somebody holds one action, others are run; when he is killed, his action is run
+    soon."""
     log, cache = tmp_path / "log", str(tmp_path / "cache")
 
     def seen(what: str) -> set[str]:
@@ -180,7 +186,8 @@ def test_a_waiting_builder_takes_the_result(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, JOBS])
 def test_ctrl_c(tmp_path: Path, jobs: int) -> None:
-    """A builder that hears Ctrl-C ends soon, without orphans; its leases are free, and the next build is right."""
+    """A builder that hears Ctrl-C ends soon, without orphans; its leases are free, and the next
+    build is right."""
     log, folder = tmp_path / "log", tmp_path / "cache"
     builder = start_builder(Plan(str(folder), [list(range(6))], str(log), jobs, 3600, "each"))
     wait_for(lambda: len(read_log(log)) == jobs)

@@ -1,4 +1,5 @@
-"""Bundles that lie about devices, libraries and what is not known yet; every digest above the lie is made again."""
+"""Bundles that lie about devices, libraries and what is not known yet; every digest above the lie
+is made again."""
 
 import struct
 from collections.abc import Callable
@@ -41,7 +42,10 @@ def runs(data: bytes, executor: str = "aot") -> bool:
 
 
 def refused(
-    data: bytes, message: str, kind: type[Exception] = ingot_runtime.FormatError, executor: str = "aot"
+    data: bytes,
+    message: str,
+    kind: type[Exception] = ingot_runtime.FormatError,
+    executor: str = "aot",
 ) -> None:
     """Check that a load is refused for this reason, with a place."""
     with pytest.raises(kind, match=message) as caught:
@@ -72,7 +76,12 @@ def _replace(plan: BundlePlan, index: int, **fields: object) -> None:
 
 def _libraries(plan: BundlePlan, **fields: object) -> None:
     old = plan.libraries[0]
-    values = {"kind": old.kind, "target": old.target, "features": old.features, "kernel_count": old.kernel_count}
+    values = {
+        "kind": old.kind,
+        "target": old.target,
+        "features": old.features,
+        "kernel_count": old.kernel_count,
+    }
     plan.libraries = (LibraryPlan(**{**values, **fields}),)  # type: ignore[arg-type]  # by name
 
 
@@ -148,7 +157,8 @@ def test_libraries_that_lie(name: str) -> None:
 
 
 def test_damaged_library_and_device_weights() -> None:
-    """A byte that is not what its digest says is found, and the section named, at load and by verify."""
+    """A byte that is not what its digest says is found, and the section named, at load and by
+    verify."""
     parts = Parts(whole())
     digests = dict(parts.digests)
     parts.put(head.LIBRARY, 0, library().image[:-1] + b"\1")
@@ -187,7 +197,8 @@ PROGRAMS: dict[str, tuple[Instruction, str]] = {
 
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_programs_that_lie(name: str) -> None:
-    """The vm refuses a program that mixes memories up, naming the instruction; its image says that main was made from it."""
+    """The vm refuses a program that mixes memories up, naming the instruction; its image says that
+    main was made from it."""
     instruction, message = PROGRAMS[name]
 
     def insert(program: Program) -> None:
@@ -231,7 +242,12 @@ def test_sizes_that_lie(name: str) -> None:
 
     def insert(program: Program) -> None:
         program.register_count = 10
-        program.instructions = (*program.instructions[:-1], op("const", 9, -4), instruction, program.instructions[-1])
+        program.instructions = (
+            *program.instructions[:-1],
+            op("const", 9, -4),
+            instruction,
+            program.instructions[-1],
+        )
 
     parts = Parts(whole())
     parts.change_program(insert)
@@ -242,7 +258,8 @@ def test_sizes_that_lie(name: str) -> None:
 @pytest.mark.parametrize("device", [0, 1, 2])
 @pytest.mark.parametrize("change", [-64, 64, 1 << 40])
 def test_plans_that_lie_about_pools(device: int, change: int, executor: str) -> None:
-    """What main needs of each device is compared with what the plan promises, before memory is taken."""
+    """What main needs of each device is compared with what the plan promises, before memory is
+    taken."""
 
     def lie(plan: BundlePlan) -> None:
         sizes = list(plan.variants[0].workspace_bytes)
@@ -282,7 +299,9 @@ def _unknown_library_kind(words: list[int]) -> None:
 
 
 def _unknown_dtype(words: list[int]) -> None:
-    at = len(words) - 1 - words[::-1].index(WIDTH)  # the width of the output: behind its dtype, rank and rows
+    at = (
+        len(words) - 1 - words[::-1].index(WIDTH)
+    )  # the width of the output: behind its dtype, rank and rows
     assert words[at - 3 : at] == [0, 2, 4]
     words[at - 3] = 13
 
@@ -297,7 +316,11 @@ def _unknown_opcode(words: list[int]) -> None:
 
 def _unknown_read(parts: Parts) -> None:
     def insert(program: Program) -> None:
-        program.instructions = (*program.instructions[:-1], op("read", 0, 0, 5, 13), program.instructions[-1])
+        program.instructions = (
+            *program.instructions[:-1],
+            op("read", 0, 0, 5, 13),
+            program.instructions[-1],
+        )
 
     parts.change_program(insert)
 
@@ -309,7 +332,8 @@ def _two_unknown_sections(parts: Parts) -> None:
 
 @dataclass(frozen=True)
 class Later:
-    """Something of a later version: how it comes into a bundle, how it is called, where it is; whether the plan says it."""
+    """Something of a later version: how it comes into a bundle, how it is called, where it is;
+    whether the plan says it."""
 
     forge: Callable[[Parts], None]
     message: str
@@ -338,10 +362,14 @@ def later_minor(data: bytes, minor: int = 3) -> bytes:
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize("minor", [0, 3])
 @pytest.mark.parametrize("name", list(LATER))
-def test_what_a_later_version_requires(name: str, minor: int, executor: str, tmp_path: Path) -> None:
-    """It is refused by its number, with its place, both versions where they differ, and what to do; so it is by who only looks inside.
+def test_what_a_later_version_requires(
+    name: str, minor: int, executor: str, tmp_path: Path
+) -> None:
+    """It is refused by its number, with its place, both versions where they differ, and what to do;
+    so it is by who only looks inside.
 
-    A native main of this minor version does not look at the program, which may hold anything that its own digest allows.
+    A native main of this minor version does not look at the program, which may hold anything that
+    its own digest allows.
     """
     later, parts = LATER[name], Parts(whole())
     later.forge(parts)
@@ -362,7 +390,8 @@ def test_what_a_later_version_requires(name: str, minor: int, executor: str, tmp
 
 
 def test_later_version_of_nothing_that_is_known() -> None:
-    """A later minor version is refused, whatever is found in it: also if all of it is known, or it is cut, or damaged."""
+    """A later minor version is refused, whatever is found in it: also if all of it is known, or it
+    is cut, or damaged."""
     for data in (
         later_minor(whole()),
         later_minor(whole())[:-1],
@@ -375,11 +404,14 @@ def test_later_version_of_nothing_that_is_known() -> None:
     refused(bytes(damaged), "bundle format 1.3 is not known", ingot_runtime.VersionError)
     optional = Parts(whole())
     add_section(optional, head.OPTIONAL)
-    refused(later_minor(optional.sealed()), "bundle format 1.3 is not known", ingot_runtime.VersionError)
+    refused(
+        later_minor(optional.sealed()), "bundle format 1.3 is not known", ingot_runtime.VersionError
+    )
 
 
 def test_another_call_struct() -> None:
-    """An image whose `main` wants another call struct is refused by the number of that struct; so is a library's."""
+    """An image whose `main` wants another call struct is refused by the number of that struct; so
+    is a library's."""
     for key in ((head.CODE, 0), (head.LIBRARY, 0)):
         parts = Parts(whole())
         parts.put(*key, _word(parts.payloads[key], 1, abi.ABI_VERSION + 1))
@@ -403,7 +435,8 @@ def with_section(flags: int) -> bytes:
 
 
 def test_unknown_sections(tmp_path: Path) -> None:
-    """One that may be skipped is skipped, and still verified and shown; one that may not is refused by its number."""
+    """One that may be skipped is skipped, and still verified and shown; one that may not is refused
+    by its number."""
     data = with_section(head.OPTIONAL)
     assert runs(data)
     (tmp_path / "later").write_bytes(data)
@@ -435,4 +468,7 @@ def test_sections_of_no_device(kind: int) -> None:
             parts.payloads[kind, 7] = parts.payloads.get((kind, row.id), b"")
             parts.digests[kind, 7] = parts.digests[kind, row.id]
             row.id = 7
-    refused(parts.sealed(), "of a device that has none|missing section library 0|unexpected section library 7")
+    refused(
+        parts.sealed(),
+        "of a device that has none|missing section library 0|unexpected section library 7",
+    )

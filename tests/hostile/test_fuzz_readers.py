@@ -23,7 +23,10 @@ def test_corpus(name: str) -> None:
 def test_corpus_is_small_and_whole() -> None:
     """Each reader has inputs, each input has a reader, and they are few."""
     assert {path.name for path in CORPUS.iterdir()} == set(READERS)
-    assert sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()) < CORPUS_SIZE_BYTES_MAX
+    assert (
+        sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file())
+        < CORPUS_SIZE_BYTES_MAX
+    )
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -44,7 +47,8 @@ def test_fuzz_long(name: str) -> None:
 
 
 def test_foreign_exception_is_found() -> None:
-    """The loop reaches what lies behind three comparisons of bytes, one after the other, and tells of it."""
+    """The loop reaches what lies behind three comparisons of bytes, one after the other, and tells
+    of it."""
 
     def read(data: bytes) -> None:
         if data[:1] > b"\x10" and data[1:2] > b"\x80" and data[2:3] == b"":

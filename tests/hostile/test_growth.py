@@ -1,4 +1,5 @@
-"""Small files that stand for something huge: the work stays in proportion to the file, or the error names the node and the limit.
+"""Small files that stand for something huge: the work stays in proportion to the file, or the error
+names the node and the limit.
 
 Work is counted in nodes, operands and kernels, never in time.
 """
@@ -102,7 +103,12 @@ REFUSED: set[tuple[str, int | str]] = {("joined_and_cut", "n")}
 def _tower(family: str, shape: list[int | str], levels: int = LEVELS) -> ModelProto:
     names = ["x", "x", *(f"v{level}" for level in range(levels))]
     steps = [FAMILIES[family](names[level + 1], names[level], level) for level in range(levels)]
-    return model([node for step in steps for node in step], [value("x", shape)], [value(names[-1], None)], CONSTANTS)
+    return model(
+        [node for step in steps for node in step],
+        [value("x", shape)],
+        [value(names[-1], None)],
+        CONSTANTS,
+    )
 
 
 def _fused(source: ModelProto) -> tuple[OptimizedGraph, FusedGraph]:
@@ -113,7 +119,8 @@ def _fused(source: ModelProto) -> tuple[OptimizedGraph, FusedGraph]:
 @pytest.mark.parametrize("shape", [["n", 4], [4, 4]], ids=["open", "fixed"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_operand_used_twice_is_computed_once(family: str, shape: list[int | str]) -> None:
-    """Towers whose every level uses the one below again: nodes, operands and kernels stay in proportion to the file."""
+    """Towers whose every level uses the one below again: nodes, operands and kernels stay in
+    proportion to the file."""
     levels = 16 if family in ("pad", "concat_both", "concat_thrice", "tile", "matmul") else LEVELS
     source = _tower(family, shape, levels)
     if (family, shape[0]) in REFUSED:
@@ -137,36 +144,47 @@ def test_the_same_value_twice_is_not_taken_apart() -> None:
 
 
 def test_a_dense_block_is_still_one_concat() -> None:
-    """Concats of concats along one axis, each also used elsewhere, are taken apart as far as the limit."""
+    """Concats of concats along one axis, each also used elsewhere, are taken apart as far as the
+    limit."""
     nodes: list[NodeProto] = []
     for level in range(12):
         last = f"c{level - 1}" if level else "x"
         nodes.append(helper.make_node("ReduceMax", [last, "rows"], [f"m{level}"]))
         nodes.append(helper.make_node("Concat", [last, f"m{level}"], [f"c{level}"], axis=0))
     source = model(nodes, [value("x", [1, 4])], [value("c11", None)], {"rows": np.array([0])})
-    counts = [len(node.operands) for node in optimize(graph_of(source)).graph.nodes if node.op == "concat"]
+    counts = [
+        len(node.operands) for node in optimize(graph_of(source)).graph.nodes if node.op == "concat"
+    ]
     assert counts == list(range(2, 14))
 
 
-# ---- functions ------------------------------------------------------------------------------------------------------
+# ---- functions -----------------------------------------------------------------------------------
 
 
 def _functions(depth: int, calls: int) -> ModelProto:
-    """``f{depth-1}``, each of which calls the one below so often, the lowest has that many nodes."""
+    """``f{depth-1}``, each of which calls the one below so often, the lowest has that many
+    nodes."""
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
     functions: list[FunctionProto] = []
     for level in range(depth):
         names = ["a", *(f"t{call}" for call in range(calls - 1)), "b"]
         op, domain = (f"f{level - 1}", "own") if level else ("Neg", "")
-        body = [helper.make_node(op, [names[call]], [names[call + 1]], domain=domain) for call in range(calls)]
+        body = [
+            helper.make_node(op, [names[call]], [names[call + 1]], domain=domain)
+            for call in range(calls)
+        ]
         functions.append(helper.make_function("own", f"f{level}", ["a"], ["b"], body, opsets))
     node = helper.make_node(f"f{depth - 1}", ["x"], ["y"], "/top", domain="own")
     graph = helper.make_graph([node], "test", [value("x", [4])], [value("y", [4])])
     return helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
 
 
-@pytest.mark.parametrize(("depth", "calls"), [(30, 2), (18, 2), (12, 8), (DEPTH_MAX + 1, 1), (5000, 1)])
-def test_functions_that_call_one_another_are_refused_before_they_are_expanded(depth: int, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("depth", "calls"), [(30, 2), (18, 2), (12, 8), (DEPTH_MAX + 1, 1), (5000, 1)]
+)
+def test_functions_that_call_one_another_are_refused_before_they_are_expanded(
+    depth: int, calls: int
+) -> None:
     """Too many nodes, or too many levels; the node that calls is named."""
     with pytest.raises(LimitError) as caught:
         load(_functions(depth, calls))
@@ -189,7 +207,7 @@ def test_functions_in_a_cycle_are_the_models_mistake() -> None:
         load(source)
 
 
-# ---- sizes ----------------------------------------------------------------------------------------------------------
+# ---- sizes ---------------------------------------------------------------------------------------
 
 
 def _size_steps(count: int) -> ModelProto:
@@ -229,7 +247,9 @@ def test_sizes_that_are_polynomials(tmp_path: Path) -> None:
         last = (f"r{step}", f"p{step}")
     nodes.append(helper.make_node("ConstantOfShape", [last[0]], ["z"]))
     path = tmp_path / "m.ingot"
-    source = model(nodes, [value("x", ["n"]), value("y", ["m"])], [value("z", [None])], {"five": np.array([5])})
+    source = model(
+        nodes, [value("x", ["n"]), value("y", ["m"])], [value("z", [None])], {"five": np.array([5])}
+    )
     ingot.compile(source).save(path)
     a, b = 6, 9
     for _ in range(12):
@@ -242,7 +262,10 @@ def test_sizes_that_are_polynomials(tmp_path: Path) -> None:
 def test_lists_of_sizes_that_double(tmp_path: Path, count: int) -> None:
     """``Concat(s, s)`` of sizes: the list is computed, not chosen from element by element."""
     nodes = [helper.make_node("Shape", ["x"], ["s0"])]
-    nodes += [helper.make_node("Concat", [f"s{step}"] * 2, [f"s{step + 1}"], axis=0) for step in range(count)]
+    nodes += [
+        helper.make_node("Concat", [f"s{step}"] * 2, [f"s{step + 1}"], axis=0)
+        for step in range(count)
+    ]
     nodes.append(helper.make_node("ReduceMax", [f"s{count}"], ["y"], keepdims=0))
     source = model(nodes, [value("x", ["n", 4])], [value("y", [], INT64)])
     if count == 30:
@@ -270,7 +293,10 @@ def test_a_sum_of_too_many_sizes_names_its_node(count: int) -> None:
 def test_sizes_that_grow_with_every_node_name_one(op: str) -> None:
     """Functions inside functions, or factors beyond 64 bits."""
     operands = ["one", "many"] if op == "Slice" else ["twice"]
-    nodes = [helper.make_node(op, [f"v{step}", *operands], [f"v{step + 1}"], f"/{step}") for step in range(200)]
+    nodes = [
+        helper.make_node(op, [f"v{step}", *operands], [f"v{step + 1}"], f"/{step}")
+        for step in range(200)
+    ]
     constants = {"one": np.array([1]), "many": np.array([1 << 20]), "twice": np.array([2])}
     with pytest.raises(LimitError) as caught:
         graph_of(model(nodes, [value("v0", ["n"])], [value("v200", [None])], constants))
@@ -278,7 +304,7 @@ def test_sizes_that_grow_with_every_node_name_one(op: str) -> None:
     assert "expected at most" in caught.value.why
 
 
-# ---- what the bundle format can hold --------------------------------------------------------------------------------
+# ---- what the bundle format can hold -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("inputs", [True, False])
@@ -286,7 +312,11 @@ def test_too_many_inputs_or_outputs(inputs: bool) -> None:
     """Refused when the file is read."""
     names = [f"x{index}" for index in range(TENSOR_COUNT_MAX + 1)]
     if inputs:
-        source = model([helper.make_node("Sum", names, ["y"])], [value(name, [2]) for name in names], [value("y", [2])])
+        source = model(
+            [helper.make_node("Sum", names, ["y"])],
+            [value(name, [2]) for name in names],
+            [value("y", [2])],
+        )
     else:
         nodes = [helper.make_node("Neg", ["x"], [name]) for name in names]
         source = model(nodes, [value("x", [2])], [value(name, [2]) for name in names])
@@ -294,7 +324,9 @@ def test_too_many_inputs_or_outputs(inputs: bool) -> None:
         load(source)
 
 
-def _tensor(name: str = "x", shape: tuple[int | str, ...] = (), dtype: DType = "f32") -> NamedTensor:
+def _tensor(
+    name: str = "x", shape: tuple[int | str, ...] = (), dtype: DType = "f32"
+) -> NamedTensor:
     return NamedTensor(name, dtype, shape)
 
 
@@ -310,7 +342,10 @@ def _tensor(name: str = "x", shape: tuple[int | str, ...] = (), dtype: DType = "
 )
 def test_an_input_or_output_that_no_bundle_holds(tensor: NamedTensor, limit: int) -> None:
     """The tensor is named, and the limit."""
-    for kind, interface in (("input", Interface((tensor,), ())), ("output", Interface((), (tensor,)))):
+    for kind, interface in (
+        ("input", Interface((tensor,), ())),
+        ("output", Interface((), (tensor,))),
+    ):
         with pytest.raises(LimitError) as caught:
             check_interface(interface)
         assert caught.value.where.startswith(f"{kind} '{tensor.name[:8]}")
@@ -328,7 +363,12 @@ def test_too_many_open_sizes() -> None:
 def test_a_bundle_is_refused_before_code_is_made() -> None:
     """An output of 17 dimensions, from the whole command's chain."""
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
-    source = model(nodes, [value("x", [1], FLOAT)], [value("y", None)], {"shape": np.ones(RANK_MAX + 1, np.int64)})
+    source = model(
+        nodes,
+        [value("x", [1], FLOAT)],
+        [value("y", None)],
+        {"shape": np.ones(RANK_MAX + 1, np.int64)},
+    )
     with pytest.raises(LimitError) as caught:
         ingot.compile(source)
     assert caught.value.where == "output 'y'"

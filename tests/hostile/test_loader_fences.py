@@ -1,4 +1,5 @@
-"""Native code stays inside of what it is given: every buffer ends, and begins, where no memory can be touched, and holds poison."""
+"""Native code stays inside of what it is given: every buffer ends, and begins, where no memory can
+be touched, and holds poison."""
 
 from __future__ import annotations
 
@@ -25,10 +26,17 @@ QUICK_CONTROL_FLOW = ("early exit", "a scan along other axes and backwards")
 
 
 def require_inside(bundle: Path, feeds: Sequence[Mapping[str, Array]]) -> None:
-    """In every way of running: the same bits as without fences, no signal, nothing written beside a buffer."""
-    stored = {f"{number:04}/{name}": array for number, feed in enumerate(feeds) for name, array in feed.items()}
+    """In every way of running: the same bits as without fences, no signal, nothing written beside a
+    buffer."""
+    stored = {
+        f"{number:04}/{name}": array
+        for number, feed in enumerate(feeds)
+        for name, array in feed.items()
+    }
     np.savez(bundle.with_suffix(".npz"), allow_pickle=False, **stored)
-    ends = trials.run_driver("fenced_runs", str(bundle), str(bundle.with_suffix(".npz")), seconds=1800)
+    ends = trials.run_driver(
+        "fenced_runs", str(bundle), str(bundle.with_suffix(".npz")), seconds=1800
+    )
     assert {end: cases for end, cases in ends.items() if end != "right"} == {}
     assert len(ends["right"]) == WAYS
 
@@ -81,7 +89,8 @@ def test_all_control_flow(name: str, tmp_path: Path) -> None:
 
 
 def test_sizes_that_calls_and_data_decide(tmp_path: Path) -> None:
-    """Products, softmax and a result that only the data measure, at sizes around those of a vector."""
+    """Products, softmax and a result that only the data measure, at sizes around those of a
+    vector."""
     nodes = [
         node("MatMul", "x w", "p"),
         node("Softmax", "p", "y"),
@@ -90,9 +99,14 @@ def test_sizes_that_calls_and_data_decide(tmp_path: Path) -> None:
     ]
     weights = {"w": np.random.default_rng(1).standard_normal((7, 33)).astype(np.float32)}
     outputs = [tensor("y", None), tensor("places", None, 7)]
-    ingot.compile(make_model(nodes, [tensor("x", ["rows", 7])], outputs, weights)).save(tmp_path / "m.ingot")
+    ingot.compile(make_model(nodes, [tensor("x", ["rows", 7])], outputs, weights)).save(
+        tmp_path / "m.ingot"
+    )
     draw = np.random.default_rng(2)
-    feeds = [{"x": draw.standard_normal((rows, 7)).astype(np.float32)} for rows in (0, 1, 3, 8, 17, 700, 5000)]
+    feeds = [
+        {"x": draw.standard_normal((rows, 7)).astype(np.float32)}
+        for rows in (0, 1, 3, 8, 17, 700, 5000)
+    ]
     require_inside(tmp_path / "m.ingot", feeds)
 
 
@@ -100,12 +114,15 @@ def test_hand_written_kernel(tmp_path: Path) -> None:
     """Weights that are 32 bytes of a MiB, outputs of no, few and many rows."""
     write_bundle(tiny_contents("batch"), tmp_path / "m.ingot", tree_entry)
     draw = np.random.default_rng(3)
-    feeds = [{"x": draw.standard_normal((rows, WIDTH)).astype(np.float32)} for rows in (0, 1, 5, 5000)]
+    feeds = [
+        {"x": draw.standard_normal((rows, WIDTH)).astype(np.float32)} for rows in (0, 1, 5, 5000)
+    ]
     require_inside(tmp_path / "m.ingot", feeds)
 
 
 def test_a_fence_holds(tmp_path: Path) -> None:
-    """A read of the byte behind an array, or before it, is a signal; a write beside it on its own page is seen."""
+    """A read of the byte behind an array, or before it, is a signal; a write beside it on its own
+    page is seen."""
     import ctypes
 
     from tests.hostile.fences import Fenced

@@ -1,4 +1,5 @@
-"""A file that is changed while it is loaded, verified and run: right numbers, or an error of the loader, in all the ways there are."""
+"""A file that is changed while it is loaded, verified and run: right numbers, or an error of the
+loader, in all the ways there are."""
 
 import signal
 from collections.abc import Callable
@@ -25,17 +26,21 @@ X = np.arange(4 * WIDTH, dtype=np.float32).reshape(4, WIDTH)
 
 
 def test_each_change_at_each_moment(tmp_path: Path) -> None:
-    """The end of each is known: right, ChangedError or DigestError; who lost pages stays dead, a new load of the file is right."""
+    """The end of each is known: right, ChangedError or DigestError; who lost pages stays dead, a
+    new load of the file is right."""
     ends = trials.run_driver("changing_file", str(tmp_path), "cases", seconds=600)
     assert {end: cases for end, cases in ends.items() if end != "as expected"} == {}
     assert len(ends["as expected"]) == len(changing_file.EXPECTED) * len(changing_file.MOMENTS)
 
 
 def require_schedules(folder: Path, count: int) -> None:
-    """Random changes from another thread or process: each load and run ends in a way that it may."""
+    """Random changes from another thread or process: each load and run ends in a way that it
+    may."""
     ends = trials.run_driver("changing_file", str(folder), str(count), seconds=3600)
     seen = {end: set(end.split(", ")) for end in ends}
-    assert {end: ends[end] for end, parts in seen.items() if not parts <= set(changing_file.ENDS)} == {}
+    assert {
+        end: ends[end] for end, parts in seen.items() if not parts <= set(changing_file.ENDS)
+    } == {}
     assert sum(map(len, ends.values())) == count
     assert {"right", "ChangedError"} <= set().union(*seen.values())
 
@@ -52,9 +57,15 @@ def test_many_schedules(tmp_path: Path) -> None:
 
 
 def require_verified(folder: Path, count: int) -> None:
-    """Damage is found by 1, 2 and 4 threads, also where none can be started; a file that is cut is an error."""
+    """Damage is found by 1, 2 and 4 threads, also where none can be started; a file that is cut is
+    an error."""
     ends = trials.run_driver("parallel_verification", str(folder), str(count), seconds=3600)
-    assert set(ends) <= {"found", *trials.GOOD, "DigestError", "FormatError"}  # the last: cut before it was mapped
+    assert set(ends) <= {
+        "found",
+        *trials.GOOD,
+        "DigestError",
+        "FormatError",
+    }  # the last: cut before it was mapped
     assert len(ends["found"]) == count
     assert sum(map(len, ends.values())) == 2 * count
     assert ends["ChangedError"]
@@ -72,8 +83,10 @@ def test_many_parallel_verifications(tmp_path: Path) -> None:
 
 
 def many_sessions(folder: Path, count: int) -> str:
-    """Load from many files, share some, cut them all: every session notices, and nothing is left."""
-    # This is a child: sessions that other tests have left in it keep their handler, beneath a new one.
+    """Load from many files, share some, cut them all: every session notices, and nothing is
+    left."""
+    # This is a child: sessions that other tests have left in it keep their handler, beneath a new
+    # one.
     sigbus._installed, sigbus._tables = {}, {}  # pyright: ignore[reportPrivateUsage]
     content = (folder / "m.ingot").read_bytes()
     paths = [folder / f"{index}.ingot" for index in range(count)]
@@ -111,7 +124,8 @@ def _is_right(session: Session) -> bool:
 
 
 def require_guarded(folder: Path, count: int) -> None:
-    """Sessions of `count` files, and 20 more of one of them, in one process: all are guarded; sessions of one file share one mapping."""
+    """Sessions of `count` files, and 20 more of one of them, in one process: all are guarded;
+    sessions of one file share one mapping."""
     write_bundle(tiny_contents("batch"), folder / "m.ingot", tree_entry)
     assert trials.in_fresh_child(partial(many_sessions, folder, count)) == "ChangedError"
 
@@ -127,8 +141,11 @@ def test_every_one_of_many_sessions_is_guarded(tmp_path: Path) -> None:
     require_guarded(tmp_path, SLOW_SESSIONS)
 
 
-def test_change_within_one_tick_of_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record that has just changed is trusted when the clock that stamps files has moved on: not before."""
+def test_change_within_one_tick_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record that has just changed is trusted when the clock that stamps files has moved on: not
+    before."""
     path = tmp_path / "m.ingot"
     write_bundle(tiny_contents("batch"), path, tree_entry)
     session = ingot_runtime.load(path)

@@ -1,4 +1,5 @@
-"""Ctrl-C at any bytecode of load, run and close: nothing is left behind, and the next load works."""
+"""Ctrl-C at any bytecode of load, run and close: nothing is left behind, and the next load
+works."""
 
 import ast
 import os
@@ -16,7 +17,10 @@ QUICK_POINTS, SLOW_POINTS = 120, 4000
 
 def interrupted(path: Path, threads: int, points: int, seed: int) -> dict[str, int]:
     """Run the harness in a process of its own; return how its trials ended."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+    }
     script = Path(__file__).with_name("interrupts_harness.py")
     done = subprocess.run(
         [sys.executable, str(script), str(path), str(threads), str(points), str(seed)],
@@ -35,7 +39,8 @@ def interrupted(path: Path, threads: int, points: int, seed: int) -> dict[str, i
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_interrupts_leave_nothing(tmp_path: Path, threads: int) -> None:
-    """No descriptor, thread or mapping stays; what ends is the interrupt itself, or nothing where a finalizer swallows it."""
+    """No descriptor, thread or mapping stays; what ends is the interrupt itself, or nothing where a
+    finalizer swallows it."""
     write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
     ends = interrupted(tmp_path / "m.ingot", threads, QUICK_POINTS, seed=threads)
     assert set(ends) <= {"interrupted", "done"}

@@ -1,6 +1,8 @@
-"""Memory that is not to be had: under any limit a load and its runs end right, or by ``ResourceError``, and leave nothing.
+"""Memory that is not to be had: under any limit a load and its runs end right, or by
+``ResourceError``, and leave nothing.
 
-What is not promised: an interpreter that has not even the bytes for an exception raises ``MemoryError``.
+What is not promised: an interpreter that has not even the bytes for an exception raises
+``MemoryError``.
 """
 
 import os
@@ -30,7 +32,9 @@ def bundle(tmp_path: Path) -> Path:
 
 def require_good(ends: dict[str, list[str]], count: int) -> None:
     """Each trial ended in one of the two ways, and both came."""
-    assert {end: cases for end, cases in ends.items() if end not in ("right", "ResourceError")} == {}
+    assert {
+        end: cases for end, cases in ends.items() if end not in ("right", "ResourceError")
+    } == {}
     assert sum(map(len, ends.values())) == count
     assert len(ends) == 2
 
@@ -49,7 +53,8 @@ def test_many_limits(bundle: Path) -> None:
 
 
 def test_hashing_in_a_full_heap() -> None:
-    """CPython's own module for sha256 (3.12, 3.13) writes to memory that it did not get; ours asks first."""
+    """CPython's own module for sha256 (3.12, 3.13) writes to memory that it did not get; ours asks
+    first."""
     done = subprocess.run(
         [sys.executable, "-c", "from tests.hostile import address_space as a; print(a.hash_in_full_heap())"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "OPENBLAS_NUM_THREADS": "1"},
@@ -59,8 +64,11 @@ def test_hashing_in_a_full_heap() -> None:
 
 
 @pytest.mark.parametrize("what", ["load", "run", "bind"])
-def test_the_interpreters_own_error_is_named(what: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A ``MemoryError`` from anywhere inside comes out as ``ResourceError``, and the session goes on."""
+def test_the_interpreters_own_error_is_named(
+    what: str, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A ``MemoryError`` from anywhere inside comes out as ``ResourceError``, and the session goes
+    on."""
 
     def fail(*_: object) -> None:
         raise MemoryError

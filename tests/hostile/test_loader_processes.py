@@ -1,4 +1,5 @@
-"""Forks, threads, shutdown: sessions in odd processes end without a signal, a hang or a foreign exception, and give back what they had."""
+"""Forks, threads, shutdown: sessions in odd processes end without a signal, a hang or a foreign
+exception, and give back what they had."""
 
 import os
 import subprocess
@@ -267,7 +268,8 @@ def require_end(name: str, bundle: Path, threads: int, executor: str) -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_odd_process(name: str, bundle: Path) -> None:
-    """Forks, daemon threads, interpreter exit, drops and closes in every order: an exit code of 0 and right numbers."""
+    """Forks, daemon threads, interpreter exit, drops and closes in every order: an exit code of 0
+    and right numbers."""
     require_end(name, bundle, QUICK_THREADS, "aot")
 
 

@@ -1,6 +1,8 @@
-"""System calls that fail: whatever the kernel refuses while a bundle is loaded, run and closed, the loader answers in its own words.
+"""System calls that fail: whatever the kernel refuses while a bundle is loaded, run and closed, the
+loader answers in its own words.
 
-The calls are made to fail by ptrace, which an ordinary user may do to his own children, in containers too (since Linux 4.8).
+The calls are made to fail by ptrace, which an ordinary user may do to his own children, in
+containers too (since Linux 4.8).
 """
 
 import ctypes
@@ -28,15 +30,20 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def require_good(ends: dict[str, list[str]], least: int) -> None:
-    """Every trial ended right or by the right class of error, and there were as many as there should be."""
+    """Every trial ended right or by the right class of error, and there were as many as there
+    should be."""
     assert {end: cases for end, cases in ends.items() if not trials.is_good(end)} == {}
     assert sum(map(len, ends.values())) >= least
     assert {"right", "FileError", "ResourceError"} <= set(ends)
 
 
 def test_some_calls_fail(bundle: Path) -> None:
-    """Results or an error of the right class; nothing left of descriptors, threads, mappings; the next load works."""
-    require_good(trials.run_driver("system_call_faults", str(bundle), str(QUICK_TRIALS), seconds=600), 2 * QUICK_TRIALS)
+    """Results or an error of the right class; nothing left of descriptors, threads, mappings; the
+    next load works."""
+    require_good(
+        trials.run_driver("system_call_faults", str(bundle), str(QUICK_TRIALS), seconds=600),
+        2 * QUICK_TRIALS,
+    )
 
 
 @pytest.mark.slow
@@ -47,14 +54,18 @@ def test_all_calls_fail(bundle: Path) -> None:
 
 @pytest.fixture
 def no_handler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if nothing were guarded: other tests of this process may keep sessions, whose handler then lies beneath."""
+    """As if nothing were guarded: other tests of this process may keep sessions, whose handler then
+    lies beneath."""
     monkeypatch.setattr(sigbus, "_installed", {})
     monkeypatch.setattr(sigbus, "_tables", {})
 
 
 @pytest.mark.usefixtures("no_handler")
-def test_refused_handler_is_installed_by_the_next_load(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load that cannot install the guard fails; the one after it is guarded, and the last one takes the handler along."""
+def test_refused_handler_is_installed_by_the_next_load(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load that cannot install the guard fails; the one after it is guarded, and the last one
+    takes the handler along."""
     assert not any(handler.is_installed for handler in sigbus._installed.values())  # pyright: ignore[reportPrivateUsage]
     installed: list[int] = []
     found = system.install_action
@@ -81,7 +92,8 @@ def test_refused_handler_is_installed_by_the_next_load(bundle: Path, monkeypatch
 
 @pytest.mark.usefixtures("no_handler")
 def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
-    """A load that fails after the guard was installed leaves no handler, and no image that holds it."""
+    """A load that fails after the guard was installed leaves no handler, and no image that holds
+    it."""
     data = bytearray(bundle.read_bytes())
     data[-(2 << 20) + 64] ^= 1
     bundle.write_bytes(data)
@@ -91,15 +103,22 @@ def test_handler_goes_with_a_load_that_fails(bundle: Path) -> None:
 
 
 @pytest.mark.usefixtures("no_handler")
-def test_interrupted_installation_is_finished(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C before or after the handler is there: the next load guards, and the action from before us comes back."""
+def test_interrupted_installation_is_finished(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C before or after the handler is there: the next load guards, and the action from before
+    us comes back."""
     before = action_now()
     found = system.install_action
     for done in (False, True):
         interrupts: list[object] = [KeyboardInterrupt]
 
         def interrupt(
-            number: int, action: int, old: int, done: bool = done, interrupts: list[object] = interrupts
+            number: int,
+            action: int,
+            old: int,
+            done: bool = done,
+            interrupts: list[object] = interrupts,
         ) -> None:
             if done or not action or not interrupts:
                 found(number, action, old)

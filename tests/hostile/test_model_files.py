@@ -1,4 +1,5 @@
-"""Files that are no model, or half a one: each is refused in four parts, never by another exception."""
+"""Files that are no model, or half a one: each is refused in four parts, never by another
+exception."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def test_other_files_are_not_onnx(data: bytes) -> None:
 
 
 def test_truncated_model_is_refused_at_every_length() -> None:
-    """Whatever is cut off: a ModelError, or (only with nothing but the opset missing) another refusal of ours."""
+    """Whatever is cut off: a ModelError, or (only with nothing but the opset missing) another
+    refusal of ours."""
     data = relu_chain().SerializeToString()
     for length in range(0, len(data), 7):
         with pytest.raises(IngotError):
@@ -70,14 +72,22 @@ def test_flipped_bytes_never_escape_the_tree() -> None:
 
 
 def _with_external(
-    location: str, offset: int = 0, length: int | None = None, checksum: str | None = None, count: int = 1
+    location: str,
+    offset: int = 0,
+    length: int | None = None,
+    checksum: str | None = None,
+    count: int = 1,
 ) -> bytes:
     tensor = TensorProto(name="w", data_type=FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
-    entries = {"location": location, "offset": str(offset)} | ({} if length is None else {"length": str(length)})
+    entries = {"location": location, "offset": str(offset)} | (
+        {} if length is None else {"length": str(length)}
+    )
     entries |= {} if checksum is None else {"checksum": checksum}
     for key, text in entries.items():
         tensor.external_data.add(key=key, value=text)
-    built = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", [4])])
+    built = model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", [4])]
+    )
     built.graph.initializer.extend([tensor] * count)
     for number, item in enumerate(built.graph.initializer[1:]):
         item.name = f"other{number}"
@@ -101,7 +111,9 @@ def test_external_data_is_read(tmp_path: Path) -> None:
     assert list(store.constants.values()) == [np.arange(4, dtype="<f4").tobytes()]
 
 
-@pytest.mark.parametrize("location", ["../secret", "a/../../secret", "/etc/hostname", "", "a\\b", "c:x", "a\0b", "."])
+@pytest.mark.parametrize(
+    "location", ["../secret", "a/../../secret", "/etc/hostname", "", "a\\b", "c:x", "a\0b", "."]
+)
 def test_locations_outside_the_folder_are_refused(tmp_path: Path, location: str) -> None:
     """No spelling leads out of the model's folder."""
     (tmp_path.parent / "secret").write_bytes(b"x" * 16)
@@ -124,7 +136,8 @@ def test_symbolic_links_are_refused(tmp_path: Path) -> None:
 
 
 def test_hard_links_are_refused(tmp_path: Path) -> None:
-    """A file that has another name somewhere, like a symbolic link; a copy of it is the model's own. Folders have many names."""
+    """A file that has another name somewhere, like a symbolic link; a copy of it is the model's
+    own. Folders have many names."""
     (tmp_path / "model/deep/deeper").mkdir(parents=True)
     for location in ("weights.bin", "deep/weights.bin"):
         path = tmp_path / "model" / location
@@ -140,7 +153,9 @@ def test_hard_links_are_refused(tmp_path: Path) -> None:
         (tmp_path / "secret").unlink()
 
 
-def test_hard_link_that_comes_after_the_check_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hard_link_that_comes_after_the_check_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is opened is what is looked at."""
     (tmp_path / "weights.bin").write_bytes(b"x" * 16)
     opened = os.open
@@ -155,7 +170,8 @@ def test_hard_link_that_comes_after_the_check_is_refused(tmp_path: Path, monkeyp
 
 
 def test_checksums_of_external_data(tmp_path: Path) -> None:
-    """The sha1 of the whole file where a tensor states one, in either case; empty is none; anything else names tensor and file."""
+    """The sha1 of the whole file where a tensor states one, in either case; empty is none; anything
+    else names tensor and file."""
     content = np.arange(4, dtype=np.float32).tobytes()
     (tmp_path / "weights.bin").write_bytes(content + b"more")
     right = hashlib.sha1(content + b"more").hexdigest()
@@ -187,7 +203,9 @@ def test_checksum_is_taken_once_per_file(tmp_path: Path, monkeypatch: pytest.Mon
         return sha1(data, **options)
 
     monkeypatch.setattr(hashlib, "sha1", counted)
-    _import_beside(tmp_path, _with_external("weights.bin", checksum=sha1(content).hexdigest(), count=3))
+    _import_beside(
+        tmp_path, _with_external("weights.bin", checksum=sha1(content).hexdigest(), count=3)
+    )
     assert taken == [content]
 
 
@@ -208,7 +226,8 @@ def test_short_external_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 16), (0, 15), (0, 1 << 60), (1 << 62, None)])
 def test_lying_external_entries(tmp_path: Path, offset: int, length: int | None) -> None:
-    """Offsets and lengths that contradict the tensor or the file are refused before anything is read."""
+    """Offsets and lengths that contradict the tensor or the file are refused before anything is
+    read."""
     (tmp_path / "weights.bin").write_bytes(b"x" * 16)
     with pytest.raises(ModelError):
         _import_beside(tmp_path, _with_external("weights.bin", offset, length))
@@ -222,7 +241,8 @@ def test_folder_as_external_data(tmp_path: Path) -> None:
 
 
 def test_weights_come_from_views_of_the_file() -> None:
-    """Large weights reach the store as they lie in the file, whatever protobuf library parses the rest."""
+    """Large weights reach the store as they lie in the file, whatever protobuf library parses the
+    rest."""
     store = MemoryStore()
     graph_of(relu_chain(), store)
     assert np.arange(3 * 512, dtype="<f4").tobytes() in store.constants.values()

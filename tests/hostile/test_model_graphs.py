@@ -1,4 +1,5 @@
-"""Graphs that contradict themselves, the standard or what Ingot does: one test per refusal, whole or in its parts."""
+"""Graphs that contradict themselves, the standard or what Ingot does: one test per refusal, whole
+or in its parts."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def test_nodes_out_of_order_are_sorted() -> None:
 
 def test_cycle() -> None:
     """A cycle is shown node by node."""
-    nodes = [helper.make_node("Add", ["x", "b"], ["a"], "first"), helper.make_node("Neg", ["a"], ["b"], "second")]
+    nodes = [
+        helper.make_node("Add", ["x", "b"], ["a"], "first"),
+        helper.make_node("Neg", ["a"], ["b"], "second"),
+    ]
     error = _refusal(model(nodes, [value("x", [2])], [value("b", [2])]))
     assert isinstance(error, ModelError)
     assert error.what == "the graph has a cycle"
@@ -40,7 +44,10 @@ def test_cycle() -> None:
 
 def test_duplicate_names() -> None:
     """Every tensor has one maker: nodes, inputs and initializers alike."""
-    twice = [helper.make_node("Neg", ["x"], ["y"], "one"), helper.make_node("Abs", ["x"], ["y"], "two")]
+    twice = [
+        helper.make_node("Neg", ["x"], ["y"], "one"),
+        helper.make_node("Abs", ["x"], ["y"], "two"),
+    ]
     inputs, outputs = [value("x", [2])], [value("y", [2])]
     for source in (
         model(twice, inputs, outputs),
@@ -55,7 +62,13 @@ def test_duplicate_names() -> None:
 
 def test_undefined_input_is_named_with_a_suggestion() -> None:
     """A tensor that nobody makes: who reads it, and what may have been meant."""
-    error = _refusal(model([helper.make_node("Neg", ["hiden"], ["y"], "n")], [value("hidden", [2])], [value("y", [2])]))
+    error = _refusal(
+        model(
+            [helper.make_node("Neg", ["hiden"], ["y"], "n")],
+            [value("hidden", [2])],
+            [value("y", [2])],
+        )
+    )
     assert str(error).splitlines() == [
         "a node reads a tensor that nobody makes",
         "  where: node 'n' (Neg)",
@@ -66,17 +79,26 @@ def test_undefined_input_is_named_with_a_suggestion() -> None:
 
 def test_output_that_nobody_makes() -> None:
     """Named, too."""
-    error = _refusal(model([helper.make_node("Neg", ["x"], ["y"])], [value("x", [2])], [value("z", [2])]))
+    error = _refusal(
+        model([helper.make_node("Neg", ["x"], ["y"])], [value("x", [2])], [value("z", [2])])
+    )
     assert error.what == "nobody makes an output"
     assert "'z'" in error.where
 
 
 @pytest.mark.parametrize("change", [-4, 4])
 def test_tensor_with_wrong_number_of_bytes(change: int) -> None:
-    """Bytes against shape, small and large (large tensors take another way through the importer)."""
+    """Bytes against shape, small and large (large tensors take another way through the
+    importer)."""
     for count in (4, 4096):
-        tensor = TensorProto(name="w", data_type=FLOAT, dims=[count], raw_data=b"\0" * (4 * count + change))
-        source = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [count])], [value("y", [count])])
+        tensor = TensorProto(
+            name="w", data_type=FLOAT, dims=[count], raw_data=b"\0" * (4 * count + change)
+        )
+        source = model(
+            [helper.make_node("Add", ["x", "w"], ["y"])],
+            [value("x", [count])],
+            [value("y", [count])],
+        )
         source.graph.initializer.append(tensor)
         error = _refusal(source)
         assert error.what == f"a tensor has too {'few' if change < 0 else 'many'} bytes"
@@ -86,7 +108,9 @@ def test_tensor_with_wrong_number_of_bytes(change: int) -> None:
 def test_typed_field_with_too_few_elements() -> None:
     """The same for tensors that are not raw."""
     tensor = TensorProto(name="w", data_type=FLOAT, dims=[4], float_data=[1.0, 2.0])
-    source = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", [4])])
+    source = model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", [4])]
+    )
     source.graph.initializer.append(tensor)
     assert _refusal(source).what == "a tensor has too few elements"
 
@@ -94,7 +118,9 @@ def test_typed_field_with_too_few_elements() -> None:
 def test_petabyte_initializer() -> None:
     """Dimensions that promise a petabyte are compared with the bytes, not allocated."""
     tensor = TensorProto(name="w", data_type=FLOAT, dims=[1 << 25, 1 << 25], raw_data=b"\0" * 16)
-    source = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", None)])
+    source = model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", None)]
+    )
     source.graph.initializer.append(tensor)
     assert _refusal(source).what == "a tensor has too few bytes"
 
@@ -103,9 +129,14 @@ def test_petabyte_initializer() -> None:
 def test_petabyte_made_by_a_node(op: str) -> None:
     """A small constant that asks for a petabyte is refused at compile time, by the node's name."""
     huge = np.array([1 << 25, 1 << 25], np.int64)
-    ends = {name: np.array(number, np.int64) for name, number in (("zero", 0), ("end", 1 << 50), ("one", 1))}
+    ends = {
+        name: np.array(number, np.int64)
+        for name, number in (("zero", 0), ("end", 1 << 50), ("one", 1))
+    }
     constants: dict[str, Array] = {"shape": huge, "x": np.ones((1, 1), np.float32), **ends}
-    operands = {"ConstantOfShape": ["shape"], "Range": ["zero", "end", "one"]}.get(op, ["x", "shape"])
+    operands = {"ConstantOfShape": ["shape"], "Range": ["zero", "end", "one"]}.get(
+        op, ["x", "shape"]
+    )
     dtype = INT64 if op == "Range" else FLOAT
     node = helper.make_node(op, operands, ["y"], "huge")
     error = _refusal(model([node], [], [value("y", None, dtype)], constants))
@@ -116,7 +147,9 @@ def test_petabyte_made_by_a_node(op: str) -> None:
 
 def test_negative_dimension_of_a_tensor() -> None:
     """Sizes below zero are no sizes."""
-    source = model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", None)])
+    source = model(
+        [helper.make_node("Add", ["x", "w"], ["y"])], [value("x", [4])], [value("y", None)]
+    )
     source.graph.initializer.append(TensorProto(name="w", data_type=FLOAT, dims=[-1], raw_data=b""))
     assert _refusal(source).what == "a tensor has a negative dimension"
 
@@ -148,10 +181,22 @@ def test_unsupported_forms_are_listed_at_once() -> None:
     """What only types or attributes show is collected over all nodes, too."""
     nodes = [
         helper.make_node("Cast", ["x"], ["a"], "to8", to=TensorProto.FLOAT8E4M3FN),
-        helper.make_node("BatchNormalization", ["x", "v", "v", "v", "v"], ["c", "m", "n"], "train", training_mode=1),
+        helper.make_node(
+            "BatchNormalization",
+            ["x", "v", "v", "v", "v"],
+            ["c", "m", "n"],
+            "train",
+            training_mode=1,
+        ),
         helper.make_node("Add", ["c", "c"], ["d"], "behind"),
     ]
-    error = _refusal(model(nodes, [value("x", [1, 2, 4]), value("v", [2])], [value("a", None, 17), value("d", None)]))
+    error = _refusal(
+        model(
+            nodes,
+            [value("x", [1, 2, 4]), value("v", [2])],
+            [value("a", None, 17), value("d", None)],
+        )
+    )
     assert isinstance(error, UnsupportedError)
     assert "'to8'" in error.why
     assert "'train'" in error.why
@@ -160,13 +205,21 @@ def test_unsupported_forms_are_listed_at_once() -> None:
 
 def test_opset_newer_than_the_standard() -> None:
     """An opset of the future is unsupported, and the message says which are read."""
-    error = _refusal(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [2])], [value("y", [2])], opset=999))
+    error = _refusal(
+        model(
+            [helper.make_node("Relu", ["x"], ["y"])],
+            [value("x", [2])],
+            [value("y", [2])],
+            opset=999,
+        )
+    )
     assert isinstance(error, UnsupportedError)
     assert "this build reads opsets 7 to" in error.why
 
 
 def test_old_opset_with_other_meaning() -> None:
-    """Below opset 7 an op is read when it means the same, converted when it can be, and named when not."""
+    """Below opset 7 an op is read when it means the same, converted when it can be, and named when
+    not."""
     inputs, outputs = [value("x", [2, 3, 4])], [value("y", [2, 3, 4])]
     graph_of(model([helper.make_node("Relu", ["x"], ["y"])], inputs, outputs, opset=6))
     graph_of(model([helper.make_node("Add", ["x", "x"], ["y"])], inputs, outputs, opset=6))
@@ -190,7 +243,9 @@ def test_shapes_that_contradict() -> None:
 def test_dtypes_that_contradict() -> None:
     """Mixed element types are refused by name."""
     inputs = [value("x", [2]), value("i", [2], INT64)]
-    error = _refusal(model([helper.make_node("Add", ["x", "i"], ["y"], "sum")], inputs, [value("y", None)]))
+    error = _refusal(
+        model([helper.make_node("Add", ["x", "i"], ["y"], "sum")], inputs, [value("y", None)])
+    )
     assert isinstance(error, ModelError)
     assert "'sum'" in error.where
 
@@ -198,7 +253,13 @@ def test_dtypes_that_contradict() -> None:
 @pytest.mark.parametrize(("dtype", "shape"), [(INT64, [2]), (FLOAT, [3]), (FLOAT, [2, 1])])
 def test_output_against_its_declaration(dtype: int, shape: list[int]) -> None:
     """An output that is declared otherwise than its node computes is refused."""
-    error = _refusal(model([helper.make_node("Neg", ["x"], ["y"], "n")], [value("x", [2])], [value("y", shape, dtype)]))
+    error = _refusal(
+        model(
+            [helper.make_node("Neg", ["x"], ["y"], "n")],
+            [value("x", [2])],
+            [value("y", shape, dtype)],
+        )
+    )
     assert error.what == "an output contradicts its declared type"
     assert error.where == "output 'y' of node 'n' (Neg)"
 
@@ -207,10 +268,16 @@ def test_output_against_its_declaration(dtype: int, shape: list[int]) -> None:
     ("node", "what"),
     [
         (helper.make_node("Conv", ["x"], ["y"], "c"), "a node has the wrong number of operands"),
-        (helper.make_node("Relu", ["x"], ["y", "z"], "c"), "a node has the wrong number of results"),
+        (
+            helper.make_node("Relu", ["x"], ["y", "z"], "c"),
+            "a node has the wrong number of results",
+        ),
         (helper.make_node("Conv", ["x", ""], ["y"], "c"), "a node lacks an operand"),
         (helper.make_node("Softmax", ["x"], ["y"], "c", axes=1), "a node has an unknown attribute"),
-        (helper.make_node("Softmax", ["x"], ["y"], "c", axis=1.0), "an attribute is of the wrong kind"),
+        (
+            helper.make_node("Softmax", ["x"], ["y"], "c", axis=1.0),
+            "an attribute is of the wrong kind",
+        ),
         (helper.make_node("Cast", ["x"], ["y"], "c"), "a node lacks an attribute"),
     ],
 )
@@ -224,11 +291,15 @@ def test_node_against_its_schema(node: object, what: str) -> None:
 def test_domain_without_opset() -> None:
     """A node of a domain that the model does not import is the model's mistake."""
     node = helper.make_node("Fancy", ["x"], ["y"], domain="com.example")
-    assert _refusal(model([node], [value("x", [2])], [value("y", None)])).what == "a node's domain has no opset version"
+    assert (
+        _refusal(model([node], [value("x", [2])], [value("y", None)])).what
+        == "a node's domain has no opset version"
+    )
 
 
 @pytest.mark.parametrize(
-    ("shapes", "do"), [({"X": (2, 3)}, "did you mean 'x'?"), ({"weights": (1,)}, "the inputs are 'x'")]
+    ("shapes", "do"),
+    [({"X": (2, 3)}, "did you mean 'x'?"), ({"weights": (1,)}, "the inputs are 'x'")],
 )
 def test_shape_for_an_unknown_input(shapes: dict[str, tuple[int, ...]], do: str) -> None:
     """--shape NAME is checked against the inputs, with a suggestion."""

@@ -1,4 +1,5 @@
-"""Mutants of five bundles: every reader refuses them in the loader's words or is right, whatever was changed and sealed again."""
+"""Mutants of five bundles: every reader refuses them in the loader's words or is right, whatever
+was changed and sealed again."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_mutants(folder: Path, name: str) -> None:
-    """A few of each change: no crash, no case without end, no wrong number, no exception of another kind, nothing verified that is not whole."""
+    """A few of each change: no crash, no case without end, no wrong number, no exception of another
+    kind, nothing verified that is not whole."""
     results = mutants.run_cases(str(folder / f"{name}.ingot"), SHORT_COUNT, seed=7)
     assert sum(map(len, results.values())) == SHORT_COUNT
     assert mutants.bad_cases(results) == {}
@@ -59,7 +61,8 @@ def test_crash_is_seen(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_must_not_be_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another number, another exception and a mutant that is taken for whole are told from what may be."""
+    """Another number, another exception and a mutant that is taken for whole are told from what may
+    be."""
     small(tmp_path / "small.ingot")
     data = (tmp_path / "small.ingot").read_bytes()
     write_bundle(tiny_contents(seed=3), tmp_path / "other.ingot", tree_entry)
@@ -68,7 +71,9 @@ def test_what_must_not_be_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(mutants, "verify_whole_bundle", mutants.void)
     monkeypatch.setattr(mutants, "diff_bundles", fail)
     found = {
-        other.read(str(tmp_path / "other.ingot"), mutant(parts, number, 1)[1], random.Random(number))[1]
+        other.read(
+            str(tmp_path / "other.ingot"), mutant(parts, number, 1)[1], random.Random(number)
+        )[1]
         for number in range(200)
     }
     assert {"wrong", "accepted", "read"} <= found
@@ -89,5 +94,7 @@ def test_mutants_are_the_same_again(folder: Path) -> None:
         made = [mutant(parts, number, 5)[1] for _ in range(2)]
         assert made[0] == made[1]
     others = [mutant(parts, number, 5)[1] for number in range(200)]
-    changed = [made for made in others if made.patches or made.size_change or made.prefix != parts.prefix()]
+    changed = [
+        made for made in others if made.patches or made.size_change or made.prefix != parts.prefix()
+    ]
     assert len(changed) > 180

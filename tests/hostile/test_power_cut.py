@@ -1,7 +1,9 @@
-"""A power cut at any moment leaves the old bundle or the new one, whole; a cache loses work at most.
+"""A power cut at any moment leaves the old bundle or the new one, whole; a cache loses work at
+most.
 
-``Disk`` is what a disk promises: bytes are there once their file was synced, a name once its folder was. Everything else may be lost,
-each rename on its own, and a file that was not synced may be there without its bytes.
+``Disk`` is what a disk promises: bytes are there once their file was synced, a name once its folder
+was. Everything else may be lost, each rename on its own, and a file that was not synced may be
+there without its bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ TORN = b"torn"
 
 @dataclass
 class Disk:
-    """Follows what is synced and renamed below ``folder``: ``states``: what each path may hold if the power is cut then."""
+    """Follows what is synced and renamed below ``folder``: ``states``: what each path may hold if
+    the power is cut then."""
 
     folder: Path
     lasting: dict[Path, bytes | None] = field(default_factory=dict[Path, bytes | None])
@@ -39,7 +42,9 @@ class Disk:
 
     def __post_init__(self) -> None:
         """Take what is there as it is on the disk."""
-        self.lasting = {path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
+        self.lasting = {
+            path: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()
+        }
 
     def follow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Listen to the calls that decide it."""
@@ -69,12 +74,17 @@ class Disk:
         monkeypatch.setattr(os, "link", named(link))
 
     def _folder_synced(self, folder: Path) -> None:
-        self.lasting.update((path, content) for path, content in self.pending if path.parent == folder)
+        self.lasting.update(
+            (path, content) for path, content in self.pending if path.parent == folder
+        )
         self.pending = [(path, content) for path, content in self.pending if path.parent != folder]
 
     def _look(self) -> None:
         for path in {*self.lasting, *(path for path, _ in self.pending)}:
-            may_be = {self.lasting.get(path), *(content for name, content in self.pending if name == path)}
+            may_be = {
+                self.lasting.get(path),
+                *(content for name, content in self.pending if name == path),
+            }
             self.states.setdefault(path, set()).update(may_be)
 
 
@@ -85,27 +95,40 @@ def bench(tmp_path: Path) -> Workbench:
     models = {"a": chain([4, 8, 4]), "b": chain([4, 8, 4], seed=2)}
     bench.project(models)
     text = (bench.folder / "ingot.toml").read_text()
-    bench.write("ingot.toml", text.replace("[bundle.b]\n", '[bundle.b]\noutput = "dist/deep/below/b.ingot"\n'))
+    bench.write(
+        "ingot.toml",
+        text.replace("[bundle.b]\n", '[bundle.b]\noutput = "dist/deep/below/b.ingot"\n'),
+    )
     return bench
 
 
 def outputs(bench: Workbench) -> dict[Path, bytes | None]:
     """Bundles and lock files that are there now."""
-    return {path: path.read_bytes() for path in (bench.folder / "dist").rglob("*") if path.is_file()}
+    return {
+        path: path.read_bytes() for path in (bench.folder / "dist").rglob("*") if path.is_file()
+    }
 
 
-def test_bundle_is_old_or_new_after_a_power_cut(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of each bundle and lock file, at each moment of a first and a second build; what a build says is there, is there."""
+def test_bundle_is_old_or_new_after_a_power_cut(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each bundle and lock file, at each moment of a first and a second build; what a build says
+    is there, is there."""
     before: dict[Path, bytes | None] = {}
     for build in range(2):
         with monkeypatch.context() as patch:
             disk = Disk(bench.folder)
             disk.follow(patch)
-            assert main(["build", "-j1", "-q", "-C", str(bench.folder), "--cache", str(bench.cache)]) == 0
+            assert (
+                main(["build", "-j1", "-q", "-C", str(bench.folder), "--cache", str(bench.cache)])
+                == 0
+            )
         after = outputs(bench)
         assert len(after) == 4
         assert all(after[path] != before.get(path) for path in after)
-        assert {path: disk.states[path] for path in after} == {path: {before.get(path), after[path]} for path in after}
+        assert {path: disk.states[path] for path in after} == {
+            path: {before.get(path), after[path]} for path in after
+        }
         assert {path: disk.lasting.get(path) for path in after} == after
         before = after
         if build == 0:
@@ -114,7 +137,8 @@ def test_bundle_is_old_or_new_after_a_power_cut(bench: Workbench, monkeypatch: p
 
 
 def test_made_folders_are_on_the_disk(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that a build makes for a bundle is synced into the one above it, up to the project's."""
+    """A folder that a build makes for a bundle is synced into the one above it, up to the
+    project's."""
     synced: set[Path] = set()
     fsync = os.fsync
 
@@ -133,7 +157,19 @@ def test_compiled_bundle_is_old_or_new(bench: Workbench, monkeypatch: pytest.Mon
     path = bench.folder / "o.ingot"
 
     def compiled(*words: str) -> None:
-        line = ["compile", model, "-q", "-j1", "--target", "x86-64-v3", "--cache", cache, "-o", str(path), *words]
+        line = [
+            "compile",
+            model,
+            "-q",
+            "-j1",
+            "--target",
+            "x86-64-v3",
+            "--cache",
+            cache,
+            "-o",
+            str(path),
+            *words,
+        ]
         assert main(line) == 0
 
     ways: list[Callable[[], object]] = [
@@ -151,7 +187,9 @@ def test_compiled_bundle_is_old_or_new(bench: Workbench, monkeypatch: pytest.Mon
         assert disk.lasting[path] == path.read_bytes()
 
 
-def test_key_is_on_the_disk_before_it_seals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_on_the_disk_before_it_seals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A key that is lost makes every cache useless."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "ingot").mkdir()
@@ -163,7 +201,9 @@ def test_key_is_on_the_disk_before_it_seals(tmp_path: Path, monkeypatch: pytest.
     assert disk.lasting[tmp_path / "ingot/key"] == key
 
 
-def test_disk_that_fails_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_that_fails_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An error of a sync is an error of the write; a file system that cannot sync is no error."""
     path = tmp_path / "file"
     path.write_bytes(b"old")
@@ -198,12 +238,17 @@ def _half(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("tear", "share"), [*itertools.product((_empty, _zeros, _half), (0.3, 1.0)), (None, 0.3), (None, 1.0)]
+    ("tear", "share"),
+    [*itertools.product((_empty, _zeros, _half), (0.3, 1.0)), (None, 0.3), (None, 1.0)],
 )
 def test_cache_loses_work_at_most(
-    bench: Workbench, tear: Callable[[bytes], bytes] | None, share: float, capsys: pytest.CaptureFixture[str]
+    bench: Workbench,
+    tear: Callable[[bytes], bytes] | None,
+    share: float,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Blobs that are torn or gone, and an index of an earlier moment: the same bundles come out, and then all is there again."""
+    """Blobs that are torn or gone, and an index of an earlier moment: the same bundles come out,
+    and then all is there again."""
     line = ["build", "-j1", "-C", str(bench.folder), "--cache", str(bench.cache)]
     assert main(line) == 0
     right = outputs(bench)

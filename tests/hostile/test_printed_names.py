@@ -1,4 +1,5 @@
-"""Names are shown, never obeyed: whatever a forged bundle, a model, an archive or a path is called, a terminal only shows it."""
+"""Names are shown, never obeyed: whatever a forged bundle, a model, an archive or a path is called,
+a terminal only shows it."""
 
 from __future__ import annotations
 
@@ -32,7 +33,12 @@ Output = pytest.CaptureFixture[str]
 EVIL = "\x1b[2K\rverified all\n\x9b1m\u202e\u2028\x7f"
 # Every border of every range, and one inside. Surrogates cannot be written into a file.
 FORBIDDEN = sorted(
-    {chr(code) for first, last in FORBIDDEN_RANGES for code in (first, (first + last) // 2, last) if first != 0xD800}
+    {
+        chr(code)
+        for first, last in FORBIDDEN_RANGES
+        for code in (first, (first + last) // 2, last)
+        if first != 0xD800
+    }
 )
 KEPT = (
     "a b",
@@ -83,8 +89,11 @@ def _feature(plan: BundlePlan) -> None:
 
 
 @pytest.mark.parametrize("change", [_model, _input, _output, _device, _target, _feature])
-def test_forged_plan(bundle: Path, tmp_path: Path, capsys: Output, change: Callable[[BundlePlan], None]) -> None:
-    """A control character in any name of a plan is refused by every reader, and told of without harm."""
+def test_forged_plan(
+    bundle: Path, tmp_path: Path, capsys: Output, change: Callable[[BundlePlan], None]
+) -> None:
+    """A control character in any name of a plan is refused by every reader, and told of without
+    harm."""
     parts = Parts(bundle.read_bytes())
     parts.change_plan(change)
     path = tmp_path / "m.ingot"
@@ -92,7 +101,14 @@ def test_forged_plan(bundle: Path, tmp_path: Path, capsys: Output, change: Calla
     with pytest.raises(ingot_runtime.FormatError, match="control character") as caught:
         ingot_runtime.load(path)
     assert_harmless(str(caught.value))
-    for verb in (["verify"], ["inspect"], ["run"], ["diff", str(bundle)], ["inspect", "--json"], ["bench"]):
+    for verb in (
+        ["verify"],
+        ["inspect"],
+        ["run"],
+        ["diff", str(bundle)],
+        ["inspect", "--json"],
+        ["bench"],
+    ):
         assert main([verb[0], str(path), *verb[1:]]) == 4
     for verb in (["run"], ["inspect"], ["inspect", "--json"]):
         assert command.main([verb[0], str(path), *verb[1:]]) == 4
@@ -123,9 +139,14 @@ def test_forged_texts(bundle: Path, tmp_path: Path, capsys: Output, section: str
     assert_harmless(printed.err)
 
 
-@pytest.mark.parametrize("name", ["two\nbundle: verified all", "\x1b[2Jm", "\x9bm", "\u202em", "m\udc80"])
-def test_paths(bundle: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """A path is a name too: it takes one line, whatever is in it, in text, in errors and in JSON."""
+@pytest.mark.parametrize(
+    "name", ["two\nbundle: verified all", "\x1b[2Jm", "\x9bm", "\u202em", "m\udc80"]
+)
+def test_paths(
+    bundle: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A path is a name too: it takes one line, whatever is in it, in text, in errors and in
+    JSON."""
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(bundle.read_bytes())
     assert main(["verify", name]) == 0
@@ -141,14 +162,19 @@ def test_paths(bundle: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest
     assert_harmless(printed.out)
     assert_harmless(printed.err)
     assert len(printed.out.splitlines()) == 4
-    assert all(line.startswith(("error: ", "  where: ", "  why: ", "  do: ")) for line in printed.err.splitlines())
+    assert all(
+        line.startswith(("error: ", "  where: ", "  why: ", "  do: "))
+        for line in printed.err.splitlines()
+    )
 
 
 def test_output_json_is_ascii(bundle: Path, capsys: Output) -> None:
     """What ``--json`` prints has no byte that a terminal obeys, DEL included, and says the same."""
     from ingot_build_rules.cli.console import json_line
 
-    value = {character: character for character in map(chr, (*range(0x110), 0x202E, 0xDC80, 0x1F469))}
+    value = {
+        character: character for character in map(chr, (*range(0x110), 0x202E, 0xDC80, 0x1F469))
+    }
     line = json_line(value)
     assert line.isascii()
     assert line.isprintable()
@@ -157,27 +183,41 @@ def test_output_json_is_ascii(bundle: Path, capsys: Output) -> None:
 
 @pytest.mark.parametrize("kind", [ingot_runtime.InputError, ArtifactError, UserError])
 def test_errors(kind: Callable[..., Exception]) -> None:
-    """``str()`` of every family of errors: four parts, each on its line; lists in a reason stay lists, and cannot pass for a part."""
+    """``str()`` of every family of errors: four parts, each on its line; lists in a reason stay
+    lists, and cannot pass for a part."""
     error = kind(EVIL, EVIL, f"a\n    b{EVIL}", EVIL)
     assert_harmless(str(error))
     lines = str(error).split("\n")
-    assert [line[:7] for line in lines] == [r"\x1b[2K", "  where", "  why: ", "    b\\x", "    \\x9", "  do: \\"]
+    assert [line[:7] for line in lines] == [
+        r"\x1b[2K",
+        "  where",
+        "  why: ",
+        "    b\\x",
+        "    \\x9",
+        "  do: \\",
+    ]
 
 
 def test_what_is_forbidden() -> None:
     """Characters are refused as FORMAT.md names them, and no others."""
     text = (Path(__file__).parents[2] / "runtime" / "FORMAT.md").read_text()
-    sentence = next(line for line in text.split("\n\n") if line.startswith("No text of a bundle MAY hold"))
+    sentence = next(
+        line for line in text.split("\n\n") if line.startswith("No text of a bundle MAY hold")
+    )
     for first, last in FORBIDDEN_RANGES:
         if first != 0xD800:
             shown = f"U+{first:04X}" if first == last else f"U+{first:04X} to U+{last:04X}"
-            assert shown in sentence.replace("U+200E, U+200F", "U+200E to U+200F").replace("\n", " ")
+            assert shown in sentence.replace("U+200E, U+200F", "U+200E to U+200F").replace(
+                "\n", " "
+            )
     for character in FORBIDDEN:
         assert forbidden_character(f"a{character}") == character
         assert not character.isprintable()
     assert [name for name in KEPT if forbidden_character(name)] == []
     every = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
-    assert sum(bool(forbidden_character(character)) for character in every) == 65 + 1 + 2 + 7 + 4 + 1
+    assert (
+        sum(bool(forbidden_character(character)) for character in every) == 65 + 1 + 2 + 7 + 4 + 1
+    )
     assert_harmless(printable(every))
     assert error_text("a", "", "", "") == "a"
 
@@ -187,9 +227,12 @@ def model_of(path: Path, node: str, tensor: str, graph: str = "g", dim: str = "n
     nodes = [
         helper.make_node("Relu", ["x"], [tensor], name=node), helper.make_node("Relu", [tensor], ["y"], name="last"),
     ]  # fmt: skip
-    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim, 4]) for name in ("x", "y")]
+    infos = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim, 4]) for name in ("x", "y")
+    ]
     made = helper.make_model(
-        helper.make_graph(nodes, graph, infos[:1], infos[1:]), opset_imports=[helper.make_opsetid("", 20)]
+        helper.make_graph(nodes, graph, infos[:1], infos[1:]),
+        opset_imports=[helper.make_opsetid("", 20)],
     )
     path.write_bytes(made.SerializeToString())
     return str(path)
@@ -198,8 +241,11 @@ def model_of(path: Path, node: str, tensor: str, graph: str = "g", dim: str = "n
 @pytest.mark.parametrize(("where", "names"), [
     ("node", ("a\x1b", "t")), ("node", ("", "t\u202e")), ("model", ("a", "t", "g\n")), ("dimension", ("a", "t", "g", "n\x9b")),
 ])  # fmt: skip
-def test_names_of_a_model(tmp_path: Path, capsys: Output, where: str, names: tuple[str, ...]) -> None:
-    """A name that a bundle may not hold is refused when the model is compiled, in four parts that name it."""
+def test_names_of_a_model(
+    tmp_path: Path, capsys: Output, where: str, names: tuple[str, ...]
+) -> None:
+    """A name that a bundle may not hold is refused when the model is compiled, in four parts that
+    name it."""
     path = model_of(tmp_path / "m.onnx", *names)
     assert main(["compile", path, "-o", str(tmp_path / "m.ingot"), "-q"]) == 1
     printed = capsys.readouterr()
@@ -212,7 +258,8 @@ def test_names_of_a_model(tmp_path: Path, capsys: Output, where: str, names: tup
 
 
 def test_names_that_stay(tmp_path: Path) -> None:
-    """Any other name is kept as it is, and so is a model whose inner tensors, which no bundle names, are called anything."""
+    """Any other name is kept as it is, and so is a model whose inner tensors, which no bundle
+    names, are called anything."""
     for number, name in enumerate(KEPT):
         path = model_of(tmp_path / f"{number}.onnx", name, "\x1b[2J", name, name)
         bundle = tmp_path / f"{number}.ingot"

@@ -1,4 +1,5 @@
-"""The sections debug and lock, forged and sealed: every reader reads them right or refuses them, whatever their values are."""
+"""The sections debug and lock, forged and sealed: every reader reads them right or refuses them,
+whatever their values are."""
 
 from __future__ import annotations
 
@@ -25,7 +26,21 @@ from ingot_runtime.format.msgpack_decode import unpack
 
 unpackb: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
 packb: Any = msgpack.packb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
-JUNK: tuple[Any, ...] = (None, True, 0, -1, 2**64 - 1, "", "x", b"x", [], [[]], {}, {"x": {}}, [["a", "b", "c"]])
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    2**64 - 1,
+    "",
+    "x",
+    b"x",
+    [],
+    [[]],
+    {},
+    {"x": {}},
+    [["a", "b", "c"]],
+)
 QUICK_STEP = 3  # it shares no factor with the number of forgeries of one place, so that each kind of junk has its turn
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(st.characters(exclude_categories=["C", "Z"])) | st.binary(),
@@ -43,7 +58,8 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(PLAIN)
 def test_values_decode_to_themselves(value: object) -> None:
-    """What the writer writes is read back, and nothing else is: another encoding of the same is refused."""
+    """What the writer writes is read back, and nothing else is: another encoding of the same is
+    refused."""
     data = pack(value)
     assert unpack(data, "here") == value
     for other in (data + b"\xc0", b"", data[:-1]):
@@ -61,14 +77,18 @@ def test_values_decode_to_themselves(value: object) -> None:
     ],
 )  # fmt: skip
 def test_other_encodings(data: bytes) -> None:
-    """Longer heads, unsorted and doubled keys, floats, extensions, lengths that lie and nests without end are refused."""
+    """Longer heads, unsorted and doubled keys, floats, extensions, lengths that lie and nests
+    without end are refused."""
     with pytest.raises(ingot_runtime.FormatError):
         unpack(data, "here")
 
 
 def test_package_reads_the_same() -> None:
     """Sections are msgpack for other programs, too."""
-    for kind in (b"\x91" * DEPTH_MAX + b"\xc0", packb({"a": [1, -1, b"x", None, True, 2**64 - 1, -(2**63)]})):
+    for kind in (
+        b"\x91" * DEPTH_MAX + b"\xc0",
+        packb({"a": [1, -1, b"x", None, True, 2**64 - 1, -(2**63)]}),
+    ):
         assert unpack(kind, "here") == unpackb(kind)
 
 
@@ -95,7 +115,9 @@ def forgeries(record: dict[str, Any]) -> Iterator[Any]:
             yield changed
 
 
-def test_records_that_miss_something(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_that_miss_something(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """What may be missing is missed by no command."""
     path = tmp_path / "m.ingot"
     for name in ("launches", "programs", "refusals", "messages", "memory"):
@@ -126,22 +148,30 @@ def remove(debug: dict[str, Any], name: str, target: str | None) -> None:
 
 
 @pytest.mark.parametrize("kind", [head.DEBUG, head.LOCK])
-def test_junk_at_every_place(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: int) -> None:
-    """inspect (as text, JSON, with fusion, with assembly), diff and verify: exit code 0, or 4 and four parts; a run does not care.
+def test_junk_at_every_place(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: int
+) -> None:
+    """inspect (as text, JSON, with fusion, with assembly), diff and verify: exit code 0, or 4 and
+    four parts; a run does not care.
 
-    A third of all junk at each place, in turn: every place, and every junk at a third of the places.
+    A third of all junk at each place, in turn: every place, and every junk at a third of the
+    places.
     """
     require_refusals(bundle, tmp_path, capsys, kind, QUICK_STEP)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [head.DEBUG, head.LOCK])
-def test_all_junk_at_every_place(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: int) -> None:
+def test_all_junk_at_every_place(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: int
+) -> None:
     """The same with all junk at each place."""
     require_refusals(bundle, tmp_path, capsys, kind, 1)
 
 
-def require_refusals(bundle: Path, folder: Path, capsys: pytest.CaptureFixture[str], kind: int, step: int) -> None:
+def require_refusals(
+    bundle: Path, folder: Path, capsys: pytest.CaptureFixture[str], kind: int, step: int
+) -> None:
     """Take every `step`-th forgery of a record through the verbs that read it."""
     verbs = (
         ["inspect"],
@@ -152,7 +182,9 @@ def require_refusals(bundle: Path, folder: Path, capsys: pytest.CaptureFixture[s
     )
     codes: set[int] = set()
     parts = Parts(bundle.read_bytes())
-    forged_files = written(parts, kind, folder, islice(forgeries(parts.record(kind)), 0, None, step))
+    forged_files = written(
+        parts, kind, folder, islice(forgeries(parts.record(kind)), 0, None, step)
+    )
     for number, path in enumerate(forged_files):
         found = {main([verb[0], str(path), *verb[1:]]) for verb in verbs[number % 2 :: 2]}
         assert len(found) == 1
@@ -168,7 +200,8 @@ def require_refusals(bundle: Path, folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def written(parts: Parts, kind: int, folder: Path, records: Iterator[Any]) -> Iterator[Path]:
-    """Write a bundle for each record; the next one is there before one is given: what reads a file waits while it is too young."""
+    """Write a bundle for each record; the next one is there before one is given: what reads a file
+    waits while it is too young."""
     paths = (folder / "one.ingot", folder / "other.ingot")
     before: Path | None = None
     for record, path in zip(records, cycle(paths), strict=False):
@@ -183,11 +216,19 @@ def written(parts: Parts, kind: int, folder: Path, records: Iterator[Any]) -> It
 
 
 def test_kernels_of_forged_loops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A kernel's record is bytes of anybody: it is refused where it is no loops, or loops of another kernel, or of no code."""
+    """A kernel's record is bytes of anybody: it is refused where it is no loops, or loops of
+    another kernel, or of no code."""
     write_bundle(tiny_contents(), tmp_path / "tiny.ingot", tree_entry)
     parts = Parts((tmp_path / "tiny.ingot").read_bytes())
     path = tmp_path / "m.ingot"
-    for content in (b"", b"x", b"\0\0\0\0\xc0", b"\0\0\0\x0bLoopProgram\x81\x10\x90", b"\xff" * 9, b"\0\0\0\x02os\xc0"):
+    for content in (
+        b"",
+        b"x",
+        b"\0\0\0\0\xc0",
+        b"\0\0\0\x0bLoopProgram\x81\x10\x90",
+        b"\xff" * 9,
+        b"\0\0\0\x02os\xc0",
+    ):
         parts.change_record(head.DEBUG, change(content))
         path.write_bytes(parts.sealed())
         assert main(["inspect", str(path), "--asm", "tiny"]) in (1, 4)
@@ -196,4 +237,6 @@ def test_kernels_of_forged_loops(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def change(content: bytes) -> Callable[[dict[str, Any]], None]:
     """Return what makes `content` the record of the kernel."""
-    return lambda record: record["debug"]["programs"].__setitem__("x86-64-v2", {"tiny_scale": content})
+    return lambda record: record["debug"]["programs"].__setitem__(
+        "x86-64-v2", {"tiny_scale": content}
+    )

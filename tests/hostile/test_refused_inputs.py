@@ -1,5 +1,6 @@
-"""Inputs that a model cannot mean: sizes that do not fit each other, indices and axes out of range. Each is refused by the call, in
-the user's names, natively and stepped, and nothing outside of a tensor is read; what fits gives what ONNX's reference gives."""
+"""Inputs that a model cannot mean: sizes that do not fit each other, indices and axes out of range.
+Each is refused by the call, in the user's names, natively and stepped, and nothing outside of a
+tensor is read; what fits gives what ONNX's reference gives."""
 
 from __future__ import annotations
 
@@ -89,14 +90,22 @@ SIZES = {
         node("GatherND", "x i", batch_dims=1),
         [tensor("x", ["a", "b", "f"]), tensor("i", ["c", "d", 1], INT64)],
         {"x": floats(2, 3, 4), "i": ints([[0], [2]], [[-1], [1]])},
-        [({"x": floats(2, 3, 4), "i": np.zeros((300, 1, 1), np.int64)}, "batch sizes differ: a and c")],
+        [
+            (
+                {"x": floats(2, 3, 4), "i": np.zeros((300, 1, 1), np.int64)},
+                "batch sizes differ: a and c",
+            )
+        ],
     ),
     "ScatterElements": Case(
         node("ScatterElements", "x i u", axis=0),
         [X, MATRIX, tensor("u", ["e", "f"])],
         {"x": floats(3, 4), "i": ints([2, 0]), "u": floats(1, 2)},
         [
-            ({"x": floats(3, 4), "i": np.zeros((2, 4), np.int64), "u": floats(1, 4)}, "sizes of indices and updates"),
+            (
+                {"x": floats(3, 4), "i": np.zeros((2, 4), np.int64), "u": floats(1, 4)},
+                "sizes of indices and updates",
+            ),
             (
                 {"x": floats(3, 4), "i": np.zeros((1, 600), np.int64), "u": floats(1, 600)},
                 "at axis 1: expected at most b",
@@ -107,7 +116,12 @@ SIZES = {
         node("ScatterND", "x i u"),
         [X, tensor("i", ["c", 1], INT64), tensor("u", ["e", "f"])],
         {"x": floats(3, 4), "i": ints([2], [0]), "u": floats(2, 4)},
-        [({"x": floats(3, 4), "i": ints([2], [0]), "u": floats(2, 3)}, "expected equal sizes, got f and b")],
+        [
+            (
+                {"x": floats(3, 4), "i": ints([2], [0]), "u": floats(2, 3)},
+                "expected equal sizes, got f and b",
+            )
+        ],
     ),
     "TopK": Case(
         node("TopK", "x i"),
@@ -154,13 +168,23 @@ SIZES = {
         node("Conv", "x w"),
         [tensor("x", ["a", "b", "h"]), tensor("w", ["o", "c", 1])],
         {"x": floats(2, 3, 4), "w": floats(2, 3, 1)},
-        [({"x": floats(2, 3, 4), "w": floats(2, 300, 1)}, "numbers of input channels differ: b and c")],
+        [
+            (
+                {"x": floats(2, 3, 4), "w": floats(2, 300, 1)},
+                "numbers of input channels differ: b and c",
+            )
+        ],
     ),
     "GridSample": Case(
         node("GridSample", "x w"),
         [tensor("x", ["a", 1, 4, 4]), tensor("w", ["c", 2, 2, 2])],
         {"x": floats(2, 1, 4, 4), "w": floats(2, 2, 2, 2) / 16 - 1},
-        [({"x": floats(2, 1, 4, 4), "w": np.zeros((99, 2, 2, 2), np.float32)}, "batch sizes differ: a and c")],
+        [
+            (
+                {"x": floats(2, 1, 4, 4), "w": np.zeros((99, 2, 2, 2), np.float32)},
+                "batch sizes differ: a and c",
+            )
+        ],
     ),
     "LSTM": Case(
         node("LSTM", "x w r - - h", hidden_size=2),
@@ -184,7 +208,10 @@ INDICES = {
         node("Gather", "x i", axis=1),
         [X, VECTOR],
         {"x": floats(2, 3), "i": ints(-3, 2)},
-        [({"x": floats(2, 3), "i": ints(0, wrong)}, "expected every index in [-b, b)") for wrong in (3, -4, 1 << 40)],
+        [
+            ({"x": floats(2, 3), "i": ints(0, wrong)}, "expected every index in [-b, b)")
+            for wrong in (3, -4, 1 << 40)
+        ],
     ),
     "GatherElements": Case(
         node("GatherElements", "x i"),
@@ -197,7 +224,10 @@ INDICES = {
         [tensor("x", [3, 4]), tensor("i", ["c", 2], INT64)],
         {"x": floats(3, 4), "i": ints([0, 3], [-3, -4])},
         [
-            ({"x": floats(3, 4), "i": ints([0, 3], [3, 0])}, "expected every index in [-3, 3) x [-4, 4)"),
+            (
+                {"x": floats(3, 4), "i": ints([0, 3], [3, 0])},
+                "expected every index in [-3, 3) x [-4, 4)",
+            ),
             ({"x": floats(3, 4), "i": ints([2, -5])}, "expected every index in [-3, 3) x [-4, 4)"),
         ],
     ),
@@ -205,13 +235,23 @@ INDICES = {
         node("ScatterElements", "x i u"),
         [tensor("x", [3, 2]), tensor("i", [1, 2], INT64), tensor("u", [1, 2])],
         {"x": floats(3, 2), "i": ints([-1, 0]), "u": floats(1, 2)},
-        [({"x": floats(3, 2), "i": ints([0, 3]), "u": floats(1, 2)}, "expected every index in [-3, 3)")],
+        [
+            (
+                {"x": floats(3, 2), "i": ints([0, 3]), "u": floats(1, 2)},
+                "expected every index in [-3, 3)",
+            )
+        ],
     ),
     "ScatterND": Case(
         node("ScatterND", "x i u", reduction="add"),
         [tensor("x", [3, 2]), tensor("i", ["c", 1], INT64), tensor("u", ["c", 2])],
         {"x": floats(3, 2), "i": ints([-1], [0]), "u": floats(2, 2)},
-        [({"x": floats(3, 2), "i": ints([1], [3]), "u": floats(2, 2)}, "expected every index in [-3, 3)")],
+        [
+            (
+                {"x": floats(3, 2), "i": ints([1], [3]), "u": floats(2, 2)},
+                "expected every index in [-3, 3)",
+            )
+        ],
     ),
     "Compress": Case(
         node("Compress", "x m"),
@@ -229,7 +269,12 @@ INDICES = {
         node("RoiAlign", "x w i", output_height=1, output_width=1, sampling_ratio=1),
         [tensor("x", ["a", 1, 4, 4]), tensor("w", ["k", 4]), VECTOR],
         {"x": floats(1, 1, 4, 4), "w": floats(1, 4) / 4, "i": ints(0)},
-        [({"x": floats(1, 1, 4, 4), "w": floats(1, 4), "i": ints(1)}, "expected every index in [-a, a)")],
+        [
+            (
+                {"x": floats(1, 1, 4, 4), "w": floats(1, 4), "i": ints(1)},
+                "expected every index in [-a, a)",
+            )
+        ],
     ),
     "ReverseSequence": Case(
         node("ReverseSequence", "x i", batch_axis=0, time_axis=1),
@@ -278,7 +323,12 @@ STEPS_AND_AXES = {
         node("Range", "s l i"),
         [tensor("l", []), tensor("i", [])],
         {"l": np.float32(9) + np.zeros((), np.float32), "i": np.full((), 2.5, np.float32)},
-        [({"l": np.zeros((), np.float32), "i": np.zeros((), np.float32)}, "expected a delta other than 0")],
+        [
+            (
+                {"l": np.zeros((), np.float32), "i": np.zeros((), np.float32)},
+                "expected a delta other than 0",
+            )
+        ],
         1,
         {"s": np.zeros((), np.float32)},
     ),
@@ -286,7 +336,10 @@ STEPS_AND_AXES = {
         node("CumSum", "x i"),
         [X, tensor("i", [], INT64)],
         {"x": floats(3, 4), "i": number(-2)},
-        [({"x": floats(3, 4), "i": number(wrong)}, "expected every axis in [-2, 2)") for wrong in (2, -3)],
+        [
+            ({"x": floats(3, 4), "i": number(wrong)}, "expected every axis in [-2, 2)")
+            for wrong in (2, -3)
+        ],
     ),
     "CumSum of a vector": Case(
         node("CumSum", "x i"),
@@ -339,7 +392,9 @@ CASES = {
 
 def model_of(case: Case) -> ModelProto:
     """The node alone."""
-    outputs = [helper.make_empty_tensor_value_info(name) for name in case.node.output[: case.outputs]]
+    outputs = [
+        helper.make_empty_tensor_value_info(name) for name in case.node.output[: case.outputs]
+    ]
     return make_model([case.node], case.inputs, outputs, case.constants)
 
 
@@ -357,19 +412,24 @@ def test_refused_by_name_and_the_session_goes_on(name: str, tmp_path: Path) -> N
                 session.run(dict(feed))
             assert what in caught.value.why
             assert f"node 'n' ({case.node.op_type})" in caught.value.why
-        for got, wanted in zip(session.run(dict(case.good)).values(), expected.values(), strict=True):
+        for got, wanted in zip(
+            session.run(dict(case.good)).values(), expected.values(), strict=True
+        ):
             assert_close(wanted, got, 1e-4, 1e-4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_nothing_is_read_outside_of_the_inputs(name: str, tmp_path: Path) -> None:
-    """Random sizes and indices, most of them impossible, with inputs that end where no memory is: an answer or a refusal."""
+    """Random sizes and indices, most of them impossible, with inputs that end where no memory is:
+    an answer or a refusal."""
     case, path = CASES[name], tmp_path / "m.ingot"
     ingot.compile(model_of(case)).save(path)
     command = [sys.executable, "-m", "tests.hostile.fenced", str(path), "1", "400"]
     paths = {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, **paths}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **paths}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     answered, refused = map(int, done.stdout.split())
     assert answered > 0
@@ -386,16 +446,21 @@ def test_indices_may_be_fewer_beside_the_axis(tmp_path: Path) -> None:
 
 
 def test_scan_inputs_of_different_lengths(tmp_path: Path) -> None:
-    """A scan goes over the first one; another that is shorter is refused when its end is reached, before it is read."""
+    """A scan goes over the first one; another that is shorter is refused when its end is reached,
+    before it is read."""
     add = helper.make_node("Add", ["p", "q"], ["r"])
-    body = helper.make_graph([add], "body", [tensor("p", [4]), tensor("q", [4])], [tensor("r", [4])])
+    body = helper.make_graph(
+        [add], "body", [tensor("p", [4]), tensor("q", [4])], [tensor("r", [4])]
+    )
     scan = helper.make_node("Scan", ["x", "w"], ["y"], "n", body=body, num_scan_inputs=2)
     model = make_model([scan], [tensor("x", ["a", 4]), tensor("w", ["c", 4])], [tensor("y", None)])
     ingot.compile(model).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot")
     (got,) = session.run({"x": floats(3, 4), "w": floats(3, 4)}).values()
     assert np.array_equal(got, 2 * floats(3, 4))
-    with pytest.raises(ingot_runtime.InputError, match=r"expected scan inputs of a elements, got c .node 'n'"):
+    with pytest.raises(
+        ingot_runtime.InputError, match=r"expected scan inputs of a elements, got c .node 'n'"
+    ):
         session.run({"x": floats(3000, 4), "w": floats(3, 4)})
 
 
@@ -405,7 +470,9 @@ def test_only_the_branch_that_runs_is_checked(taken: bool, tmp_path: Path) -> No
     gather = helper.make_node("Gather", ["x", "i"], ["p"], "n")
     branches = [
         helper.make_graph([gather], "then", [], [tensor("p", None)]),
-        helper.make_graph([helper.make_node("Identity", ["x"], ["q"])], "else", [], [tensor("q", None)]),
+        helper.make_graph(
+            [helper.make_node("Identity", ["x"], ["q"])], "else", [], [tensor("q", None)]
+        ),
     ]
     choice = helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])
     model = make_model([choice], [tensor("c", [], BOOL), X, VECTOR], [tensor("y", None)])
@@ -413,26 +480,37 @@ def test_only_the_branch_that_runs_is_checked(taken: bool, tmp_path: Path) -> No
     session = ingot_runtime.load(tmp_path / "m.ingot")
     feed = {"c": np.array(taken), "x": floats(3, 4), "i": ints(0, 3)}
     if taken:
-        with pytest.raises(ingot_runtime.InputError, match=r"every index in .-a, a.*node 'n' .Gather"):
+        with pytest.raises(
+            ingot_runtime.InputError, match=r"every index in .-a, a.*node 'n' .Gather"
+        ):
             session.run(feed)
     else:
         assert np.array_equal(next(iter(session.run(feed).values())), floats(3, 4))
 
 
 def test_several_requirements_of_one_kernel(tmp_path: Path) -> None:
-    """Each node is named by its own message, wherever in the tensor and by whichever thread it was found."""
-    gathers = [helper.make_node("GatherElements", ["x", i], [y], y) for i, y in (("i", "first"), ("j", "second"))]
+    """Each node is named by its own message, wherever in the tensor and by whichever thread it was
+    found."""
+    gathers = [
+        helper.make_node("GatherElements", ["x", i], [y], y)
+        for i, y in (("i", "first"), ("j", "second"))
+    ]
     total = helper.make_node("Add", ["first", "second"], ["y"])
     inputs = [X, MATRIX, tensor("j", ["c", "d"], INT64)]
     model = make_model([*gathers, total], inputs, [tensor("y", None)])
     ingot.compile(model).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot", threads=2)
     x, zeros = floats(700, 300), np.zeros((700, 300), np.int64)
-    assert np.array_equal(next(iter(session.run({"x": x, "i": zeros, "j": zeros}).values())), 2 * x[:1].repeat(700, 0))
+    assert np.array_equal(
+        next(iter(session.run({"x": x, "i": zeros, "j": zeros}).values())), 2 * x[:1].repeat(700, 0)
+    )
     for place in ((0, 0), (350, 7), (699, 299)):
         wrong = zeros.copy()
         wrong[place] = 700
-        for name, feed in (("first", {"i": wrong, "j": zeros}), ("second", {"i": zeros, "j": wrong})):
+        for name, feed in (
+            ("first", {"i": wrong, "j": zeros}),
+            ("second", {"i": zeros, "j": wrong}),
+        ):
             with pytest.raises(ingot_runtime.InputError, match=f"node '{name}'"):
                 session.run({"x": x, **feed})
 
@@ -446,7 +524,9 @@ def test_indices_are_integers() -> None:
 
 def test_a_long_message_keeps_its_names(tmp_path: Path) -> None:
     """What is longer than the place for it is cut off by `main`, and shown whole."""
-    gathers = [helper.make_node("Gather", ["x", "i"], [f"y{at}"], f"picks_number_{at}") for at in range(90)]
+    gathers = [
+        helper.make_node("Gather", ["x", "i"], [f"y{at}"], f"picks_number_{at}") for at in range(90)
+    ]
     total = helper.make_node("Sum", [each.output[0] for each in gathers], ["y"])
     model = make_model([*gathers, total], [X, VECTOR], [tensor("y", None)])
     ingot.compile(model).save(tmp_path / "m.ingot")
@@ -460,7 +540,8 @@ def test_a_long_message_keeps_its_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [3, 5000])
 @pytest.mark.parametrize("through", ["", "Reshape", "Cast"])
 def test_constant_indices_are_refused_at_compile_time(count: int, through: str) -> None:
-    """Small or large, also behind a reshape or a cast: the node, the index and the size are named."""
+    """Small or large, also behind a reshape or a cast: the node, the index and the size are
+    named."""
     indices = np.arange(count, dtype=np.int32 if through == "Cast" else np.int64) % 7
     nodes: list[NodeProto] = []
     if through == "Cast":
@@ -483,7 +564,9 @@ def test_constant_indices_are_refused_at_compile_time(count: int, through: str) 
 
 def test_constant_indices_into_an_axis_of_unknown_size(tmp_path: Path) -> None:
     """What the size must be is checked by the call."""
-    model = make_model([node("Gather", "x i", axis=1)], [X], [tensor("y0", None)], {"i": ints(0, 3, -2)})
+    model = make_model(
+        [node("Gather", "x i", axis=1)], [X], [tensor("y0", None)], {"i": ints(0, 3, -2)}
+    )
     ingot.compile(model).save(tmp_path / "m.ingot")
     session = ingot_runtime.load(tmp_path / "m.ingot")
     assert np.array_equal(next(iter(session.run({"x": floats(1, 4)}).values())), [[1, 4, 3]])

@@ -1,4 +1,5 @@
-"""The store survives what happens to processes and disks: kill -9, a full disk at any write, many builders, collections between."""
+"""The store survives what happens to processes and disks: kill -9, a full disk at any write, many
+builders, collections between."""
 
 from __future__ import annotations
 
@@ -15,7 +16,16 @@ from pathlib import Path
 import diskcache
 import pytest
 from tests.tidy.source import ROOT
-from tests.unit.store_harness import Action, actions, blobs_of, build, digest_of, key_of, python, start_python
+from tests.unit.store_harness import (
+    Action,
+    actions,
+    blobs_of,
+    build,
+    digest_of,
+    key_of,
+    python,
+    start_python,
+)
 
 from ingot_artifacts.errors import OutputError
 from ingot_artifacts.store.blobs import BlobMissing
@@ -68,7 +78,8 @@ def read_numbers(process: subprocess.Popen[str]) -> int:
 
 @pytest.mark.slow
 def test_kill_9_at_twenty_points(tmp_path: Path) -> None:
-    """What a killed writer had finished is there, whole; no record without its blobs; the next one goes on from there."""
+    """What a killed writer had finished is there, whole; no record without its blobs; the next one
+    goes on from there."""
     generator = random.Random(4)
     wanted = actions(250, seed=7)
     for number in range(KILLS):
@@ -109,7 +120,8 @@ def test_kill_9_while_the_cache_is_made(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_eight_builders_share_a_cache(tmp_path: Path) -> None:
-    """Eight processes, 20 random builds each, records deleted between them: no wrong byte, no error, a sound cache."""
+    """Eight processes, 20 random builds each, records deleted between them: no wrong byte, no
+    error, a sound cache."""
     builders = [start_python(SHARER, str(tmp_path), str(number)) for number in range(8)]
     try:
         outputs = [builder.communicate(timeout=300)[0] for builder in builders]
@@ -146,7 +158,8 @@ def test_builders_and_collections_alternate(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_database_is_spoiled_under_builders(tmp_path: Path) -> None:
-    """Noise over the index five times while four processes build: each heals or goes on, no result is wrong."""
+    """Noise over the index five times while four processes build: each heals or goes on, no result
+    is wrong."""
     Cache(str(tmp_path)).index.put(key_of("first"), b"")
     builders = [start_python(SHARER, str(tmp_path), str(number)) for number in range(4)]
     generator = random.Random(3)
@@ -174,7 +187,8 @@ def test_the_database_is_spoiled_under_builders(tmp_path: Path) -> None:
 
 
 def test_a_limit_of_file_sizes_is_an_error_in_four_parts(tmp_path: Path) -> None:
-    """A large blob or an index that cannot grow: an error, nothing left behind, all that was there still there."""
+    """A large blob or an index that cannot grow: an error, nothing left behind, all that was there
+    still there."""
     code = f"""{BUILDER}
 import os, resource
 VALUE = {VALUE!r}
@@ -203,7 +217,10 @@ cache.index.put(bytes(32), VALUE)
 """
     done = python(code, str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "why: File too large\n  do: lift the limit of file sizes, or choose another disk" in done.stdout
+    assert (
+        "why: File too large\n  do: lift the limit of file sizes, or choose another disk"
+        in done.stdout
+    )
     assert "cannot write the cache's index" in done.stdout
     cache = Cache(str(tmp_path))
     assert os.listdir(os.path.join(cache.folder, "quarantine")) == []
@@ -212,7 +229,8 @@ cache.index.put(bytes(32), VALUE)
 
 
 def test_a_full_disk_at_any_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No space in each system call that writes a blob, also in the middle: an error, nothing left, and it works again."""
+    """No space in each system call that writes a blob, also in the middle: an error, nothing left,
+    and it works again."""
     content = bytes(range(256)) * 1000
     make, write = os.open, os.write
 
@@ -220,7 +238,11 @@ def test_a_full_disk_at_any_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def half(descriptor: int, view: memoryview) -> int:
-        return no_space() if view.nbytes < len(content) else write(descriptor, view[: len(content) // 2])
+        return (
+            no_space()
+            if view.nbytes < len(content)
+            else write(descriptor, view[: len(content) // 2])
+        )
 
     def no_new_file(path: str, flags: int, mode: int = 0o777) -> int:
         return no_space() if flags & os.O_CREAT else make(path, flags, mode)
@@ -245,7 +267,8 @@ def test_a_full_disk_at_any_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_full_disk_under_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite finds no space at any statement: an error in four parts, no healing of what is not damaged, and it goes on."""
+    """SQLite finds no space at any statement: an error in four parts, no healing of what is not
+    damaged, and it goes on."""
     cache = Cache(str(tmp_path))
     cache.index.put(key_of("before"), b"before")
     full = sqlite3.OperationalError("database or disk is full")

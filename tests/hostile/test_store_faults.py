@@ -1,4 +1,5 @@
-"""1,000 faults in a cache: every one is found by a check and healed by a build; a build without a check is never wrong."""
+"""1,000 faults in a cache: every one is found by a check and healed by a build; a build without a
+check is never wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ FAULTS_PER_ROUND = 50
 
 
 class Injector:
-    """Spoils one thing of a cache after the other, none twice in a round; remembers by which findings each must be told.
+    """Spoils one thing of a cache after the other, none twice in a round; remembers by which
+    findings each must be told.
 
     A fault is a set of (kind, name) of which every one must be found.
     """
@@ -38,7 +40,9 @@ class Injector:
         self.keys = sorted(action.key for action in wanted)
         self.random.shuffle(self.digests)
         self.random.shuffle(self.keys)
-        self.database = sqlite3.connect(os.path.join(cache.folder, "index", "cache.db"), isolation_level=None)
+        self.database = sqlite3.connect(
+            os.path.join(cache.folder, "index", "cache.db"), isolation_level=None
+        )
 
     def blob(self) -> tuple[str, Path]:
         """Return the next blob's digest and file, which may be changed."""
@@ -50,7 +54,9 @@ class Injector:
     def row(self) -> tuple[bytes, bytes]:
         """Return the next key and its row's bytes."""
         key = self.keys.pop()
-        ((value,),) = self.database.execute("SELECT value FROM Cache WHERE key = ?", (key,)).fetchall()
+        ((value,),) = self.database.execute(
+            "SELECT value FROM Cache WHERE key = ?", (key,)
+        ).fetchall()
         return key, value
 
     def set_row(self, key: bytes, **columns: object) -> None:
@@ -132,7 +138,9 @@ def add_foreign_file(to: Injector) -> list[tuple[str, str]]:
     """A file that no cache writes, in a shard or beside the shards."""
     name = f"foreign-{to.random.getrandbits(64):x}"
     shelf = Path(to.cache.folder) / "cas" / "sha256"
-    place = to.random.choice([shelf, shelf.parent, Path(blob_path(to.cache.folder, to.digests[0])).parent])
+    place = to.random.choice(
+        [shelf, shelf.parent, Path(blob_path(to.cache.folder, to.digests[0])).parent]
+    )
     (place / name).write_bytes(to.random.randbytes(20))
     return [("foreign", os.path.relpath(place / name, to.cache.folder))]
 
@@ -178,7 +186,11 @@ def empty_row(to: Injector) -> list[tuple[str, str]]:
 def poison_row(to: Injector) -> list[tuple[str, str]]:
     """A pickle, a file outside, a text."""
     key, _ = to.row()
-    columns = ({"mode": 4, "value": b"\x80\x04N."}, {"mode": 2, "filename": "../../../x"}, {"value": "text"})
+    columns = (
+        {"mode": 4, "value": b"\x80\x04N."},
+        {"mode": 2, "filename": "../../../x"},
+        {"value": "text"},
+    )
     to.set_row(key, **to.random.choice(columns))
     return [("record", key.hex())]
 
@@ -187,7 +199,11 @@ def spoil_root(to: Injector) -> list[tuple[str, str]]:
     """One bit of a root's file."""
     name = f"root {to.random.getrandbits(64):x}"
     to.cache.roots.add(name, to.keys[:3])
-    (path,) = (path for path in (Path(to.cache.folder) / "roots").iterdir() if name.encode() in path.read_bytes())
+    (path,) = (
+        path
+        for path in (Path(to.cache.folder) / "roots").iterdir()
+        if name.encode() in path.read_bytes()
+    )
     path.write_bytes(to.flip(path.read_bytes()))
     return [("root", os.path.relpath(path, to.cache.folder))]
 
@@ -218,8 +234,11 @@ def wanted() -> list[Action]:
     return actions(160, seed=11)
 
 
-def test_a_check_finds_every_fault_and_the_next_build_heals(tmp_path: Path, wanted: list[Action]) -> None:
-    """1,000 faults, 20 rounds: 100 % found by name; then a build is right, a second runs nothing, a check finds nothing."""
+def test_a_check_finds_every_fault_and_the_next_build_heals(
+    tmp_path: Path, wanted: list[Action]
+) -> None:
+    """1,000 faults, 20 rounds: 100 % found by name; then a build is right, a second runs nothing, a
+    check finds nothing."""
     cache = Cache(str(tmp_path))
     assert build(cache, wanted) == len(wanted)
     faults = missed = 0
@@ -236,7 +255,8 @@ def test_a_check_finds_every_fault_and_the_next_build_heals(tmp_path: Path, want
 
 
 def test_a_build_without_a_check_is_never_wrong(tmp_path: Path, wanted: list[Action]) -> None:
-    """The same 1,000 faults, met by builds alone (each compares every byte it gets): right, and healed by the way."""
+    """The same 1,000 faults, met by builds alone (each compares every byte it gets): right, and
+    healed by the way."""
     cache = Cache(str(tmp_path))
     build(cache, wanted)
     for seed in range(ROUNDS):
@@ -249,7 +269,8 @@ def test_a_build_without_a_check_is_never_wrong(tmp_path: Path, wanted: list[Act
 
 
 def test_a_read_only_cache_with_faults_is_never_wrong(tmp_path: Path, wanted: list[Action]) -> None:
-    """Faults in a lower layer: the upper one gets what is spoiled below, the lower one is left as it is."""
+    """Faults in a lower layer: the upper one gets what is spoiled below, the lower one is left as
+    it is."""
     lower = Cache(str(tmp_path / "lower"))
     build(lower, wanted)
     due = inject(lower, wanted, 1, FAULTS)

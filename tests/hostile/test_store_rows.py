@@ -1,4 +1,5 @@
-"""A poisoned or damaged index: no code is run, no file outside is read, moved or removed, no crash; rows like that are misses."""
+"""A poisoned or damaged index: no code is run, no file outside is read, moved or removed, no crash;
+rows like that are misses."""
 
 from __future__ import annotations
 
@@ -47,9 +48,17 @@ def cache(tmp_path: Path) -> Cache:
 
 POISON: dict[str, Callable[[Path], dict[str, Any]]] = {
     "pickle": lambda folder: {"mode": PICKLE, "value": pickle.dumps(_Payload(folder / "ran"))},
-    "pickle in a file": lambda folder: {"mode": PICKLE, "value": None, "filename": "../../../ran.pickle"},
+    "pickle in a file": lambda folder: {
+        "mode": PICKLE,
+        "value": None,
+        "filename": "../../../ran.pickle",
+    },
     "a file outside": lambda folder: {"mode": BINARY, "value": None, "filename": "../../../secret"},
-    "an absolute path": lambda folder: {"mode": BINARY, "value": None, "filename": str(folder / "secret")},
+    "an absolute path": lambda folder: {
+        "mode": BINARY,
+        "value": None,
+        "filename": str(folder / "secret"),
+    },
     "text of a file": lambda folder: {"mode": TEXT, "value": None, "filename": "../../../secret"},
     "bytes and a file": lambda folder: {"mode": RAW, "filename": "../../../secret"},
     "text": lambda folder: {"value": "text"},
@@ -65,7 +74,13 @@ POISON: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 def poison(cache: Cache, columns: dict[str, Any]) -> None:
     """Change columns of the row of KEY."""
-    sql(cache, *((f"UPDATE Cache SET {name} = ? WHERE key = ?", (value, KEY)) for name, value in columns.items()))
+    sql(
+        cache,
+        *(
+            (f"UPDATE Cache SET {name} = ? WHERE key = ?", (value, KEY))
+            for name, value in columns.items()
+        ),
+    )
 
 
 def assert_untouched(folder: Path) -> None:
@@ -89,7 +104,9 @@ def test_a_poisoned_row_is_a_miss_and_is_deleted(cache: Cache, tmp_path: Path, k
 
 
 @pytest.mark.parametrize("kind", POISON)
-def test_a_poisoned_row_can_be_overwritten_deleted_and_read_from_above(cache: Cache, tmp_path: Path, kind: str) -> None:
+def test_a_poisoned_row_can_be_overwritten_deleted_and_read_from_above(
+    cache: Cache, tmp_path: Path, kind: str
+) -> None:
     """None of the ways around reading does what the row says either."""
     poison(cache, POISON[kind](tmp_path))
     assert index_of(cache.folder, read_only=True).get(KEY) is None
@@ -101,7 +118,11 @@ def test_a_poisoned_row_can_be_overwritten_deleted_and_read_from_above(cache: Ca
     cache.index.delete(KEY)
     cache.index.put(KEY, b"again")
     poison(cache, POISON[kind](tmp_path))
-    assert [(finding.kind, finding.name) for finding in verify(cache).findings if finding.name == KEY.hex()]
+    assert [
+        (finding.kind, finding.name)
+        for finding in verify(cache).findings
+        if finding.name == KEY.hex()
+    ]
     assert_untouched(tmp_path)
 
 
@@ -118,7 +139,13 @@ def test_a_poisoned_key_is_never_read(cache: Cache, tmp_path: Path, key: object)
 
 def test_values_that_changed_places_are_misses(cache: Cache) -> None:
     """A value is sealed with its key: that of another key is refused."""
-    sql(cache, ("UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = ?) WHERE key = ?", (OTHER, KEY)))
+    sql(
+        cache,
+        (
+            "UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = ?) WHERE key = ?",
+            (OTHER, KEY),
+        ),
+    )
     assert cache.index.get(KEY) is None
     assert cache.index.get(OTHER) == b"other"
 
@@ -155,15 +182,26 @@ def test_a_flipped_bit_of_a_value_is_found(cache: Cache) -> None:
         (None, 1),
     ],
 )
-def test_poisoned_settings_are_put_right(cache: Cache, tmp_path: Path, name: object, value: object) -> None:
-    """Settings become PRAGMAs and attributes in diskcache: what is not ours is gone before it looks; no row is lost."""
+def test_poisoned_settings_are_put_right(
+    cache: Cache, tmp_path: Path, name: object, value: object
+) -> None:
+    """Settings become PRAGMAs and attributes in diskcache: what is not ours is gone before it
+    looks; no row is lost."""
     cache.index.close()
-    with closing(sqlite3.connect(os.path.join(cache.folder, "index", "cache.db"), isolation_level=None)) as database:
+    with closing(
+        sqlite3.connect(os.path.join(cache.folder, "index", "cache.db"), isolation_level=None)
+    ) as database:
         # As an attacker would make it: the column allows what he wants.
         database.execute("PRAGMA writable_schema = 1")
-        database.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE name = 'Settings'")
+        database.execute(
+            "UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE name = 'Settings'"
+        )
         database.execute("PRAGMA writable_schema = 0")
-    sql(cache, ("DELETE FROM Settings WHERE key = ?", (name,)), ("INSERT INTO Settings VALUES (?, ?)", (name, value)))
+    sql(
+        cache,
+        ("DELETE FROM Settings WHERE key = ?", (name,)),
+        ("INSERT INTO Settings VALUES (?, ?)", (name, value)),
+    )
     again = index_of(cache.folder)
     assert again.get(KEY) == b"value"
     again.put_many([(key_of(number), bytes(100)) for number in range(100)])
@@ -234,7 +272,8 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], bool]] = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_foreign_database_goes_to_quarantine(cache: Cache, tmp_path: Path, kind: str) -> None:
-    """It is kept for who wants to look, an empty one stands in its place; as a lower layer it is empty."""
+    """It is kept for who wants to look, an empty one stands in its place; as a lower layer it is
+    empty."""
     cache.index.close()
     path = tmp_path / "cache" / "v1" / "index" / "cache.db"
     with closing(sqlite3.connect(path)) as database:
@@ -245,16 +284,23 @@ def test_a_foreign_database_goes_to_quarantine(cache: Cache, tmp_path: Path, kin
         path.parent.mkdir()
     spoil(path)
     assert index_of(cache.folder, read_only=True).get(key_of("none")) is None
-    assert list(index_of(cache.folder, read_only=True).items()) in ([], sorted([(KEY, b"value"), (OTHER, b"other")]))
+    assert list(index_of(cache.folder, read_only=True).items()) in (
+        [],
+        sorted([(KEY, b"value"), (OTHER, b"other")]),
+    )
     again = index_of(cache.folder)
     again.put(KEY, b"again")
     assert list(again.items()) == [(KEY, b"again")]
-    assert [found.name.split(".")[0] for found in (tmp_path / "cache/v1/quarantine").iterdir()] == ["index"]
+    assert [found.name.split(".")[0] for found in (tmp_path / "cache/v1/quarantine").iterdir()] == [
+        "index"
+    ]
     assert_untouched(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", None])
-def test_an_empty_or_missing_database_is_a_new_one(cache: Cache, tmp_path: Path, content: bytes | None) -> None:
+def test_an_empty_or_missing_database_is_a_new_one(
+    cache: Cache, tmp_path: Path, content: bytes | None
+) -> None:
     """An empty file is what a killed process leaves of a new database."""
     cache.index.close()
     path = tmp_path / "cache" / "v1" / "index" / "cache.db"
@@ -284,7 +330,8 @@ def _damage(content: bytes, generator: random.Random) -> bytes:
 
 
 def test_a_damaged_database_never_gives_a_wrong_value(tmp_path: Path) -> None:
-    """60 random damages: each value read is right or missing, writing works, and a check leaves a sound index."""
+    """60 random damages: each value read is right or missing, writing works, and a check leaves a
+    sound index."""
     generator = random.Random(5)
     pairs = {key_of(number): str(number).encode() * 20 for number in range(200)}
     first = index_of(tmp_path / "good")
@@ -306,7 +353,8 @@ def test_a_damaged_database_never_gives_a_wrong_value(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_damaged_while_it_is_open(tmp_path: Path) -> None:
-    """Noise over the file under a running build: results stay right, and the next check finds a sound index."""
+    """Noise over the file under a running build: results stay right, and the next check finds a
+    sound index."""
     cache = Cache(str(tmp_path))
     wanted = actions(50)
     build(cache, wanted)

@@ -1,7 +1,9 @@
-"""A bundle in half a second: two launches of one hand-written kernel, real support code, real `main`.
+"""A bundle in half a second: two launches of one hand-written kernel, real support code, real
+`main`.
 
 In: shapes and targets. Out: ``BundleContents`` and the numpy reference. Not done here: tests.
-y = (x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds nothing that is read.
+y = (x * w + 1) * w + 1 over rows of ``WIDTH``; w lies in the second MiB of three, the first holds
+nothing that is read.
 """
 
 from functools import cache, lru_cache
@@ -126,7 +128,10 @@ def _variant(target_text: str, rows: int | str) -> VariantImage:
 
 
 def tiny_contents(
-    rows: int | str = 4, targets: tuple[str, ...] = ("x86-64-v2",), names: tuple[str, str] = ("x", "y"), seed: int = 0
+    rows: int | str = 4,
+    targets: tuple[str, ...] = ("x86-64-v2",),
+    names: tuple[str, str] = ("x", "y"),
+    seed: int = 0,
 ) -> BundleContents:
     """Return a bundle with one input and one output, f32[`rows`, WIDTH]."""
     return BundleContents(
@@ -141,9 +146,19 @@ def tiny_contents(
         debug={
             "launches": {target: [_launch("/a", ["/b"]), _launch("/b", [])] for target in targets},
             "programs": {target: {KERNEL: b"none"} for target in targets},
-            "refusals": [{"pattern": "GELU", "nodes": [["/a", "Mul"]], "reason": "no Erf", "others": [["/b", "Add"]]}],
+            "refusals": [
+                {
+                    "pattern": "GELU",
+                    "nodes": [["/a", "Mul"]],
+                    "reason": "no Erf",
+                    "others": [["/b", "Add"]],
+                }
+            ],
             "messages": {"the rows must not be negative": "the rows of 'x' must not be negative"},
-            "memory": {target: {"planned_bytes": 128, "lower_bound_bytes": 128, "fixed": True} for target in targets},
+            "memory": {
+                target: {"planned_bytes": 128, "lower_bound_bytes": 128, "fixed": True}
+                for target in targets
+            },
         },
     )
 
@@ -176,5 +191,6 @@ _tree_entry = lru_cache(maxsize=64)(tree_entry_with(oracle_digest))
 
 
 def tree_entry(mib: memoryview) -> bytes:
-    """The entry of one MiB by the oracles; most bundles here have the same MiBs, and the oracle of a checksum is slow."""
+    """The entry of one MiB by the oracles; most bundles here have the same MiBs, and the oracle of
+    a checksum is slow."""
     return _tree_entry(memoryview(bytes(mib)))

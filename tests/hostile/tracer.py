@@ -1,7 +1,7 @@
 """Lets system calls of a child fail, by ptrace(2): nothing but ctypes is needed. Linux on x86-64.
 
-In: what the child does, and which calls are to fail. Out: the child's report and wait status. Not done here: which errors are
-plausible (``system_call_faults``).
+In: what the child does, and which calls are to fail. Out: the child's report and wait status. Not
+done here: which errors are plausible (``system_call_faults``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from tests.hostile.trials import ended, report
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.ptrace.restype = ctypes.c_long
 _LIBC.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
-_TRACEME, _CONT, _GETREGS, _SETREGS, _SYSCALL, _SETOPTIONS, _SYSCALL_INFO = 0, 7, 12, 13, 24, 0x4200, 0x420E
+_TRACEME, _CONT, _GETREGS, _SETREGS, _SYSCALL, _SETOPTIONS, _SYSCALL_INFO = (
+    0,
+    7,
+    12,
+    13,
+    24,
+    0x4200,
+    0x420E,
+)
 _OPTIONS = 0x100001 | 8  # PTRACE_O_EXITKILL, TRACESYSGOOD, TRACECLONE
 _WAIT_ALL = 0x40000000  # __WALL: threads too
 _SYSCALL_STOP = signal.SIGTRAP | 0x80
@@ -32,7 +40,8 @@ Registers = ctypes.c_uint64 * _WORDS
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A system call about to be made: its ``number``, its six ``arguments``, whether the ``main`` thread makes it."""
+    """A system call about to be made: its ``number``, its six ``arguments``, whether the ``main``
+    thread makes it."""
 
     number: int
     arguments: tuple[int, ...]
@@ -54,7 +63,8 @@ def is_permitted() -> str:
 
 
 def traced(body: Callable[[], str], decide: Decide, seconds: float) -> str:
-    """Do `body` in a child; `decide` gives the errno of each call between the marks, 0 to let it be. Return the verdict."""
+    """Do `body` in a child; `decide` gives the errno of each call between the marks, 0 to let it
+    be. Return the verdict."""
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
@@ -95,7 +105,8 @@ def _ask(request: int, thread: int, address: int, data: object) -> int:
 
 
 class _Threads:
-    """What the tracer knows of the child: whether faults may come, and which calls' results are to be replaced."""
+    """What the tracer knows of the child: whether faults may come, and which calls' results are to
+    be replaced."""
 
     def __init__(self, child: int, decide: Decide) -> None:
         self.child = child
@@ -122,7 +133,9 @@ class _Threads:
         if not error:
             return
         if call.number == _BRK:
-            self._change(thread, _RDI, 0)  # where it fails it returns what is: so does this question
+            self._change(
+                thread, _RDI, 0
+            )  # where it fails it returns what is: so does this question
             return
         self.results[thread] = error
         if call.number != _CLOSE:  # one that fails has closed all the same

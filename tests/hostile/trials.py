@@ -1,7 +1,9 @@
-"""Trials of the loader, each in a child process of its own: how it may end, and what it must have given back.
+"""Trials of the loader, each in a child process of its own: how it may end, and what it must have
+given back.
 
-In: a bundle of ``tiny``, and what a trial does. Out: a verdict per trial: "right", the name of the loader's error, or one of the
-bad ends ("wrong", "foreign ...", "leak ...", "signal ...", "hang", "second ..."). Not done here: faults.
+In: a bundle of ``tiny``, and what a trial does. Out: a verdict per trial: "right", the name of the
+loader's error, or one of the bad ends ("wrong", "foreign ...", "leak ...", "signal ...", "hang",
+"second ..."). Not done here: faults.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ _system_map = mmap.mmap
 
 
 class CountedMap(_system_map):
-    """The interpreter's own kind of mapping, which the loader's memory belongs to; those that live are counted."""
+    """The interpreter's own kind of mapping, which the loader's memory belongs to; those that live
+    are counted."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> CountedMap:
         made = super().__new__(cls, *arguments, **options)
@@ -55,7 +58,8 @@ class CountedMap(_system_map):
 
 
 def prepare() -> None:
-    """Count mappings from now on, leave cycles of references where they are, let a session have as many threads as it asks for, and import what a session imports."""
+    """Count mappings from now on, leave cycles of references where they are, let a session have as
+    many threads as it asks for, and import what a session imports."""
     gc.disable()
     mmap.mmap = CountedMap  # type: ignore[misc]
     found = pool.usable_threads
@@ -68,24 +72,32 @@ def prepare() -> None:
 
 
 def held() -> dict[str, list[str]]:
-    """What this process holds: descriptors, threads, mappings of bundles and images, memory of the loader."""
-    threads = sorted(os.listdir("/proc/self/task"))  # first: what a thread holds goes before it does
+    """What this process holds: descriptors, threads, mappings of bundles and images, memory of the
+    loader."""
+    threads = sorted(
+        os.listdir("/proc/self/task")
+    )  # first: what a thread holds goes before it does
     descriptors: list[str] = []
     for number in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):  # the one of the listing itself
             descriptors.append(f"{number} {os.readlink(f'/proc/self/fd/{number}')}")
     maps = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
-    named = [line.split(maxsplit=5)[5] for line in maps if ".ingot" in line or "memfd:ingot" in line]
+    named = [
+        line.split(maxsplit=5)[5] for line in maps if ".ingot" in line or "memfd:ingot" in line
+    ]
     return {
         "descriptors": sorted(descriptors),
         "threads": threads,
         "mappings": sorted(named),
-        "memory": sorted(str(len(one)) for each in _maps if (one := each()) is not None and not one.closed),
+        "memory": sorted(
+            str(len(one)) for each in _maps if (one := each()) is not None and not one.closed
+        ),
     }
 
 
 def leaked(before: dict[str, list[str]]) -> str:
-    """Return what is held beyond `before`, and what is missing; "" for nothing. A thread may take a moment to be gone."""
+    """Return what is held beyond `before`, and what is missing; "" for nothing. A thread may take a
+    moment to be gone."""
     end = time.monotonic() + _THREADS_GO_SECONDS
     while set((after := held())["threads"]) - set(before["threads"]) and time.monotonic() < end:
         time.sleep(0.001)
@@ -98,7 +110,9 @@ def leaked(before: dict[str, list[str]]) -> str:
 
 def _difference(after: list[str], before: list[str]) -> list[str]:
     one, other = collections.Counter(after), collections.Counter(before)
-    return [f"+ {item}" for item in (one - other).elements()] + [f"- {item}" for item in (other - one).elements()]
+    return [f"+ {item}" for item in (one - other).elements()] + [
+        f"- {item}" for item in (other - one).elements()
+    ]
 
 
 def verdict(action: Callable[[], bool]) -> str:
@@ -187,7 +201,8 @@ def is_good(end: str) -> bool:
 
 
 def run_driver(module: str, *arguments: str, seconds: float) -> dict[str, list[str]]:
-    """Run ``python -m tests.hostile.MODULE``, which prints lines ``verdict<tab>trial``; return trials by verdict."""
+    """Run ``python -m tests.hostile.MODULE``, which prints lines ``verdict<tab>trial``; return
+    trials by verdict."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -197,7 +212,9 @@ def run_driver(module: str, *arguments: str, seconds: float) -> dict[str, list[s
         [sys.executable, "-m", f"tests.hostile.{module}", *arguments],
         cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    assert done.returncode == 0, (
+        f"exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    )
     assert not done.stderr, done.stderr[-4000:]
     ends: dict[str, list[str]] = collections.defaultdict(list)
     for line in done.stdout.splitlines():

@@ -1,8 +1,10 @@
-"""A bundle with a device beside the host, made by hand: the kernel of ``tiny`` runs on ``acc``, then on the host, then on ``acc`` again.
+"""A bundle with a device beside the host, made by hand: the kernel of ``tiny`` runs on ``acc``,
+then on the host, then on ``acc`` again.
 
 In: which devices. Out: ``BundleContents`` and the numpy reference. Not done here: tests.
-y = ((x * v + 1) * w + 1) * v + 1: v lies in the weights of ``acc``, w in the host's. With a second device ``aux``, what ``acc`` computes last
-goes there by a copy between devices, and from there to the host.
+y = ((x * v + 1) * w + 1) * v + 1: v lies in the weights of ``acc``, w in the host's. With a second
+device ``aux``, what ``acc`` computes last goes there by a copy between devices, and from there to
+the host.
 """
 
 from dataclasses import replace
@@ -11,7 +13,16 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 from tests.hostile import tiny
-from tests.hostile.tiny import KERNEL, KERNEL_IR, WEIGHTS_AT, WEIGHTS_BYTES, WIDTH, op, tiny_contents, tiny_weights
+from tests.hostile.tiny import (
+    KERNEL,
+    KERNEL_IR,
+    WEIGHTS_AT,
+    WEIGHTS_BYTES,
+    WIDTH,
+    op,
+    tiny_contents,
+    tiny_weights,
+)
 
 from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec, LibrarySpec, VariantImage
 from ingot_artifacts.bundle.symbols import dims_of, symbols_of
@@ -33,7 +44,8 @@ TARGET = "x86-64-v2"
 
 
 def two_device_program(rows: int | str, count: int = 1, *, grows: bool = False) -> Program:
-    """Return the instruction list; `count`: of devices beside the host, 1 or 2; `grows`: the results of ``acc`` lie in a block that only `main` asks for."""
+    """Return the instruction list; `count`: of devices beside the host, 1 or 2; `grows`: the
+    results of ``acc`` lie in a block that only `main` asks for."""
     first = op("input_dim", 0, 0, 0) if isinstance(rows, str) else op("const", 0, rows)
     lines: list[Instruction] = [
         first, op("const", 1, WIDTH), op("mul", 2, 0, 1), op("const", 3, 4), op("mul", 4, 2, 3), op("const", 5, 0),
@@ -53,25 +65,38 @@ def two_device_program(rows: int | str, count: int = 1, *, grows: bool = False) 
         op("launch_checked", 1, 0, 2, (6, 5, 7, 4), (1,), 2, 1, (0,)),
     ]  # fmt: skip
     if count > 1:
-        lines += [op("buffer_workspace", 8, 2, 5, 4), op("copy", 1, 2, 8, 6, 4), op("copy", 2, 0, 1, 8, 4)]
+        lines += [
+            op("buffer_workspace", 8, 2, 5, 4),
+            op("copy", 1, 2, 8, 6, 4),
+            op("copy", 2, 0, 1, 8, 4),
+        ]
     else:
         lines += [op("copy", 1, 0, 1, 6, 4)]
     return Program((*lines, op("return")), 9, 9, ("the rows must not be negative",))
 
 
 @cache
-def library(kernels: tuple[str, ...] = (KERNEL_IR,), symbols: tuple[str, ...] = (KERNEL,)) -> LibrarySpec:
+def library(
+    kernels: tuple[str, ...] = (KERNEL_IR,), symbols: tuple[str, ...] = (KERNEL,)
+) -> LibrarySpec:
     """Return a library of kind null with kernels given as LLVM IR."""
     target = parse_target(TARGET)
     objects = [("support", compile_support(target))]
-    objects += [(symbol, compile_object(text, target)) for symbol, text in zip(symbols, kernels, strict=True)]
+    objects += [
+        (symbol, compile_object(text, target))
+        for symbol, text in zip(symbols, kernels, strict=True)
+    ]
     image = link_image(objects, symbols, {"launch": SUPPORT_EXPORTS["launch"]}, target)
     return LibrarySpec("null", TARGET, target.features, symbols, image)
 
 
 @cache
 def _variant(rows: int | str, count: int, grows: bool) -> VariantImage:
-    target, program, shape = parse_target(TARGET), two_device_program(rows, count, grows=grows), (rows, WIDTH)
+    target, program, shape = (
+        parse_target(TARGET),
+        two_device_program(rows, count, grows=grows),
+        (rows, WIDTH),
+    )
     signature = ((DTYPE_CODES["f32"], dims_of(shape, symbols_of((shape,)))),)
     null, made = DEVICE_KINDS.index("null"), library()
     main = main_module(
@@ -92,8 +117,11 @@ def _variant(rows: int | str, count: int, grows: bool) -> VariantImage:
     )  # fmt: skip
 
 
-def two_device_contents(rows: int | str = 4, count: int = 1, *, grows: bool = False) -> BundleContents:
-    """Return a bundle with one input and one output, f32[`rows`, WIDTH], on the host and `count` devices of kind null."""
+def two_device_contents(
+    rows: int | str = 4, count: int = 1, *, grows: bool = False
+) -> BundleContents:
+    """Return a bundle with one input and one output, f32[`rows`, WIDTH], on the host and `count`
+    devices of kind null."""
     devices = (DeviceSpec("acc", "null", 0, library=0), DeviceSpec("aux", "null", 1, library=0))
     first = -(-WEIGHTS_BYTES // (1 << 20)) << 20
     return replace(

@@ -1,6 +1,8 @@
-"""The architectures of ``tests/models``: twenty-two common ones and six from other families, as small as they go.
+"""The architectures of ``tests/models``: twenty-two common ones and six from other families, as
+small as they go.
 
-In: nothing. Out: ``ARCHITECTURES``, name -> ``Architecture``. Not done here: export (``make_models.py``).
+In: nothing. Out: ``ARCHITECTURES``, name -> ``Architecture``. Not done here: export
+(``make_models.py``).
 """
 
 # torch, transformers and diffusers are not in the environment of the checks.
@@ -43,14 +45,18 @@ class Architecture:
 class Pick(nn.Module):
     """The named tensors of a transformers model's answer."""
 
-    def __init__(self, model: nn.Module, inputs: tuple[str, ...], outputs: tuple[str, ...], **options: Any) -> None:
+    def __init__(
+        self, model: nn.Module, inputs: tuple[str, ...], outputs: tuple[str, ...], **options: Any
+    ) -> None:
         """Wrap ``model``; its arguments are ``inputs``, in order."""
         super().__init__()
         self.model, self.inputs, self.outputs, self.options = model, inputs, outputs, options
 
     def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
         """Return ``outputs``."""
-        answer = self.model(**dict(zip(self.inputs, values, strict=True)), **self.options, return_dict=True)
+        answer = self.model(
+            **dict(zip(self.inputs, values, strict=True)), **self.options, return_dict=True
+        )
         return tuple(answer[name] for name in self.outputs)
 
 
@@ -88,7 +94,11 @@ def masked_tokens(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 
 def transformer(
-    module: str, config: dict[str, Any], inputs: tuple[str, ...], outputs: tuple[str, ...], **options: Any
+    module: str,
+    config: dict[str, Any],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    **options: Any,
 ) -> Callable[[], nn.Module]:
     """Make ``transformers.MODULE`` with the configuration that belongs to it."""
 
@@ -106,9 +116,19 @@ PICTURE_AXES = {"pixel_values": {0: "batch", 2: "height", 3: "width"}}
 TOKEN_AXES = {"input_ids": {0: "batch", 1: "length"}}
 MASKED_AXES = {**TOKEN_AXES, "attention_mask": {0: "batch", 1: "length"}}
 EAGER = {"attn_implementation": "eager"}
-ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+ENCODER = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
 PATCHES = {**ENCODER, "image_size": 32, "patch_size": 8}
-DECODER = {**ENCODER, "num_key_value_heads": 2, "vocab_size": VOCABULARY, "max_position_embeddings": 64}
+DECODER = {
+    **ENCODER,
+    "num_key_value_heads": 2,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": 64,
+}
 SPEECH = {
     **ENCODER,
     "vocab_size": 32,
@@ -121,7 +141,9 @@ SPEECH = {
 }
 
 
-def vision(module: str, config: dict[str, Any], outputs: tuple[str, ...] = ("logits",)) -> Callable[[], nn.Module]:
+def vision(
+    module: str, config: dict[str, Any], outputs: tuple[str, ...] = ("logits",)
+) -> Callable[[], nn.Module]:
     """A network from pictures."""
     return transformer(module, config, ("pixel_values",), outputs)
 
@@ -133,7 +155,12 @@ def causal(module: str, config: dict[str, Any]) -> Callable[[], nn.Module]:
 
 def residual(layers: str) -> dict[str, Any]:
     """Four stages of one block."""
-    return {"embedding_size": 8, "hidden_sizes": [8, 8, 16, 16], "depths": [1, 1, 1, 1], "layer_type": layers}
+    return {
+        "embedding_size": 8,
+        "hidden_sizes": [8, 8, 16, 16],
+        "depths": [1, 1, 1, 1],
+        "layer_type": layers,
+    }
 
 
 def detr() -> nn.Module:
@@ -204,7 +231,11 @@ def clip_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
     ids = torch.randint(3, VOCABULARY - 1, (sizes["batch"], sizes["length"]))
     ids[:, -1] = VOCABULARY - 1
     mask = torch.ones_like(ids)
-    return {"input_ids": ids, "pixel_values": picture(sizes["pictures"], 24, 24), "attention_mask": mask}
+    return {
+        "input_ids": ids,
+        "pixel_values": picture(sizes["pictures"], 24, 24),
+        "attention_mask": mask,
+    }
 
 
 class Tagger(nn.Module):
@@ -313,11 +344,16 @@ class Diffusion(nn.Module):
 
 def diffusion_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
     """A noisy latent, its time, and a text."""
-    return {"sample": torch.randn(1, 4, 8, 8), "timestep": torch.tensor([37]), "text": torch.randn(1, 5, 16)}
+    return {
+        "sample": torch.randn(1, 4, 8, 8),
+        "timestep": torch.tensor([37]),
+        "text": torch.randn(1, 5, 16),
+    }
 
 
 class GraphNetwork(nn.Module):
-    """Two layers of attention over the edges of a graph: gather, softmax over a node's edges, scattered sums."""
+    """Two layers of attention over the edges of a graph: gather, softmax over a node's edges,
+    scattered sums."""
 
     def __init__(self) -> None:
         """Sixteen features, twenty-four hidden."""
@@ -331,12 +367,18 @@ class GraphNetwork(nn.Module):
         source, target = edges[0], edges[1]
         for into, score in zip(self.into, self.score, strict=True):
             hidden = into(nodes)
-            raw = torch.nn.functional.leaky_relu(score(torch.cat([hidden[source], hidden[target]], -1)), 0.2)
-            top = torch.full((nodes.shape[0], 1), -1e9).scatter_reduce(0, target[:, None], raw, "amax")
+            raw = torch.nn.functional.leaky_relu(
+                score(torch.cat([hidden[source], hidden[target]], -1)), 0.2
+            )
+            top = torch.full((nodes.shape[0], 1), -1e9).scatter_reduce(
+                0, target[:, None], raw, "amax"
+            )
             weight = (raw - top[target]).exp()
             total = torch.zeros(nodes.shape[0], 1).index_add(0, target, weight)
             message = hidden[source] * (weight / (total[target] + 1e-6))
-            nodes = torch.nn.functional.elu(hidden + torch.zeros_like(hidden).index_add(0, target, message))
+            nodes = torch.nn.functional.elu(
+                hidden + torch.zeros_like(hidden).index_add(0, target, message)
+            )
         return self.head(nodes)
 
 
@@ -348,7 +390,8 @@ def graph_feed(sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 @torch.library.custom_op("models::suppress", mutates_args=())
 def suppress(boxes: Tensor, scores: Tensor) -> Tensor:
-    """Non-maximum suppression as ONNX NonMaxSuppression-11 has it, at overlap 0.5, score 0.3 and eight boxes a class."""
+    """Non-maximum suppression as ONNX NonMaxSuppression-11 has it, at overlap 0.5, score 0.3 and
+    eight boxes a class."""
     chosen: list[list[int]] = []
     for batch in range(scores.shape[0]):
         for kind in range(scores.shape[1]):
@@ -377,7 +420,8 @@ def _overlap(first: Tensor, second: Tensor) -> float:
 
 
 class Detector(nn.Module):
-    """A single-shot detector: features, boxes around anchors, scores, suppression, and the chosen boxes."""
+    """A single-shot detector: features, boxes around anchors, scores, suppression, and the chosen
+    boxes."""
 
     def __init__(self) -> None:
         """One anchor per place of an 8 x 8 map, three kinds."""
@@ -396,7 +440,9 @@ class Detector(nn.Module):
         )
         self.boxes, self.scores = convolution(24, 4, 1), convolution(24, 3, 1)
         grid = (torch.arange(8) + 0.5) / 8
-        self.register_buffer("anchors", torch.stack(torch.meshgrid(grid, grid, indexing="ij"), -1).reshape(64, 2))
+        self.register_buffer(
+            "anchors", torch.stack(torch.meshgrid(grid, grid, indexing="ij"), -1).reshape(64, 2)
+        )
 
     def forward(self, pixel_values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return chosen (picture, kind, box), their boxes and scores."""
@@ -436,7 +482,12 @@ ARCHITECTURES: dict[str, Architecture] = {
     "mobilenet_v2": Architecture(
         vision(
             "MobileNetV2ForImageClassification",
-            {"depth_multiplier": 0.1, "finegrained_output": False, "num_labels": 10, "image_size": 32},
+            {
+                "depth_multiplier": 0.1,
+                "finegrained_output": False,
+                "num_labels": 10,
+                "image_size": 32,
+            },
         ),
         pixels(32),
         ("logits",),
@@ -537,7 +588,14 @@ ARCHITECTURES: dict[str, Architecture] = {
     "gpt2": Architecture(
         causal(
             "GPT2LMHeadModel",
-            {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 32, "n_inner": 64, "n_layer": 2, "n_head": 4},
+            {
+                "vocab_size": VOCABULARY,
+                "n_positions": 32,
+                "n_embd": 32,
+                "n_inner": 64,
+                "n_layer": 2,
+                "n_head": 4,
+            },
         ),
         tokens,
         ("logits",),
@@ -586,7 +644,9 @@ ARCHITECTURES: dict[str, Architecture] = {
         ("logits", "pred_boxes"),
         {"batch": 1},
     ),
-    "detr": Architecture(detr, pixels(40), ("logits", "pred_boxes"), {"batch": 1}, BATCH, BATCH_AXES),
+    "detr": Architecture(
+        detr, pixels(40), ("logits", "pred_boxes"), {"batch": 1}, BATCH, BATCH_AXES
+    ),
     "rt_detr": Architecture(rt_detr, pixels(64), ("logits", "pred_boxes"), {"batch": 1}),
     "wav2vec2": Architecture(
         transformer("Wav2Vec2ForCTC", SPEECH, ("input_values",), ("logits",)),
@@ -619,9 +679,16 @@ ARCHITECTURES: dict[str, Architecture] = {
         TRANSLATION_AXES,
     ),
     "llama": Architecture(
-        causal("LlamaForCausalLM", DECODER), tokens, ("logits",), {"batch": 1, "length": 12}, TOKENS, TOKEN_AXES
+        causal("LlamaForCausalLM", DECODER),
+        tokens,
+        ("logits",),
+        {"batch": 1, "length": 12},
+        TOKENS,
+        TOKEN_AXES,
     ),
-    "qwen2": Architecture(causal("Qwen2ForCausalLM", DECODER), tokens, ("logits",), {"batch": 1, "length": 12}),
+    "qwen2": Architecture(
+        causal("Qwen2ForCausalLM", DECODER), tokens, ("logits",), {"batch": 1, "length": 12}
+    ),
     "mamba": Architecture(
         causal(
             "MambaForCausalLM",
@@ -640,7 +707,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "sd_unet": Architecture(Diffusion, diffusion_feed, ("noise",), {"batch": 1}),
     "bart": Architecture(
-        transformer("BartForConditionalGeneration", BART, TRANSLATION, ("logits",), use_cache=False),
+        transformer(
+            "BartForConditionalGeneration", BART, TRANSLATION, ("logits",), use_cache=False
+        ),
         translation_feed,
         ("logits",),
         {"batch": 2, "length": 10, "answer": 6},
@@ -649,7 +718,10 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "wavlm": Architecture(
         transformer(
-            "WavLMForCTC", {**SPEECH, "num_buckets": 16, "max_bucket_distance": 32}, ("input_values",), ("logits",)
+            "WavLMForCTC",
+            {**SPEECH, "num_buckets": 16, "max_bucket_distance": 32},
+            ("input_values",),
+            ("logits",),
         ),
         wav2vec2_feed,
         ("logits",),

@@ -1,14 +1,16 @@
 """Small exports of common architectures with random weights, for ``tests/unit/test_models*.py``.
 
-In: names of architectures (all without one), PyTorch, transformers and diffusers, which the tests never need. Out: a
-folder per architecture with ``static.onnx``, for some ``dynamic.onnx`` (open sizes), and ``cases.npz``: inputs and what
-PyTorch answers, in f32. Not done here: the networks (``architectures.py``); running anything of ours.
+In: names of architectures (all without one), PyTorch, transformers and diffusers, which the tests
+never need. Out: a folder per architecture with ``static.onnx``, for some ``dynamic.onnx`` (open
+sizes), and ``cases.npz``: inputs and what PyTorch answers, in f32. Not done here: the networks
+(``architectures.py``); running anything of ours.
 
     pip install torch==2.13.0 transformers==5.23.0 diffusers==0.42.1 onnxscript==0.7.2
     python tests/models/make_models.py [NAME ...]
 
-Weights are drawn so that activations stay near one: attention is not uniform, gates are neither open nor shut,
-normalisation has statistics to remove. Stack traces that the exporter leaves in the file are taken out.
+Weights are drawn so that activations stay near one: attention is not uniform, gates are neither
+open nor shut, normalisation has statistics to remove. Stack traces that the exporter leaves in the
+file are taken out.
 """
 
 # torch, transformers and diffusers are not in the environment of the checks.
@@ -66,20 +68,38 @@ def strip(path: str) -> None:
     graphs = [model.graph]
     for graph in graphs:
         del graph.metadata_props[:]
-        for part in (*graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer):
+        for part in (
+            *graph.node,
+            *graph.input,
+            *graph.output,
+            *graph.value_info,
+            *graph.initializer,
+        ):
             del part.metadata_props[:]
             part.doc_string = ""
-        graphs += [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+        graphs += [
+            attribute.g
+            for node in graph.node
+            for attribute in node.attribute
+            if attribute.HasField("g")
+        ]
     onnx.save(model, path)
 
 
-def export(name: str, made: Architecture, model: nn.Module, feed: Mapping[str, Tensor], dynamic: bool) -> None:
+def export(
+    name: str, made: Architecture, model: nn.Module, feed: Mapping[str, Tensor], dynamic: bool
+) -> None:
     """Write one ``.onnx`` file."""
     options = detector_options() if made.options.get("detector") else dict(made.options)
     if dynamic:
-        dims = {size: torch.export.Dim(size, min=low, max=max(64, high)) for size, (low, high) in made.ranges.items()}
+        dims = {
+            size: torch.export.Dim(size, min=low, max=max(64, high))
+            for size, (low, high) in made.ranges.items()
+        }
         options["dynamic_shapes"] = (
-            tuple({axis: dims[size] for axis, size in made.axes.get(key, {}).items()} for key in feed),
+            tuple(
+                {axis: dims[size] for axis, size in made.axes.get(key, {}).items()} for key in feed
+            ),
         )
         if not hasattr(model, "outputs"):
             options["dynamic_shapes"] = options["dynamic_shapes"][0]
@@ -101,7 +121,8 @@ def export(name: str, made: Architecture, model: nn.Module, feed: Mapping[str, T
 def build(name: str, made: Architecture) -> None:
     """Write the folder of one architecture.
 
-    ``cases.npz`` has ``CASE/in/INPUT`` and ``CASE/out/OUTPUT``; CASE is ``static``, or a number for the dynamic export.
+    ``cases.npz`` has ``CASE/in/INPUT`` and ``CASE/out/OUTPUT``; CASE is ``static``, or a number for
+    the dynamic export.
     """
     torch.manual_seed(sum(map(ord, name)))
     numbers = random.Random(name)
@@ -115,19 +136,23 @@ def build(name: str, made: Architecture) -> None:
             name,
             made,
             model,
-            made.feed({size: max(3, (low + high) // 2) for size, (low, high) in made.ranges.items()}),
+            made.feed(
+                {size: max(3, (low + high) // 2) for size, (low, high) in made.ranges.items()}
+            ),
             dynamic=True,
         )
         for case in range(CASES_DYNAMIC):
             sizes = {
-                size: low if case == 0 else numbers.randint(low, high) for size, (low, high) in made.ranges.items()
+                size: low if case == 0 else numbers.randint(low, high)
+                for size, (low, high) in made.ranges.items()
             }
             feeds[str(case)] = made.feed(sizes)
     arrays = {}
     for case, feed in feeds.items():
         arrays |= {f"{case}/in/{key}": value.numpy() for key, value in feed.items()}
         arrays |= {
-            f"{case}/out/{key}": value.numpy() for key, value in zip(made.outputs, answers(model, feed), strict=True)
+            f"{case}/out/{key}": value.numpy()
+            for key, value in zip(made.outputs, answers(model, feed), strict=True)
         }
     np.savez_compressed(os.path.join(FOLDER, name, "cases.npz"), **arrays)
     size_bytes = sum(entry.stat().st_size for entry in os.scandir(os.path.join(FOLDER, name)))

@@ -1,9 +1,12 @@
-"""Random worlds to build: nodes, edges, code of rules and files, random edits of them, and the rules that build them.
+"""Random worlds to build: nodes, edges, code of rules and files, random edits of them, and the
+rules that build them.
 
-In: a random generator. Out: worlds, the coroutine that builds one, and a list of what ran with all that it depended on. Not done
+In: a random generator. Out: worlds, the coroutine that builds one, and a list of what ran with all
+that it depended on. Not done
 here: comparing builds.
 
-Which nodes are evaluated depends on the values of others; what a rule reads depends on what it has read; some rules fail.
+Which nodes are evaluated depends on the values of others; what a rule reads depends on what it has
+read; some rules fail.
 """
 
 from __future__ import annotations
@@ -61,7 +64,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """All that a result can depend on, and a hint that none does. Edges lead to earlier nodes; a file of None is not there."""
+    """All that a result can depend on, and a hint that none does. Edges lead to earlier nodes; a
+    file of None is not there."""
 
     nodes: tuple[Node, ...]
     code: Mapping[str, int]
@@ -79,7 +83,8 @@ class Log:
 
 @dataclass(slots=True)
 class _Present:
-    """The code as it is now, and where to write down what it does: rules in one process have one code."""
+    """The code as it is now, and where to write down what it does: rules in one process have one
+    code."""
 
     code: Mapping[str, int] = field(default_factory=dict[str, int])
     log: Log = field(default_factory=Log)
@@ -155,40 +160,53 @@ def _resolve(files: FileDigests, inputs: Start, name: str) -> str:
 _COMPUTE: dict[str, Callable[[RuleContext, Numbers], object]] = {
     "sum": _sum, "halve": _halve, "picky": _picky, "pair": _pair, "plain": _plain,
 }  # fmt: skip
-_RULES: dict[str, AnyRule] = {name: Rule(name, 1, ("number", "parts"), compute) for name, compute in _COMPUTE.items()}
+_RULES: dict[str, AnyRule] = {
+    name: Rule(name, 1, ("number", "parts"), compute) for name, compute in _COMPUTE.items()
+}
 FOLLOW = Rule("follow", 1, ("name",), _follow, _resolve)
-BOOK = Rulebook("", (*_RULES.values(), FOLLOW), {"Numbers": __name__, "Start": __name__}, (PickyError,))
+BOOK = Rulebook(
+    "", (*_RULES.values(), FOLLOW), {"Numbers": __name__, "Start": __name__}, (PickyError,)
+)
 
 
 async def evaluate(build: Build, world: World, folder: Path, place: int) -> Artifact[int]:
     """Return the value of a node."""
     node = world.nodes[place]
     if node.kind == "follow":
-        return await build.need(FOLLOW, Start(f"f{node.number % FILE_COUNT}", str(folder)), f"node {place}")
+        return await build.need(
+            FOLLOW, Start(f"f{node.number % FILE_COUNT}", str(folder)), f"node {place}"
+        )
     parts = await _parts(build, world, folder, node)
 
     def inputs(number: int) -> Numbers:
         return Numbers(number, parts, world.hint)
 
     if node.kind == "many":
-        some = await build.need_all(_RULES["sum"], [inputs(node.number + step) for step in range(3)])
+        some = await build.need_all(
+            _RULES["sum"], [inputs(node.number + step) for step in range(3)]
+        )
         return await build.need(_RULES["sum"], Numbers(0, tuple(some)))
     if node.kind == "pair":
         halves: tuple[Artifact[int], ...] = await build.need(_RULES["pair"], inputs(node.number))
         return halves[node.select]
     if node.kind == "plain":
-        return await build.need(_RULES["sum"], Numbers(await build.need(_RULES["plain"], inputs(node.number)), ()))
+        return await build.need(
+            _RULES["sum"], Numbers(await build.need(_RULES["plain"], inputs(node.number)), ())
+        )
     rule: Rule[Numbers, Artifact[int]] = _RULES["sum" if node.kind == "choose" else node.kind]
     return await build.need(rule, inputs(node.number))
 
 
 async def _parts(build: Build, world: World, folder: Path, node: Node) -> tuple[Artifact[int], ...]:
-    """The values that a node needs: all that its edges lead to, or which of them the first one chooses."""
+    """The values that a node needs: all that its edges lead to, or which of them the first one
+    chooses."""
     if node.kind != "choose" or len(node.edges) < 2:
         return await build.gather([evaluate(build, world, folder, edge) for edge in node.edges])
     first = await evaluate(build, world, folder, node.edges[0])
     others = node.edges[1:]
-    return first, await evaluate(build, world, folder, others[await build.value(first) % len(others)])
+    return first, await evaluate(
+        build, world, folder, others[await build.value(first) % len(others)]
+    )
 
 
 async def answer(build: Build, world: World, folder: Path, place: int) -> int:
@@ -256,7 +274,8 @@ def lay_out(world: World, folder: Path) -> None:
 
 
 def settle() -> None:
-    """Wait for the next tick of the clock of files: within one it could not be known that they do not change any more."""
+    """Wait for the next tick of the clock of files: within one it could not be known that they do
+    not change any more."""
     now_ns = time.time_ns()
     while timestamp()[0] <= now_ns:
         time.sleep(0.001)

@@ -51,12 +51,15 @@ _BINARY = {
 
 @st.composite
 def _indices(draw: st.DrawFn, names: tuple[str, ...]) -> Dim:
-    """An index of at most a few hundred over the symbols in scope, >= 0 once it is wrapped by the caller."""
+    """An index of at most a few hundred over the symbols in scope, >= 0 once it is wrapped by the
+    caller."""
     index: Dim = draw(st.sampled_from([0, 1, -2, 5, -16, 32, -37]))
     for name in names:
         index = index + symbol(name) * draw(st.sampled_from([0, 1, 1, 2, 5, -1]))
     other = draw(st.sampled_from([1, 2, 3, 4, 7, 16, 32, _M, _N + 1]))
-    form = draw(st.sampled_from(["plain", "plain", "floordiv", "mod", "min", "max", "both", "both"]))
+    form = draw(
+        st.sampled_from(["plain", "plain", "floordiv", "mod", "min", "max", "both", "both"])
+    )
     if form == "both":
         return dim_floordiv(index, other) * 3 + dim_mod(index, other)
     functions = {"floordiv": dim_floordiv, "mod": dim_mod, "min": dim_min, "max": dim_max}
@@ -69,16 +72,24 @@ def _inside(index: Dim) -> Dim:
 
 @st.composite
 def _values(
-    draw: st.DrawFn, dtype: DType, names: tuple[str, ...], known: tuple[tuple[str, DType], ...], depth: int
+    draw: st.DrawFn,
+    dtype: DType,
+    names: tuple[str, ...],
+    known: tuple[tuple[str, DType], ...],
+    depth: int,
 ) -> Value:
     fitting = [Local(name, kind) for name, kind in known if kind == dtype]
     leaf = draw(
         st.sampled_from(
-            ["load", "load", "constant", "index", "local"] if fitting else ["load", "load", "constant", "index"]
+            ["load", "load", "constant", "index", "local"]
+            if fitting
+            else ["load", "load", "constant", "index"]
         )
     )
     choice = (
-        leaf if depth == 0 else draw(st.sampled_from([leaf, "unary", "binary", "binary", "select", "cast", "guard"]))
+        leaf
+        if depth == 0
+        else draw(st.sampled_from([leaf, "unary", "binary", "binary", "select", "cast", "guard"]))
     )
     family = "f" if dtype in ("f32", "f64") else "i"
 
@@ -100,12 +111,18 @@ def _values(
         case "binary":
             return Apply(draw(st.sampled_from(_BINARY[family])), (inner(), inner()), dtype)
         case "select":
-            condition = Apply(draw(st.sampled_from(["less", "less_equal", "equal"])), (inner(), inner()), "bool")
+            condition = Apply(
+                draw(st.sampled_from(["less", "less_equal", "equal"])), (inner(), inner()), "bool"
+            )
             return Apply("select", (condition, inner(), inner()), dtype)
         case "guard":
             # The load is out of bounds where the guard does not hold.
             index = draw(_indices(names))
-            holds = Apply("logical_and", (Compare("less_equal", 0, index), Compare("less", index, _SIZE)), "bool")
+            holds = Apply(
+                "logical_and",
+                (Compare("less_equal", 0, index), Compare("less", index, _SIZE)),
+                "bool",
+            )
             return Apply("select", (holds, Load(_INPUTS.index(dtype), index), inner()), dtype)
         case _:
             small = Apply("min", (inner("i32"), Constant(100, "i32")), "i32")
@@ -114,7 +131,8 @@ def _values(
 
 @st.composite
 def _programs(draw: st.DrawFn) -> LoopProgram:
-    """A ``Let``, a reduction, and a loop that stores to one place per iteration, maybe under an ``If``."""
+    """A ``Let``, a reduction, and a loop that stores to one place per iteration, maybe under an
+    ``If``."""
     kinds = st.sampled_from(_INPUTS)
     let_kind, store_kind = draw(kinds), draw(kinds)
     known: tuple[tuple[str, DType], ...] = (("a", let_kind),)
@@ -123,12 +141,23 @@ def _programs(draw: st.DrawFn) -> LoopProgram:
     function = draw(st.sampled_from(_REDUCTIONS))
     extent = draw(st.sampled_from(_EXTENTS))
     term = draw(_values(reduce_kind, ("i", "k"), known, 1))
-    total = Reduce("r", function, "k", extent, reduce_kind, (), term, lanes=draw(st.sampled_from((True, True, False))))
+    total = Reduce(
+        "r",
+        function,
+        "k",
+        extent,
+        reduce_kind,
+        (),
+        term,
+        lanes=draw(st.sampled_from((True, True, False))),
+    )
     known = (*known, ("r", reduce_kind))
     inner: list[Statement] = []
     if draw(st.booleans()):
         window = draw(_values(store_kind, ("i", "j", "t"), known, 1))
-        inner.append(Reduce("w", function, "t", 3, store_kind, (), window, unroll=draw(st.booleans())))
+        inner.append(
+            Reduce("w", function, "t", 3, store_kind, (), window, unroll=draw(st.booleans()))
+        )
         known = (*known, ("w", store_kind))
     value = draw(_values(store_kind, ("i", "j"), known, 2))
     if reduce_kind == store_kind:
@@ -148,14 +177,24 @@ def _arrays() -> list[Array]:
     """Small numbers, most of whose sums are exact, and zeros for the results."""
     rng = np.random.default_rng(0)
     small = rng.integers(-8, 9, _SIZE)
-    inputs: list[Array] = [(small / 4).astype(np.float32), small.astype(np.int32), small / 8, small.astype(np.int8)]
+    inputs: list[Array] = [
+        (small / 4).astype(np.float32),
+        small.astype(np.int32),
+        small / 8,
+        small.astype(np.int8),
+    ]
     return [*inputs, *(np.zeros(_SIZE, NUMPY[dtype]) for dtype in _INPUTS)]
 
 
 @settings(max_examples=100, derandomize=True)
-@given(program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), level=st.sampled_from(RUNNABLE))
-def test_compiled_programs_agree_with_the_interpreter(program: LoopProgram, n: int, m: int, level: Target) -> None:
-    """Any program gives the interpreter's numbers: integers exactly, floats within the functions' errors."""
+@given(
+    program=_programs(), n=st.integers(0, 40), m=st.integers(0, 9), level=st.sampled_from(RUNNABLE)
+)
+def test_compiled_programs_agree_with_the_interpreter(
+    program: LoopProgram, n: int, m: int, level: Target
+) -> None:
+    """Any program gives the interpreter's numbers: integers exactly, floats within the functions'
+    errors."""
     scalars = {"n": n, "m": m}
     expected, result, parts = _arrays(), _arrays(), _arrays()
     interpret(program, level, expected, scalars)

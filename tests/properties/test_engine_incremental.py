@@ -1,7 +1,9 @@
-"""The incremental build against the one without cache: same answers, and it runs exactly what never ran before."""
+"""The incremental build against the one without cache: same answers, and it runs exactly what never
+ran before."""
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -45,10 +47,18 @@ def logged(run: Callable[[], list[Answer]]) -> tuple[list[Answer], Log]:
 def naive(world: World, folder: Path) -> list[Answer]:
     """Answers of a build that knows nothing of earlier ones."""
     build = NaiveBuild(BOOK)
-    return [_caught(lambda goal=goal: build.run(answer(build, world, folder, goal))) for goal in goals(world)]  # type: ignore[misc]
+    return [
+        _caught(functools.partial(_run_goal, build, world, folder, goal)) for goal in goals(world)
+    ]
 
 
-def incremental(world: World, folder: Path, cache_folder: Path, *, keep_going: bool) -> list[Answer]:
+def _run_goal(build: NaiveBuild, world: World, folder: Path, goal: int) -> int:
+    return build.run(answer(build, world, folder, goal))
+
+
+def incremental(
+    world: World, folder: Path, cache_folder: Path, *, keep_going: bool
+) -> list[Answer]:
     """Answers of a build over a cache."""
     cache = Cache(str(cache_folder))
     values = Values(cache.blobs, Codec(BOOK.types))
@@ -64,7 +74,8 @@ def incremental(world: World, folder: Path, cache_folder: Path, *, keep_going: b
     files.save()
     cache.close()
     return [
-        "stopped" if isinstance(task.error, BuildStoppedError) else _plain(task.result, task.error) for task in tasks
+        "stopped" if isinstance(task.error, BuildStoppedError) else _plain(task.result, task.error)
+        for task in tasks
     ]
 
 
@@ -84,7 +95,8 @@ def _plain(result: int | None, error: BaseException | None) -> Answer:
 
 
 def check_history(folder: Path, seed: int, edits: int) -> tuple[int, int]:
-    """Build a random world, edit it, build again, and so on; return how many actions ran and how many a naive build runs."""
+    """Build a random world, edit it, build again, and so on; return how many actions ran and how
+    many a naive build runs."""
     generator = random.Random(seed)
     history = [random_world(generator)]
     known: set[str] = set()
@@ -92,7 +104,11 @@ def check_history(folder: Path, seed: int, edits: int) -> tuple[int, int]:
     folder.mkdir()
     for step in range(edits + 1):
         # Every fourth edit goes back to where the world was before.
-        world = generator.choice(history) if generator.randrange(4) == 0 else edited(history[-1], generator)
+        world = (
+            generator.choice(history)
+            if generator.randrange(4) == 0
+            else edited(history[-1], generator)
+        )
         history.append(world)
         lay_out(world, folder / "files")
         keep_going = generator.randrange(3) > 0
@@ -111,7 +127,9 @@ def check_history(folder: Path, seed: int, edits: int) -> tuple[int, int]:
         else:
             # Of several failures another one may come first.
             pairs = zip(found, expected, strict=True)
-            assert all(a in (b, "stopped") or (isinstance(a, str) and isinstance(b, str)) for a, b in pairs), where
+            assert all(
+                a in (b, "stopped") or (isinstance(a, str) and isinstance(b, str)) for a, b in pairs
+            ), where
             assert set(actual.ran) <= new, where
             assert actual.failed, where
         known |= set(actual.ran) - actual.failed
@@ -135,7 +153,8 @@ def spoil(folder: Path, generator: random.Random) -> None:
 
 
 def check_losses(folder: Path, seed: int, edits: int) -> None:
-    """Edit a world, spoil the cache, build, and so on: the answers of a naive build, each action at most once."""
+    """Edit a world, spoil the cache, build, and so on: the answers of a naive build, each action at
+    most once."""
     generator = random.Random(seed)
     world = random_world(generator)
     folder.mkdir()
@@ -146,7 +165,9 @@ def check_losses(folder: Path, seed: int, edits: int) -> None:
         for _ in range(2):
             spoil(folder / "cache", generator)
             found, actual = logged(
-                lambda world=world: incremental(world, folder / "files", folder / "cache", keep_going=True)  # type: ignore[misc]
+                lambda world=world: incremental(
+                    world, folder / "files", folder / "cache", keep_going=True
+                )  # type: ignore[misc]
             )
             where = f"seed {seed}, step {step}"
             assert found == expected, where
@@ -155,13 +176,15 @@ def check_losses(folder: Path, seed: int, edits: int) -> None:
 
 
 def test_random_edits_and_losses(tmp_path: Path) -> None:
-    """The cache loses and damages blobs and records before each build: the same answers, and nothing runs twice."""
+    """The cache loses and damages blobs and records before each build: the same answers, and
+    nothing runs twice."""
     for seed in range(15):
         check_losses(tmp_path / str(seed), seed, 8)
 
 
 def test_random_edits(tmp_path: Path) -> None:
-    """Any history of edits: the answers of a naive build, each action at most once, and only what no earlier build has run."""
+    """Any history of edits: the answers of a naive build, each action at most once, and only what
+    no earlier build has run."""
     counts = [check_history(tmp_path / str(seed), seed, 20) for seed in range(25)]
     ran, total = map(sum, zip(*counts, strict=True))
     assert 0 < ran < total / 2

@@ -26,7 +26,17 @@ from ingot_compiler.ir.dims import (
     terms_of,
 )
 from ingot_compiler.ir.parse_graph import parse_structure
-from ingot_compiler.ir.ranges import at_least, at_most, equal, is_nonnegative, less, lower_bound, maximum, minimum, sign
+from ingot_compiler.ir.ranges import (
+    at_least,
+    at_most,
+    equal,
+    is_nonnegative,
+    less,
+    lower_bound,
+    maximum,
+    minimum,
+    sign,
+)
 
 NAMES = ("s0", "s1", "h")
 Tree = int | str | tuple[str, "Tree", "Tree"]
@@ -115,7 +125,9 @@ def test_division_of_integers(a: int, b: int) -> None:
 
 
 @given(TREES, st.integers(1, 9), POSITIVE)
-def test_quotient_and_rest_make_the_whole(tree: Tree, divisor: int, bindings: dict[str, int]) -> None:
+def test_quotient_and_rest_make_the_whole(
+    tree: Tree, divisor: int, bindings: dict[str, int]
+) -> None:
     """x = floordiv(x, d) * d + mod(x, d) and 0 <= mod(x, d) < d."""
     x = build(tree)
     quotient, rest = (evaluate(f(x, divisor), bindings) for f in (dim_floordiv, dim_mod))
@@ -132,7 +144,8 @@ def test_multiples_divide_exactly(tree: Tree, divisor: int) -> None:
 
 
 def test_division_by_a_symbol_that_is_zero() -> None:
-    """The documented rule: a quotient that cancels stays as if the symbol were not 0; one that does not gives 0."""
+    """The documented rule: a quotient that cancels stays as if the symbol were not 0; one that does
+    not gives 0."""
     n, m = symbol("n"), symbol("m")
     assert dim_floordiv(n * m, n) == m
     assert evaluate(dim_floordiv(n + 1, m), {"n": 3, "m": 0}) == 0
@@ -149,7 +162,8 @@ def test_a_symbol_times_zero_needs_no_size() -> None:
 
 @given(TREES, TREES)
 def test_min_and_max_are_symmetric(a: Tree, b: Tree) -> None:
-    """min and max do not depend on the order of operands, and min + max is the sum when one is known."""
+    """min and max do not depend on the order of operands, and min + max is the sum when one is
+    known."""
     x, y = build(a), build(b)
     assert dim_min(x, y) == dim_min(y, x)
     assert dim_max(x, y) == dim_max(y, x)
@@ -189,7 +203,8 @@ def test_element_counts_multiply(trees: list[Tree], bindings: dict[str, int]) ->
 
 @given(TREES, TREES, SIZES)
 def test_what_is_seen_of_sizes_is_true(tree: Tree, other: Tree, sizes: dict[str, int]) -> None:
-    """Bounds, orders and signs hold for every size; a maximum without a ``max`` is still the maximum."""
+    """Bounds, orders and signs hold for every size; a maximum without a ``max`` is still the
+    maximum."""
     left, right = build(tree), build(other)
     one, two = evaluate(left, sizes), evaluate(right, sizes)
     bound = lower_bound(left)
@@ -207,13 +222,23 @@ def test_what_is_seen_of_sizes_is_true(tree: Tree, other: Tree, sizes: dict[str,
 def test_a_signed_symbol_may_be_negative(tree: Tree, sizes: dict[str, int], negative: int) -> None:
     """What is said to be at least 0 is so for negative values of the symbols that may have some."""
     dim = build(tree)
-    assert not is_nonnegative(dim, lambda name: name == "h") or evaluate(dim, {**sizes, "h": negative}) >= 0
+    assert (
+        not is_nonnegative(dim, lambda name: name == "h")
+        or evaluate(dim, {**sizes, "h": negative}) >= 0
+    )
 
 
 def test_signs_that_are_seen() -> None:
     """One case of each kind that must be seen, and its neighbour that must not."""
     s0, h = symbol("s0"), symbol("h")
-    seen = [s0, s0 * h + 3, dim_max(s0 - 5, h), dim_min(s0, h), dim_mod(s0 - 5, 3), dim_floordiv(s0, h)]
+    seen = [
+        s0,
+        s0 * h + 3,
+        dim_max(s0 - 5, h),
+        dim_min(s0, h),
+        dim_mod(s0 - 5, 3),
+        dim_floordiv(s0, h),
+    ]
     unseen = [s0 - 1, s0 - h, dim_min(s0 - 5, h), dim_floordiv(s0 - 5, 3), -1 * s0]
     assert [lower_bound(dim) for dim in seen] == [0, 3, 0, 0, 0, 0]
     assert not any(map(is_nonnegative, unseen))

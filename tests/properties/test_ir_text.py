@@ -42,21 +42,35 @@ def graphs(draw: st.DrawFn) -> Graph:
     return builder.finish(draw(st.lists(st.sampled_from(values), max_size=3)))
 
 
-def _add_node(draw: st.DrawFn, builder: GraphBuilder, values: list[int], source: tuple[int, ...], mark: str) -> int:
+def _add_node(
+    draw: st.DrawFn, builder: GraphBuilder, values: list[int], source: tuple[int, ...], mark: str
+) -> int:
     value = draw(st.sampled_from(values))
     shape = builder.types[value].shape
-    kind = draw(st.sampled_from(("unary", "binary", "literal", "transpose", "reduce", "concat", "broadcast_to")))
+    kind = draw(
+        st.sampled_from(
+            ("unary", "binary", "literal", "transpose", "reduce", "concat", "broadcast_to")
+        )
+    )
     if kind == "unary":
         return builder.add(draw(st.sampled_from(UNARY)), [value], {}, source, mark)
     if kind == "binary":
         same = [other for other in values if builder.types[other].shape == shape]
-        return builder.add(draw(st.sampled_from(BINARY)), [value, draw(st.sampled_from(same))], {}, source, mark)
+        return builder.add(
+            draw(st.sampled_from(BINARY)), [value, draw(st.sampled_from(same))], {}, source, mark
+        )
     if kind == "literal":
         number = draw(st.floats(allow_nan=False, width=32))
-        return builder.add("literal", [], {"dtype": "f32", "shape": (), "value": (number,)}, source, mark)
+        return builder.add(
+            "literal", [], {"dtype": "f32", "shape": (), "value": (number,)}, source, mark
+        )
     if kind == "transpose":
         return builder.add(
-            "transpose", [value], {"permutation": tuple(draw(st.permutations(range(len(shape)))))}, source, mark
+            "transpose",
+            [value],
+            {"permutation": tuple(draw(st.permutations(range(len(shape)))))},
+            source,
+            mark,
         )
     if kind == "reduce":
         axes = tuple(sorted(draw(st.sets(st.sampled_from(range(len(shape))))))) if shape else ()
@@ -67,8 +81,12 @@ def _add_node(draw: st.DrawFn, builder: GraphBuilder, values: list[int], source:
         }
         return builder.add("reduce", [value], attributes, source, mark)
     if kind == "concat" and shape:
-        return builder.add("concat", [value, value], {"axis": draw(st.integers(0, len(shape) - 1))}, source, mark)
-    return builder.add("broadcast_to", [value], {"shape": (symbol("s1") * 2 + 1, *shape)}, source, mark)
+        return builder.add(
+            "concat", [value, value], {"axis": draw(st.integers(0, len(shape) - 1))}, source, mark
+        )
+    return builder.add(
+        "broadcast_to", [value], {"shape": (symbol("s1") * 2 + 1, *shape)}, source, mark
+    )
 
 
 @given(graphs())
@@ -94,23 +112,32 @@ def test_digests_ignore_ordinals(graph: Graph) -> None:
 @given(graphs(), st.integers(1, 4), st.integers(1, 4))
 @settings(max_examples=60)
 def test_type_rules_predict_what_references_give(graph: Graph, s0: int, s1: int) -> None:
-    """The interpreter checks every result against its evaluated type; random graphs run at random sizes."""
+    """The interpreter checks every result against its evaluated type; random graphs run at random
+    sizes."""
     sizes = {symbol("s0"): s0, symbol("s1"): s1}
     shapes = [
-        [dim if isinstance(dim, int) else sizes[dim] for dim in graph.types[value].shape] for value in graph.inputs
+        [dim if isinstance(dim, int) else sizes[dim] for dim in graph.types[value].shape]
+        for value in graph.inputs
     ]
     inputs = [np.ones(shape, np.float32) for shape in shapes]
     results = interpret(graph, inputs, lambda _digest: memoryview(b""))
-    assert [result.ndim for result in results] == [graph.types[output].rank for output in graph.outputs]
+    assert [result.ndim for result in results] == [
+        graph.types[output].rank for output in graph.outputs
+    ]
 
 
 @given(graphs(), st.data())
 @settings(max_examples=100)
 def test_damaged_texts_are_refused_cleanly(graph: Graph, data: st.DataObject) -> None:
-    """A text with a piece cut, doubled or replaced is either a well-formed graph or a ModelError, nothing else."""
+    """A text with a piece cut, doubled or replaced is either a well-formed graph or a ModelError,
+    nothing else."""
     text = print_graph(graph)
-    first, last = sorted((data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text)))))
-    damaged = text[:first] + data.draw(st.text(max_size=3) | st.just(text[first:last] * 2)) + text[last:]
+    first, last = sorted(
+        (data.draw(st.integers(0, len(text))), data.draw(st.integers(0, len(text))))
+    )
+    damaged = (
+        text[:first] + data.draw(st.text(max_size=3) | st.just(text[first:last] * 2)) + text[last:]
+    )
     places: list[str] = []
     try:
         verify(parse_graph(damaged))
@@ -120,7 +147,8 @@ def test_damaged_texts_are_refused_cleanly(graph: Graph, data: st.DataObject) ->
 
 
 @pytest.mark.parametrize(
-    "inner", ["(" * 5000 + "1" + ")" * 5000, "[" * 5000 + "]" * 5000, "9" * 5000, "1e999999", "s" * 5000]
+    "inner",
+    ["(" * 5000 + "1" + ")" * 5000, "[" * 5000 + "]" * 5000, "9" * 5000, "1e999999", "s" * 5000],
 )
 def test_hostile_texts_are_refused_cleanly(inner: str) -> None:
     """Deep nesting and endless numbers or names are ModelErrors, not crashes of the reader."""

@@ -1,4 +1,5 @@
-"""Every planner is safe, deterministic and not worse than it promises, on random conflicts, pools and alignments."""
+"""Every planner is safe, deterministic and not worse than it promises, on random conflicts, pools
+and alignments."""
 
 import time
 
@@ -42,9 +43,16 @@ def conflict_graphs(draw: st.DrawFn) -> tuple[PlannedBuffer, ...]:
 @st.composite
 def lifetimes(draw: st.DrawFn) -> tuple[PlannedBuffer, ...]:
     """Buffers with lifetimes, as a linear program has them."""
-    triples = draw(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8), st.integers(1, 5000)), max_size=25))
+    triples = draw(
+        st.lists(
+            st.tuples(st.integers(0, 30), st.integers(0, 8), st.integers(1, 5000)), max_size=25
+        )
+    )
     return buffers_of_lifetimes(
-        [LiveBuffer(str(i), size, 64, first, first + more, ("slow",)) for i, (first, more, size) in enumerate(triples)]
+        [
+            LiveBuffer(str(i), size, 64, first, first + more, ("slow",))
+            for i, (first, more, size) in enumerate(triples)
+        ]
     )
 
 
@@ -66,8 +74,11 @@ def test_plans_are_safe_and_repeatable(planner: str, buffers: tuple[PlannedBuffe
 @settings(max_examples=60)
 @given(buffers=lifetimes())
 def test_bounds_hold(buffers: tuple[PlannedBuffer, ...]) -> None:
-    """Lower bound <= best <= each planner, and hill climb is never worse than its first solution."""
-    totals = {name: total_bytes(buffers, plan_with(name, buffers, POOLS)) for name in [*PLANNERS, "best"]}
+    """Lower bound <= best <= each planner, and hill climb is never worse than its first
+    solution."""
+    totals = {
+        name: total_bytes(buffers, plan_with(name, buffers, POOLS)) for name in [*PLANNERS, "best"]
+    }
     assert lower_bound_bytes(buffers) <= totals["best"] == min(totals.values())
     start = place_in_order(size_order(buffers), POOLS, first_fit)
     assert totals["hill_climb"] <= total_bytes(buffers, start)
@@ -76,7 +87,8 @@ def test_bounds_hold(buffers: tuple[PlannedBuffer, ...]) -> None:
 @settings(max_examples=60)
 @given(buffers=conflict_graphs())
 def test_lower_bound_is_a_clique(buffers: tuple[PlannedBuffer, ...]) -> None:
-    """The bound never exceeds the heaviest set of mutually conflicting buffers (found by trying all)."""
+    """The bound never exceeds the heaviest set of mutually conflicting buffers (found by trying
+    all)."""
     neighbours = {buffer.name: buffer.conflicts for buffer in mutual(buffers)}
     sizes_bytes = {buffer.name: buffer.size_bytes for buffer in buffers}
 
@@ -84,7 +96,10 @@ def test_lower_bound_is_a_clique(buffers: tuple[PlannedBuffer, ...]) -> None:
         if not candidates:
             return 0
         head, rest = candidates[0], candidates[1:]
-        return max(sizes_bytes[head] + heaviest([name for name in rest if name in neighbours[head]]), heaviest(rest))
+        return max(
+            sizes_bytes[head] + heaviest([name for name in rest if name in neighbours[head]]),
+            heaviest(rest),
+        )
 
     assert lower_bound_bytes(mutual(buffers)) <= heaviest(sorted(neighbours))
 
@@ -93,12 +108,22 @@ def test_two_thousand_buffers_plan_in_seconds() -> None:
     """A program of 2,000 buffers with short and long lifetimes plans quickly and near the bound."""
     live = [
         LiveBuffer(
-            f"v{i}", 4096 * (1 + (i * 7919) % 61), 64, i, i + 1 + (i * 31) % (400 if i % 50 == 0 else 12), ("slow",)
+            f"v{i}",
+            4096 * (1 + (i * 7919) % 61),
+            64,
+            i,
+            i + 1 + (i * 31) % (400 if i % 50 == 0 else 12),
+            ("slow",),
         )
         for i in range(2000)
     ]
     buffers = buffers_of_lifetimes(live)
-    for planner, limit_s in (("greedy_by_size", 1), ("greedy_by_conflicts", 1), ("best_fit", 2), ("hill_climb", 6)):
+    for planner, limit_s in (
+        ("greedy_by_size", 1),
+        ("greedy_by_conflicts", 1),
+        ("best_fit", 2),
+        ("hill_climb", 6),
+    ):
         start_s = time.process_time()
         found = plan_with(planner, buffers, POOLS)
         assert time.process_time() - start_s < limit_s

@@ -1,4 +1,5 @@
-"""Passes keep the meaning: random graphs and random patterns give the same numbers before and after."""
+"""Passes keep the meaning: random graphs and random patterns give the same numbers before and
+after."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code
 from ingot_compiler.passes.fold_literals import fold_literals
 from ingot_compiler.passes.pipeline import Pass, optimize
 
-# min, max and relu are left out of the exact test: which zero they give of 0.0 and -0.0 is nobody's promise.
+# min, max and relu are left out of the exact test: which zero they give of 0.0 and -0.0 is nobody's
+# promise.
 EXACT_UNARY = ("neg", "abs", "reciprocal", "sqrt", "floor", "ceil", "isnan")
 EXACT_BINARY = ("add", "sub", "mul", "div", "pow", "equal", "less")
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 8.0, 3.0, math.inf, -math.inf, math.nan)
@@ -31,7 +33,8 @@ MARKS = ("", "", "", "acc")
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Graphs of elementwise and movement ops over f32[2, 3] and literals, with marks; every value is returned."""
+    """Graphs of elementwise and movement ops over f32[2, 3] and literals, with marks; every value
+    is returned."""
     builder = GraphBuilder([TensorType("f32", (2, 3)), TensorType("f32", (2, 3))])
     floats = [0, 1]
     outputs: list[int] = []
@@ -48,12 +51,20 @@ def graphs(draw: st.DrawFn) -> Graph:
         if kind == "unary":
             value = builder.add(draw(st.sampled_from(EXACT_UNARY)), (first,), {}, source, mark)
         elif kind == "binary":
-            value = builder.add(draw(st.sampled_from(EXACT_BINARY)), (first, second), {}, source, mark)
+            value = builder.add(
+                draw(st.sampled_from(EXACT_BINARY)), (first, second), {}, source, mark
+            )
         elif kind == "select":
-            value = builder.add("select", (builder.add("equal", (first, second)), first, second), {}, source, mark)
+            value = builder.add(
+                "select", (builder.add("equal", (first, second)), first, second), {}, source, mark
+            )
         elif kind == "cast":
             value = builder.add(
-                "cast", (builder.add("cast", (first,), {"dtype": "f64"}),), {"dtype": "f32"}, source, mark
+                "cast",
+                (builder.add("cast", (first,), {"dtype": "f64"}),),
+                {"dtype": "f32"},
+                source,
+                mark,
             )
         else:
             value = move(draw, builder, first)
@@ -93,7 +104,9 @@ def inputs_of(graph: Graph, seed: int) -> list[Array]:
     for value in graph.inputs:
         shape = [int(str(dim)) for dim in graph.types[value].shape]
         special = draw.choice(np.array(NUMBERS, np.float32), shape)
-        result.append(np.where(draw.random(shape) < 0.5, special, draw.normal(size=shape)).astype(np.float32))
+        result.append(
+            np.where(draw.random(shape) < 0.5, special, draw.normal(size=shape)).astype(np.float32)
+        )
     return result
 
 
@@ -137,7 +150,9 @@ def test_marks_and_sources_survive(graph: Graph) -> None:
     """Every output keeps its mark, and the passes invent no source ordinal."""
     after = optimize(graph).graph
     marks = [{node.results[0]: node.mark for node in some.nodes} for some in (graph, after)]
-    assert [marks[0].get(value, "") for value in graph.outputs] == [marks[1].get(value, "") for value in after.outputs]
+    assert [marks[0].get(value, "") for value in graph.outputs] == [
+        marks[1].get(value, "") for value in after.outputs
+    ]
     known = {ordinal for node in graph.nodes for ordinal in node.source}
     assert {ordinal for node in after.nodes for ordinal in node.source} <= known
 

@@ -1,4 +1,5 @@
-"""Wherever the nodes of a graph run, the bits are those of the host alone: kernels, pools and copies per device."""
+"""Wherever the nodes of a graph run, the bits are those of the host alone: kernels, pools and
+copies per device."""
 
 import dataclasses
 import itertools
@@ -42,7 +43,10 @@ def marked(graph: Graph, marks: list[str]) -> Graph:
 @given(graphs(), st.lists(st.sampled_from(("", "host", "acc", "other")), min_size=1, max_size=14))
 def test_random_placements(graph: Graph, marks: list[str]) -> None:
     """Random graphs of elementwise and movement ops, random marks, three devices."""
-    inputs = [np.arange(6, dtype=np.float32).reshape(2, 3), np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)]
+    inputs = [
+        np.arange(6, dtype=np.float32).reshape(2, 3),
+        np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3),
+    ]
     alone = compile_graph(marked(graph, ["host"]), passes=False)
     expected = run_compiled(alone, graph, inputs, _no_constants)
     placed = compile_graph(marked(graph, marks), passes=False, devices=THREE)
@@ -72,7 +76,9 @@ def blocks(builder: Builder, marks: tuple[str, ...]) -> int:
     x = builder.add("relu", (conv(x, weights(8, 8, 3, 3), marks[0]),), {}, (), marks[0])
     y = builder.add("relu", (conv(x, weights(8, 8, 3, 3), marks[1]),), {}, (), marks[1])
     x = builder.add("add", (x, y), {}, (), marks[2])
-    x = builder.add("reduce", (x,), {"function": "mean", "axes": (2, 3), "keepdims": False}, (), marks[3])
+    x = builder.add(
+        "reduce", (x,), {"function": "mean", "axes": (2, 3), "keepdims": False}, (), marks[3]
+    )
     x = builder.add("matmul", (x, weights(8, 16)), {}, (), marks[4])
     return builder.add("softmax", (x,), {"axis": 1}, (), marks[5])
 
@@ -85,7 +91,8 @@ def _outputs(marks: tuple[str, ...]) -> tuple[list[Array], Compiled]:
 
 
 def test_a_network_on_three_devices() -> None:
-    """Some placements of six blocks; each weight lies where it is read, and a value crosses once per device that needs it."""
+    """Some placements of six blocks; each weight lies where it is read, and a value crosses once
+    per device that needs it."""
     (expected,), alone = _outputs(("host",) * 6)
     assert copies_of(alone) == 0
     for marks, copies in (
@@ -98,5 +105,9 @@ def test_a_network_on_three_devices() -> None:
         assert actual.tobytes() == expected.tobytes(), marks
         assert copies_of(compiled) == copies, marks
         launches = launches_of(compiled.fused)
-        devices = {compiled.fused.buffers[buffer].device for launch in launches for buffer in launch.buffers}
+        devices = {
+            compiled.fused.buffers[buffer].device
+            for launch in launches
+            for buffer in launch.buffers
+        }
         assert len(devices) == len(set(marks))

@@ -27,7 +27,9 @@ Tables = dict[str, dict[str, Table]]
 
 NAME = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,6}", fullmatch=True)
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
-TARGETS = st.lists(st.sampled_from(["native", "x86-64-v2", "x86-64-v3", "aarch64"]), min_size=1, max_size=3)
+TARGETS = st.lists(
+    st.sampled_from(["native", "x86-64-v2", "x86-64-v3", "aarch64"]), min_size=1, max_size=3
+)
 SIZES = st.lists(st.integers(0, 9), max_size=4)
 
 
@@ -51,13 +53,20 @@ def declarations(draw: st.DrawFn) -> Tables:
     for name in bundles:
         values: Table = {"model": draw(st.sampled_from(models)), "place": {}}
         if draw(st.booleans()):
-            values |= {"targets": draw(TARGETS), "planner": draw(st.sampled_from(["best", "best_fit"]))}
+            values |= {
+                "targets": draw(TARGETS),
+                "planner": draw(st.sampled_from(["best", "best_fit"])),
+            }
         values["place"] = dict.fromkeys(draw(st.lists(TEXT, max_size=3, unique=True)), "host")
         tables["bundle"][name] = values
     for name in draw(st.lists(NAME, max_size=2, unique=True)):
         files = {"inputs": draw(TEXT) + ".npz", "outputs": draw(TEXT) + ".npz"}
         number = draw(st.floats(0, 1e30, allow_nan=False))
-        tables["test"][name] = {"bundle": draw(st.sampled_from(bundles)), **files, "tolerance": number}
+        tables["test"][name] = {
+            "bundle": draw(st.sampled_from(bundles)),
+            **files,
+            "tolerance": number,
+        }
     return tables
 
 
@@ -68,12 +77,17 @@ def write(tables: Tables, draw: Random) -> str:
     lines: list[str] = []
     for kind, name in headers:
         lines += draw.choice([[], [""], ["# [x]", "  "]])
-        lines.append(f"[{kind}{draw.choice(['.', ' . '])}{quoted(name, draw)}]{draw.choice(['', ' # a = 1'])}")
+        lines.append(
+            f"[{kind}{draw.choice(['.', ' . '])}{quoted(name, draw)}]{draw.choice(['', ' # a = 1'])}"
+        )
         values = list(tables[kind][name].items())
         draw.shuffle(values)
         for key, value in values:
             if isinstance(value, dict) and draw.random() < 0.5:
-                lines += [f"{key} . {quoted(part, draw)} = {spelled(inner, draw)}" for part, inner in value.items()]
+                lines += [
+                    f"{key} . {quoted(part, draw)} = {spelled(inner, draw)}"
+                    for part, inner in value.items()
+                ]
             else:
                 lines.append(f"{quoted(key, draw)}={spelled(value, draw)}")
     return draw.choice(["\n", "\r\n"]).join([*lines, ""])
@@ -88,20 +102,35 @@ def quoted(name: str, draw: Random) -> str:
 def spelled(value: Value, draw: Random) -> str:
     """A value; inline tables on one line, lists over several."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{quoted(key, draw)} = {spelled(item, draw)}" for key, item in value.items()) + " }"
+        return (
+            "{ "
+            + ", ".join(
+                f"{quoted(key, draw)} = {spelled(item, draw)}" for key, item in value.items()
+            )
+            + " }"
+        )
     if isinstance(value, list):
-        end = draw.choice(["", "\n", " # ]\n  "]) if not any(isinstance(item, dict) for item in value) else ""
+        end = (
+            draw.choice(["", "\n", " # ]\n  "])
+            if not any(isinstance(item, dict) for item in value)
+            else ""
+        )
         return "[" + "".join(f"{spelled(item, draw)},{end}" for item in value) + "]"
     if isinstance(value, str):
         literal = "'" not in value and draw.random() < 0.5
-        return f"'{value}'" if literal else json.dumps(value, ensure_ascii=draw.random() < 0.5 and value.isascii())
+        return (
+            f"'{value}'"
+            if literal
+            else json.dumps(value, ensure_ascii=draw.random() < 0.5 and value.isascii())
+        )
     return repr(value)
 
 
 @settings(max_examples=60)
 @given(declarations(), st.randoms(use_true_random=False))
 def test_every_spelling_means_what_calls_mean(tables: Tables, draw: Random) -> None:
-    """A written file and the same calls of ``ingot.Project`` give equal data, or the same complaint."""
+    """A written file and the same calls of ``ingot.Project`` give equal data, or the same
+    complaint."""
     project = ingot.Project()
     for name, values in tables["model"].items():
         project.model(name, **cast("Any", values))
@@ -117,7 +146,10 @@ def test_every_spelling_means_what_calls_mean(tables: Tables, draw: Random) -> N
     assert found == expected
     assert plain(found) == plain(expected)
     written = text.split("\n")
-    specs = [*((spec.name, spec.line) for spec in found.models), *((spec.name, spec.line) for spec in found.bundles)]
+    specs = [
+        *((spec.name, spec.line) for spec in found.models),
+        *((spec.name, spec.line) for spec in found.bundles),
+    ]
     for name, line in [*specs, *((spec.name, spec.line) for spec in found.tests)]:
         assert written[line - 1].startswith("[")
         assert name in written[line - 1]
@@ -147,10 +179,17 @@ EDITS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), PIECES), max_size
 @settings(max_examples=300)
 @given(
     EDITS,
-    st.dictionaries(st.sampled_from(["bundle.a.planner", "model.a", "a..", "test.a.threads"]), PIECES, max_size=2),
+    st.dictionaries(
+        st.sampled_from(["bundle.a.planner", "model.a", "a..", "test.a.threads"]),
+        PIECES,
+        max_size=2,
+    ),
 )
-def test_no_text_breaks_the_reader(edits: list[tuple[float, int, str]], config: dict[str, str]) -> None:
-    """Any damage gives a project or an error in four parts; lines are found for whatever TOML accepts."""
+def test_no_text_breaks_the_reader(
+    edits: list[tuple[float, int, str]], config: dict[str, str]
+) -> None:
+    """Any damage gives a project or an error in four parts; lines are found for whatever TOML
+    accepts."""
     text = VALID
     for part, removed, piece in edits:
         at = int(part * len(text))
@@ -162,7 +201,9 @@ def test_no_text_breaks_the_reader(edits: list[tuple[float, int, str]], config: 
     else:
         find_lines(text)
     found = attempt(lambda: parse_project(text, "ingot.toml", config))
-    assert not isinstance(found, IngotError) or (found.exit_code in (1, 3) and found.what and found.do)
+    assert not isinstance(found, IngotError) or (
+        found.exit_code in (1, 3) and found.what and found.do
+    )
 
 
 PARTS = st.sampled_from(["a", "b", "ab", ".a", "x.onnx", "a.onnx"])
@@ -175,7 +216,9 @@ def fits(path: list[str], pattern: list[str]) -> bool:
     if not pattern or not path:
         return not pattern and not path
     if pattern[0] == "**":
-        return fits(path, pattern[1:]) or (not path[0].startswith(".") and len(path) > 1 and fits(path[1:], pattern))
+        return fits(path, pattern[1:]) or (
+            not path[0].startswith(".") and len(path) > 1 and fits(path[1:], pattern)
+        )
     visible = pattern[0].startswith(".") or not path[0].startswith(".")
     return visible and fnmatch.fnmatchcase(path[0], pattern[0]) and fits(path[1:], pattern[1:])
 
@@ -183,12 +226,15 @@ def fits(path: list[str], pattern: list[str]) -> bool:
 @settings(max_examples=200)
 @given(PATHS, st.lists(WILD, min_size=1, max_size=4))
 def test_wildcards_match_as_defined(paths: set[str], parts: list[str]) -> None:
-    """The search through folders finds exactly the files that fit, each once, in order, and notes its folders."""
+    """The search through folders finds exactly the files that fit, each once, in order, and notes
+    its folders."""
     files = [path for path in paths if not any(other.startswith(path + "/") for other in paths)]
     pattern = [*parts[:-1], "**", "*"] if parts[-1] == "**" else parts
     if not any(letter in "".join(parts) for letter in "*?["):
         return
     found = find_files("/".join(parts), lister(files))
-    assert [match.path for match in found.matches] == sorted(path for path in files if fits(path.split("/"), pattern))
+    assert [match.path for match in found.matches] == sorted(
+        path for path in files if fits(path.split("/"), pattern)
+    )
     parents = {path.rpartition("/")[0] or "." for path in (match.path for match in found.matches)}
     assert parents <= set(found.folders)

@@ -23,7 +23,8 @@ DEVICES = (
 @given(graphs())
 @settings(max_examples=100)
 def test_parsing_undoes_printing(graph: Graph) -> None:
-    """Symbolic sizes, marks of three devices, one of whose names needs escapes, copies between them."""
+    """Symbolic sizes, marks of three devices, one of whose names needs escapes, copies between
+    them."""
     placed = place(OptimizedGraph(graph), DEVICES)
     check_placed(placed)
     fused = fuse(placed, [device_rules(TARGET)] * len(DEVICES))

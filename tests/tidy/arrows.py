@@ -1,8 +1,9 @@
 """All imports of the tree as a graph, and the order of its rooms as `pyproject.toml` has it.
 
-In: modules, the contracts of import-linter. Out: arrows, a circle if there is one, arrows that run up. Not done here: assertions
-(``test_arrows``). An import counts wherever it stands: at the top, inside a function, under ``if TYPE_CHECKING``. What is imported
-by a name that is put together while running is not seen.
+In: modules, the contracts of import-linter. Out: arrows, a circle if there is one, arrows that run
+up. Not done here: assertions (``test_arrows``). An import counts wherever it stands: at the top,
+inside a function, under ``if TYPE_CHECKING``. What is imported by a name that is put together while
+running is not seen.
 """
 
 from __future__ import annotations
@@ -19,19 +20,23 @@ Graph = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Rooms inside ``container`` ("" for the packages themselves), the uppermost layer first; rooms of one layer are apart."""
+    """Rooms inside ``container`` ("" for the packages themselves), the uppermost layer first; rooms
+    of one layer are apart."""
 
     container: str
     layers: tuple[tuple[str, ...], ...]
     exhaustive: bool = False
 
     def room_of(self, module: str) -> tuple[int, str] | None:
-        """Return the layer, 0 for the uppermost, and the room that a module is in; None for one in no room."""
+        """Return the layer, 0 for the uppermost, and the room that a module is in; None for one in
+        no room."""
         prefix = f"{self.container}." if self.container else ""
         if not module.startswith(prefix):
             return None
         room = module.removeprefix(prefix).partition(".")[0]
-        return next(((index, room) for index, rooms in enumerate(self.layers) if room in rooms), None)
+        return next(
+            ((index, room) for index, rooms in enumerate(self.layers) if room in rooms), None
+        )
 
     def allows(self, importer: str, imported: str) -> bool:
         """Whether the arrow stays in its room, leads below, or is none of this order's business."""
@@ -40,7 +45,8 @@ class Order:
 
 
 def import_graph(modules: Iterable[Module]) -> Graph:
-    """Return every import of one of the modules by another; a name in a module counts as the module."""
+    """Return every import of one of the modules by another; a name in a module counts as the
+    module."""
     known = {module.name: module for module in modules}
     return {name: _arrows(module, known) for name, module in sorted(known.items())}
 
@@ -61,7 +67,8 @@ def _module_of(imported: str, known: Mapping[str, Module]) -> str:
 
 
 def find_circle(graph: Graph) -> tuple[str, ...]:
-    """Return the modules of a circle in the order of their imports, the first one again at the end; () if there is none."""
+    """Return the modules of a circle in the order of their imports, the first one again at the end;
+    () if there is none."""
     done: set[str] = set()
     for start in graph:
         path: dict[str, Iterator[str]] = {} if start in done else {start: iter(graph[start])}
@@ -81,9 +88,9 @@ def find_circle(graph: Graph) -> tuple[str, ...]:
 
 def orders() -> tuple[Order, ...]:
     """Read the layers of all contracts of `pyproject.toml`."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+        "importlinter"
+    ]["contracts"]
     return tuple(
         Order(
             container,

@@ -40,11 +40,27 @@ class Registry:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package + "."):
                 names.add((node.module or "").rsplit(".", 1)[1])
-            elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
-                texts = {str(item.value) for item in ast.walk(node.slice) if isinstance(item, ast.Constant)}
+            elif (
+                isinstance(node, ast.Subscript)
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "Literal"
+            ):
+                texts = {
+                    str(item.value)
+                    for item in ast.walk(node.slice)
+                    if isinstance(item, ast.Constant)
+                }
                 names |= {f"{text}_" if iskeyword(text) else text for text in texts}
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _is_files(node.targets):
-                names |= {str(value.value) for value in node.value.values if isinstance(value, ast.Constant)}
+            elif (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Dict)
+                and _is_files(node.targets)
+            ):
+                names |= {
+                    str(value.value)
+                    for value in node.value.values
+                    if isinstance(value, ast.Constant)
+                }
         return names - {*self.helpers}
 
 
@@ -82,7 +98,8 @@ REGISTRIES = (
 
 
 def path_of_op(onnx_op: str) -> tuple[str, ...]:
-    """List the files of one ONNX op from the model to machine code, as the registries lead, each with its list.
+    """List the files of one ONNX op from the model to machine code, as the registries lead, each
+    with its list.
 
     The core op has the ONNX op's name in lower case; its elementwise functions start with it.
     """
@@ -94,7 +111,8 @@ def path_of_op(onnx_op: str) -> tuple[str, ...]:
 
 
 def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> tuple[str, ...]:
-    """List the files of an ONNX op of one operand that has loops of its own, down to those of the kernel that fusion gives it."""
+    """List the files of an ONNX op of one operand that has loops of its own, down to those of the
+    kernel that fusion gives it."""
     from ingot_compiler.backends.host.device_rules import device_rules
     from ingot_compiler.ir.builder import GraphBuilder
     from ingot_compiler.ir.graph import OptimizedGraph
@@ -116,7 +134,8 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
 
 
 def path_of_device(kind: str) -> tuple[str, ...]:
-    """List the files of a kind of device: its number, what the loader opens, its back end, each with its list; then the suite of all kinds."""
+    """List the files of a kind of device: its number, what the loader opens, its back end, each
+    with its list; then the suite of all kinds."""
     import ingot_runtime_devices.registry as devices
     from ingot_compiler.backends import registry as backends
     from ingot_runtime.format import plan
@@ -134,7 +153,10 @@ def path_of_device(kind: str) -> tuple[str, ...]:
 
 def files_that_name_device(kind: str) -> set[str]:
     """List the files that have a kind of device as a string, or as a room of its own."""
-    packages = [ROOT / top for top in ("artifacts", "build_rules", "compiler", "runtime", "tests/conformance")]
+    packages = [
+        ROOT / top
+        for top in ("artifacts", "build_rules", "compiler", "runtime", "tests/conformance")
+    ]
     found = {
         str(path.relative_to(ROOT))
         for package in packages
@@ -144,12 +166,15 @@ def files_that_name_device(kind: str) -> set[str]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         )
     }
-    layer = re.search(rf'"(?:\w+ \| )*{kind}(?: \| \w+)*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layer = re.search(
+        rf'"(?:\w+ \| )*{kind}(?: \| \w+)*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    )
     return found | ({"pyproject.toml"} if layer else set())
 
 
 def files_that_name(core: str) -> set[str]:
-    """List the files of the compiler that write a core op's name as a string; docstrings do not count."""
+    """List the files of the compiler that write a core op's name as a string; docstrings do not
+    count."""
     return {
         str(path.relative_to(ROOT))
         for path in (ROOT / "compiler" / "ingot_compiler").rglob("*.py")
@@ -174,7 +199,11 @@ def _source(item: Callable[..., object]) -> Path:
 
 def _list_of(source: Path) -> Path:
     """Return the file that lists the entries of the folder that ``source`` lies in."""
-    return next(ROOT / registry.listing for registry in REGISTRIES if source.parent == ROOT / registry.folder)
+    return next(
+        ROOT / registry.listing
+        for registry in REGISTRIES
+        if source.parent == ROOT / registry.folder
+    )
 
 
 def _with_lists(*files: tuple[Path, ...]) -> tuple[str, ...]:
@@ -199,5 +228,7 @@ def _emitters(core: str) -> list[Path]:
                 name = key.value if isinstance(key, ast.Constant) else None
                 if isinstance(name, str) and (name == core or name.startswith(core + "_")):
                     arguments = value.args if isinstance(value, ast.Call) else [value]
-                    stems |= {origins[item.id]: None for item in arguments if isinstance(item, ast.Name)}
+                    stems |= {
+                        origins[item.id]: None for item in arguments if isinstance(item, ast.Name)
+                    }
     return [table.parent / f"{stem}.py" for stem in stems]

@@ -1,6 +1,7 @@
 """The tree as the tidy tests see it: packages, files, syntax trees.
 
-In: the working tree. Out: paths and parsed modules. Not done here: rules (one test file per kind of rule).
+In: the working tree. Out: paths and parsed modules. Not done here: rules (one test file per kind of
+rule).
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ def _parse(text: str) -> ast.Module:
 
 @functools.cache
 def _imports(module: Module) -> tuple[tuple[int, str], ...]:
-    package = module.name.split(".") if module.path.endswith("__init__.py") else module.name.split(".")[:-1]
+    package = (
+        module.name.split(".")
+        if module.path.endswith("__init__.py")
+        else module.name.split(".")[:-1]
+    )
     found: list[tuple[int, str]] = []
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
@@ -67,10 +72,13 @@ def modules(package: str = "") -> tuple[Module, ...]:
             parts = [name, *path.relative_to(folder).with_suffix("").parts]
             dotted = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             if not package or dotted == package or dotted.startswith(package + "."):
-                found.append(Module(dotted, str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")))
+                found.append(
+                    Module(dotted, str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+                )
     return tuple(found)
 
 
 def is_public(module: Module) -> bool:
-    """Whether no part of the module's name starts with an underscore (``__main__`` counts as public)."""
+    """Whether no part of the module's name starts with an underscore (``__main__`` counts as
+    public)."""
     return all(not part.startswith("_") or part == "__main__" for part in module.name.split("."))

@@ -1,4 +1,5 @@
-"""Imports run one way: no circle among modules, no arrow up between rooms, wherever an import stands."""
+"""Imports run one way: no circle among modules, no arrow up between rooms, wherever an import
+stands."""
 
 from __future__ import annotations
 
@@ -12,15 +13,21 @@ GRAPH = import_graph(modules())
 
 
 def planted(**texts: str) -> dict[str, dict[str, str]]:
-    """The graph of a package ``p`` of these modules; a double underscore in a name stands for a dot."""
+    """The graph of a package ``p`` of these modules; a double underscore in a name stands for a
+    dot."""
     made = (
-        Module(f"p.{name.replace('__', '.')}", f"p/{name.replace('__', '/')}.py", text) for name, text in texts.items()
+        Module(f"p.{name.replace('__', '.')}", f"p/{name.replace('__', '/')}.py", text)
+        for name, text in texts.items()
     )
-    return {name: dict(arrows) for name, arrows in import_graph([Module("p", "p/__init__.py", ""), *made]).items()}
+    return {
+        name: dict(arrows)
+        for name, arrows in import_graph([Module("p", "p/__init__.py", ""), *made]).items()
+    }
 
 
 def test_no_circle_among_modules() -> None:
-    """No module needs itself, through whatever others: each can be read, and tried, after those that it imports."""
+    """No module needs itself, through whatever others: each can be read, and tried, after those
+    that it imports."""
     circle = find_circle(GRAPH)
     steps = [f"{GRAPH[one][other]}: {one} -> {other}" for one, other in itertools.pairwise(circle)]
     assert not steps, "\n".join(["imports that run in a circle:", *steps])
@@ -47,10 +54,24 @@ def test_every_package_has_an_order_of_all_its_rooms() -> None:
 
 CIRCLES = {
     "at the top": {"a": "import p.b", "b": "from p.c import x", "c": "from p import a"},
-    "lazy": {"a": "import p.b", "b": "def f():\n  import p.c", "c": "class K:\n  def g(self):\n    import p.a"},
-    "for types": {"a": "import p.b", "b": "if TYPE_CHECKING:\n  from p.c import x", "c": "import p.a as q"},
+    "lazy": {
+        "a": "import p.b",
+        "b": "def f():\n  import p.c",
+        "c": "class K:\n  def g(self):\n    import p.a",
+    },
+    "for types": {
+        "a": "import p.b",
+        "b": "if TYPE_CHECKING:\n  from p.c import x",
+        "c": "import p.a as q",
+    },
     "relative": {"a": "from . import b", "b": "from .c import x", "c": "from .a import y"},
-    "behind a tail": {"0": "import p.a", "a": "import p.b\nimport p.d", "b": "import p.c", "c": "import p.a", "d": ""},
+    "behind a tail": {
+        "0": "import p.a",
+        "a": "import p.b\nimport p.d",
+        "b": "import p.c",
+        "c": "import p.a",
+        "d": "",
+    },
 }
 
 
@@ -63,16 +84,24 @@ def test_a_planted_circle_is_found_and_named(case: str) -> None:
 
 
 def test_what_is_no_circle_is_not_found() -> None:
-    """Two ways to one module are none; neither is a package whose part imports another part of it."""
-    graph = planted(a="import p.b, p.c", b="import p.d.x", c="import p.d.y", d__x="from p.d import y", d__y="")
+    """Two ways to one module are none; neither is a package whose part imports another part of
+    it."""
+    graph = planted(
+        a="import p.b, p.c", b="import p.d.x", c="import p.d.y", d__x="from p.d import y", d__y=""
+    )
     assert find_circle(graph) == ()
     assert graph["p.d.x"] == {"p.d.y": "p/d/x.py:1"}
 
 
 def test_a_planted_arrow_up_is_found() -> None:
-    """Up, and aside between rooms of one layer; down and inside a room is allowed, and so is what has no room."""
+    """Up, and aside between rooms of one layer; down and inside a room is allowed, and so is what
+    has no room."""
     order = Order("p", (("a",), ("b", "c")))
     graph = planted(
-        a="import p.b.x", b__x="import p.b.y", b__y="import p.a", c="if TYPE_CHECKING:\n  import p.b.x", d="import p.a"
+        a="import p.b.x",
+        b__x="import p.b.y",
+        b__y="import p.a",
+        c="if TYPE_CHECKING:\n  import p.b.x",
+        d="import p.a",
     )
     assert upward(graph, order) == ["p/b/y.py:1: p.b.y -> p.a", "p/c.py:2: p.c -> p.b.x"]

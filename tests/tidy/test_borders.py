@@ -1,4 +1,5 @@
-"""Who may import whom, and what must not appear where; import-linter holds the same, less finely."""
+"""Who may import whom, and what must not appear where; import-linter holds the same, less
+finely."""
 
 from __future__ import annotations
 
@@ -9,10 +10,26 @@ from tests.tidy.source import modules
 
 # package -> packages of ours that it may import
 ALLOWED = {
-    "ingot": ("ingot", "ingot_build_rules", "ingot_compiler", "ingot_artifacts", "ingot_runtime.ingot_error"),
-    "ingot_build_rules": ("ingot_build_rules", "ingot_compiler", "ingot_artifacts", "ingot_runtime"),
+    "ingot": (
+        "ingot",
+        "ingot_build_rules",
+        "ingot_compiler",
+        "ingot_artifacts",
+        "ingot_runtime.ingot_error",
+    ),
+    "ingot_build_rules": (
+        "ingot_build_rules",
+        "ingot_compiler",
+        "ingot_artifacts",
+        "ingot_runtime",
+    ),
     "ingot_compiler": ("ingot_compiler", "ingot_runtime.format", "ingot_runtime.ingot_error"),
-    "ingot_artifacts": ("ingot_artifacts", "ingot_runtime.format", "ingot_runtime.errors", "ingot_runtime.ingot_error"),
+    "ingot_artifacts": (
+        "ingot_artifacts",
+        "ingot_runtime.format",
+        "ingot_runtime.errors",
+        "ingot_runtime.ingot_error",
+    ),
     "ingot_runtime": ("ingot_runtime",),
     "ingot_runtime_devices": ("ingot_runtime_devices", "ingot_runtime"),
 }
@@ -55,7 +72,18 @@ PURE = (
     "ingot_build_rules.engine.actions.key",
     "ingot_build_rules.engine.actions.record",
 )
-IMPURE_LIBRARIES = ("os", "time", "random", "secrets", "uuid", "datetime", "socket", "getpass", "platform", "locale")
+IMPURE_LIBRARIES = (
+    "os",
+    "time",
+    "random",
+    "secrets",
+    "uuid",
+    "datetime",
+    "socket",
+    "getpass",
+    "platform",
+    "locale",
+)
 # module -> library and why it is pure all the same
 PURE_ALL_THE_SAME = {
     (
@@ -67,7 +95,8 @@ PURE_ALL_THE_SAME = {
         "os",
     ): "the text of a path object, which a project declared in Python may have",
 }
-# `_sha2` is in the standard library from 3.12 on, `_sha256` before: `hashlib` costs OpenSSL at import.
+# `_sha2` is in the standard library from 3.12 on, `_sha256` before: `hashlib` costs OpenSSL at
+# import.
 LOADER_LIBRARIES = ("numpy", "_sha2", "_sha256")
 OURS_ON_THE_DEVICE = ("ingot_runtime", "ingot_runtime_devices")
 SLOW_AT_IMPORT = (
@@ -81,7 +110,8 @@ def _within(name: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def test_packages_import_along_the_arrows() -> None:
-    """build_rules -> (compiler | artifacts) -> the loader's format; the loader imports none of them."""
+    """build_rules -> (compiler | artifacts) -> the loader's format; the loader imports none of
+    them."""
     wrong = [
         f"{module.path}:{line} imports {name}"
         for module in modules()
@@ -104,7 +134,8 @@ def test_a_library_is_used_in_its_place_only(library: str) -> None:
 
 
 def test_pure_parts_look_at_nothing_but_their_arguments() -> None:
-    """No clock, randomness, environment or file system in intermediate code, passes, lowering, targets, keys."""
+    """No clock, randomness, environment or file system in intermediate code, passes, lowering,
+    targets, keys."""
     wrong = [
         f"{module.path}:{line} imports {name}"
         for module in modules()
@@ -135,7 +166,8 @@ def test_the_loader_needs_the_standard_library_and_numpy() -> None:
         f"{module.path}:{line} imports {name}"
         for module in (*modules("ingot_runtime"), *modules("ingot_runtime_devices"))
         for line, name in module.imports()
-        if name.split(".")[0] not in (*sys.stdlib_module_names, *LOADER_LIBRARIES, *OURS_ON_THE_DEVICE)
+        if name.split(".")[0]
+        not in (*sys.stdlib_module_names, *LOADER_LIBRARIES, *OURS_ON_THE_DEVICE)
     ]
     assert wrong == []
 
@@ -146,11 +178,18 @@ def test_the_loader_imports_light_modules_at_its_top() -> None:
         f"{module.path}:{statement.lineno}"
         for module in modules("ingot_runtime")
         if module.name
-        in ("ingot_runtime", "ingot_runtime.errors", "ingot_runtime.ingot_error", "ingot_runtime.printable")
+        in (
+            "ingot_runtime",
+            "ingot_runtime.errors",
+            "ingot_runtime.ingot_error",
+            "ingot_runtime.printable",
+        )
         for statement in module.tree.body
         if isinstance(statement, ast.Import | ast.ImportFrom)
         for name in (
-            [alias.name for alias in statement.names] if isinstance(statement, ast.Import) else [statement.module]
+            [alias.name for alias in statement.names]
+            if isinstance(statement, ast.Import)
+            else [statement.module]
         )
         if name and name.split(".")[0] in SLOW_AT_IMPORT
     ]
@@ -176,6 +215,8 @@ def test_libraries_do_not_print() -> None:
         for module in modules()
         if not _within(module.name, ("ingot_build_rules.cli", "ingot_runtime.command"))
         for node in ast.walk(module.tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
     ]
     assert wrong == []

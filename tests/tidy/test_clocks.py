@@ -1,4 +1,5 @@
-"""No test says how fast the machine is: no deadlines of examples, no times of access, no limits that are not for a hang."""
+"""No test says how fast the machine is: no deadlines of examples, no times of access, no limits
+that are not for a hang."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ FORBIDDEN = {
     r"\.stat\(\) [!=]= ": "it compares the time of the last access, which any reader changes; use stamp_of",
 }
 TESTS = sorted(
-    path for path in (ROOT / "tests").rglob("*.py") if "benchmarks" not in path.parts and path.name != "test_clocks.py"
+    path
+    for path in (ROOT / "tests").rglob("*.py")
+    if "benchmarks" not in path.parts and path.name != "test_clocks.py"
 )
 
 
@@ -29,7 +32,11 @@ def test_examples_have_no_deadline() -> None:
 @pytest.mark.parametrize("pattern", FORBIDDEN)
 def test_no_test_measures(pattern: str) -> None:
     """Neither deadlines nor times of access."""
-    found = [str(path.relative_to(ROOT)) for path in TESTS if re.search(pattern, path.read_text(encoding="utf-8"))]
+    found = [
+        str(path.relative_to(ROOT))
+        for path in TESTS
+        if re.search(pattern, path.read_text(encoding="utf-8"))
+    ]
     assert set(found) <= {"tests/conftest.py"}, FORBIDDEN[pattern]
 
 

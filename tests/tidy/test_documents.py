@@ -1,6 +1,7 @@
 """Every shell block of README and docs runs as written, in the order of its file.
 
-A reader's folder is the project's, with ``m.onnx`` (a small model), its bundle ``m.ingot`` and its inputs ``x.npz`` in it.
+A reader's folder is the project's, with ``m.onnx`` (a small model), its bundle ``m.ingot`` and its
+inputs ``x.npz`` in it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import ingot
 
 DOCUMENTS = tuple(
     str(path.relative_to(ROOT))
-    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "runtime").glob("*.md")])
+    for path in sorted(
+        [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "runtime").glob("*.md")]
+    )
 )
 _BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # start of a command -> why it is not run here
@@ -35,7 +38,8 @@ SECONDS_MAX = 300
 
 
 def shell_blocks(document: str) -> list[str]:
-    """Return the shell blocks of a document without the commands of ``NOT_RUN``; a leading ``$ `` is the prompt."""
+    """Return the shell blocks of a document without the commands of ``NOT_RUN``; a leading ``$ ``
+    is the prompt."""
     blocks: list[str] = []
     for found in _BLOCK.finditer((ROOT / document).read_text(encoding="utf-8")):
         lines = [line.removeprefix("$ ") for line in found[1].splitlines()]
@@ -60,7 +64,8 @@ def make_files(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_shell_blocks_run_as_written(document: str, tmp_path: Path) -> None:
-    """All blocks of one document, one after the other in one folder with the examples beside, end without error."""
+    """All blocks of one document, one after the other in one folder with the examples beside, end
+    without error."""
     for name in ("examples", "build_rules", "compiler", "artifacts", "runtime", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     make_files(tmp_path)
@@ -69,7 +74,8 @@ def test_shell_blocks_run_as_written(document: str, tmp_path: Path) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", script],
         cwd=tmp_path,
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"} | python_path,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        | python_path,
         capture_output=True,
         text=True,
         timeout=SECONDS_MAX,

@@ -1,4 +1,5 @@
-"""One tree of errors: everything that leaves a package on purpose has one base, four parts, an exit code and a line of the documents."""
+"""One tree of errors: everything that leaves a package on purpose has one base, four parts, an exit
+code and a line of the documents."""
 
 from __future__ import annotations
 
@@ -29,12 +30,17 @@ CAUGHT_INSIDE = {
 
 
 def exception_classes() -> dict[str, type[BaseException]]:
-    """Return every exception class of the packages by its full name, found by importing all modules."""
+    """Return every exception class of the packages by its full name, found by importing all
+    modules."""
     found: dict[str, type[BaseException]] = {}
     for module in modules():
         if not module.name.endswith("__main__"):
             for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, type) and issubclass(value, BaseException) and value.__module__ == module.name:
+                if (
+                    isinstance(value, type)
+                    and issubclass(value, BaseException)
+                    and value.__module__ == module.name
+                ):
                     found[f"{module.name}.{value.__qualname__}"] = value
     return found
 
@@ -44,7 +50,8 @@ PUBLIC = {name: kind for name, kind in CLASSES.items() if name not in CAUGHT_INS
 
 
 def test_all_are_found() -> None:
-    """The search sees classes of every package; what is said to be caught inside is there, and not of the tree."""
+    """The search sees classes of every package; what is said to be caught inside is there, and not
+    of the tree."""
     assert {name.split(".")[0] for name in PUBLIC} == {
         "ingot_artifacts", "ingot_build_rules", "ingot_compiler", "ingot_runtime",
     }  # fmt: skip
@@ -54,7 +61,8 @@ def test_all_are_found() -> None:
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_one_tree(name: str) -> None:
-    """Every error derives from ``IngotError``, those of the loader from ``BundleError`` and no others; each is a public name."""
+    """Every error derives from ``IngotError``, those of the loader from ``BundleError`` and no
+    others; each is a public name."""
     kind = PUBLIC[name]
     assert issubclass(kind, IngotError)
     of_the_loader = name.startswith("ingot_runtime.") and kind is not IngotError
@@ -66,7 +74,8 @@ def test_one_tree(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_four_parts(name: str) -> None:
-    """Every error is made of what, where, why and do, keeps them as they are, and asks for an exit code of the table."""
+    """Every error is made of what, where, why and do, keeps them as they are, and asks for an exit
+    code of the table."""
     kind = PUBLIC[name]
     assert list(inspect.signature(kind).parameters) == ["what", "where", "why", "do"]
     assert issubclass(kind, IngotError)
@@ -80,7 +89,8 @@ def test_four_parts(name: str) -> None:
 
 
 def test_documented() -> None:
-    """The table of exit codes names every error in the row of its code and in the column of its package, and no other."""
+    """The table of exit codes names every error in the row of its code and in the column of its
+    package, and no other."""
     text = (ROOT / "docs" / "errors" / "README.md").read_text()
     rows = [line.split("|") for line in text.splitlines() if line.startswith("| ")]
     told = {
@@ -92,7 +102,11 @@ def test_documented() -> None:
     }
     bases = (IngotError, ingot_runtime.BundleError)
     assert told == {
-        (kind.exit_code, "ingot_runtime" if name.startswith("ingot_runtime.") else "ingot", kind.__name__)
+        (
+            kind.exit_code,
+            "ingot_runtime" if name.startswith("ingot_runtime.") else "ingot",
+            kind.__name__,
+        )
         for name, kind in PUBLIC.items()
         if issubclass(kind, IngotError) and kind not in bases
     }

@@ -1,4 +1,5 @@
-"""One op, one law: what is true of an op stands with the op; tables of op names are registries, and known by name."""
+"""One op, one law: what is true of an op stands with the op; tables of op names are registries, and
+known by name."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def _tables(source: str) -> Iterator[int]:
         if not isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
             continue
         items = node.keys if isinstance(node, ast.Dict) else node.elts
-        texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        texts = [
+            item.value
+            for item in items
+            if isinstance(item, ast.Constant) and isinstance(item.value, str)
+        ]
         named = sum(text in OPS_BY_NAME for text in texts)
         if named >= NAMES_MIN and 2 * named > len(texts):
             yield node.lineno
@@ -54,7 +59,9 @@ def _tables(source: str) -> Iterator[int]:
 def test_tables_of_op_names_are_registries() -> None:
     """A new list of op names is a trait, or a shape constraint, that belongs to the ops."""
     files = {path: path.read_text(encoding="utf-8") for path in COMPILER.rglob("*.py")}
-    found = {str(path.relative_to(COMPILER)) for path, source in files.items() if list(_tables(source))}
+    found = {
+        str(path.relative_to(COMPILER)) for path, source in files.items() if list(_tables(source))
+    }
     assert found == {*REGISTRIES, *REST}
 
 

@@ -1,4 +1,5 @@
-"""One new file and one line: every file of a registered folder is in its list, and every entry has its file."""
+"""One new file and one line: every file of a registered folder is in its list, and every entry has
+its file."""
 
 from __future__ import annotations
 
@@ -34,10 +35,15 @@ def test_files_and_lists_agree(registry: Registry) -> None:
 
 
 def test_every_support_source_is_compiled() -> None:
-    """A file in C that no other one includes is dead, but for the one that is compiled for images."""
+    """A file in C that no other one includes is dead, but for the one that is compiled for
+    images."""
     folder = ROOT / "compiler/ingot_compiler/backends/host/support/c"
     sources = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
-    included = {name for text in sources.values() for name in re.findall(r'^#include "(.*)"$', text, re.MULTILINE)}
+    included = {
+        name
+        for text in sources.values()
+        for name in re.findall(r'^#include "(.*)"$', text, re.MULTILINE)
+    }
     assert sources.keys() - included == {"support.c"}
     assert included - sources.keys() == {"abi.h"}  # which is made
 
@@ -72,27 +78,39 @@ def test_the_way_of_gelu_is_as_contributing_says() -> None:
 
 
 def test_the_way_of_softmax_is_as_contributing_says() -> None:
-    """For an op with loops of its own, too: the kernel's files are those of the kind that fusion gives it."""
-    assert _recipe("An op with loops of its own: Softmax") == path_with_loops("Softmax", (2, 3), axis=1)
+    """For an op with loops of its own, too: the kernel's files are those of the kind that fusion
+    gives it."""
+    assert _recipe("An op with loops of its own: Softmax") == path_with_loops(
+        "Softmax", (2, 3), axis=1
+    )
 
 
 def test_the_way_of_a_device_is_as_contributing_says() -> None:
-    """CONTRIBUTING lists exactly the files of a kind of device and its back end, in that order; no other code names the kind."""
+    """CONTRIBUTING lists exactly the files of a kind of device and its back end, in that order; no
+    other code names the kind."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text.split("\n## A device with its back end: null", 1)[1].split("\n## ", 1)[0]
     table = "".join(line for line in section.splitlines() if line.startswith("|"))
     listed = tuple(dict.fromkeys(re.findall(r"`((?:\w+/)+\w+\.(?:py|md)|pyproject\.toml)`", table)))
     assert listed == path_of_device("null")
     naming = files_that_name_device("null")
-    assert {"pyproject.toml", "compiler/ingot_compiler/backends/null/backend.py"} < naming < set(listed)
+    assert (
+        {"pyproject.toml", "compiler/ingot_compiler/backends/null/backend.py"}
+        < naming
+        < set(listed)
+    )
 
 
 @pytest.mark.parametrize(
     ("core", "heading"),
-    [("gelu", "An op, from ONNX to machine code: Gelu"), ("softmax", "An op with loops of its own: Softmax")],
+    [
+        ("gelu", "An op, from ONNX to machine code: Gelu"),
+        ("softmax", "An op with loops of its own: Softmax"),
+    ],
 )
 def test_no_other_file_has_to_know_of_an_op(core: str, heading: str) -> None:
-    """Who adds an op as the recipe says has forgotten nothing: beside patterns, no other file names it."""
+    """Who adds an op as the recipe says has forgotten nothing: beside patterns, no other file names
+    it."""
     naming = files_that_name(core)
     assert naming
     assert {path for path in naming if "/passes/" not in path} <= set(_recipe(heading))

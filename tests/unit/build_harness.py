@@ -38,16 +38,23 @@ Edit = Callable[[onnx.ModelProto], object]
 def chain(
     sizes: Sequence[int], activations: Sequence[str] = ("Relu",), seed: int = 1, rows: int = 2
 ) -> onnx.ModelProto:
-    """Return a chain of ``Gemm`` layers, each with its activation (taken in turn): f32[rows, sizes[0]] to f32[rows, sizes[-1]]."""
+    """Return a chain of ``Gemm`` layers, each with its activation (taken in turn): f32[rows,
+    sizes[0]] to f32[rows, sizes[-1]]."""
     numbers = np.random.default_rng(seed)
     nodes: list[onnx.NodeProto] = []
     weights: list[onnx.TensorProto] = []
     value = "x"
     for index, (width, height) in enumerate(itertools.pairwise(sizes)):
         weights.append(
-            numpy_helper.from_array(numbers.standard_normal((width, height)).astype(np.float32), f"w{index}")
+            numpy_helper.from_array(
+                numbers.standard_normal((width, height)).astype(np.float32), f"w{index}"
+            )
         )
-        nodes.append(helper.make_node("Gemm", [value, f"w{index}"], [f"g{index}"], name=f"/layer{index}/Gemm"))
+        nodes.append(
+            helper.make_node(
+                "Gemm", [value, f"w{index}"], [f"g{index}"], name=f"/layer{index}/Gemm"
+            )
+        )
         value = "y" if index == len(sizes) - 2 else f"a{index}"
         kind = activations[index % len(activations)]
         nodes.append(helper.make_node(kind, [f"g{index}"], [value], name=f"/layer{index}/{kind}"))
@@ -56,19 +63,29 @@ def chain(
 
 def convolution(stride: int = 1) -> onnx.ModelProto:
     """Return one convolution and an activation: f32[1, 3, 8, 8] in."""
-    weight = numpy_helper.from_array(np.random.default_rng(2).standard_normal((4, 3, 3, 3)).astype(np.float32), "w")
+    weight = numpy_helper.from_array(
+        np.random.default_rng(2).standard_normal((4, 3, 3, 3)).astype(np.float32), "w"
+    )
     nodes = [
-        helper.make_node("Conv", ["x", "w"], ["c"], name="/stem/Conv", pads=[1] * 4, strides=[stride, stride]),
+        helper.make_node(
+            "Conv", ["x", "w"], ["c"], name="/stem/Conv", pads=[1] * 4, strides=[stride, stride]
+        ),
         helper.make_node("Relu", ["c"], ["y"], name="/stem/Relu"),
     ]
     return model_of(nodes, [1, 3, 8, 8], [1, 4, "height", "width"], [weight])
 
 
 def model_of(
-    nodes: Sequence[onnx.NodeProto], x: Sequence[int | str], y: Sequence[int | str], weights: Sequence[onnx.TensorProto]
+    nodes: Sequence[onnx.NodeProto],
+    x: Sequence[int | str],
+    y: Sequence[int | str],
+    weights: Sequence[onnx.TensorProto],
 ) -> onnx.ModelProto:
     """Return a model with input ``x`` and output ``y`` of two shapes."""
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", x), ("y", y))]
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", x), ("y", y))
+    ]
     graph = helper.make_graph(nodes, "small", values[:1], values[1:], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
@@ -101,19 +118,23 @@ def npz(**arrays: np.ndarray[Any, Any]) -> bytes:
 
 @functools.cache
 def _memory_of_tools(user_key: bytes) -> Mapping[str, bytes]:
-    """Files of a cache that say what the sources of Ingot and the linker look like: to read these takes longer than a small build."""
+    """Files of a cache that say what the sources of Ingot and the linker look like: to read these
+    takes longer than a small build."""
     with tempfile.TemporaryDirectory(prefix="ingot-test-memory-") as folder:
         with open_build(BuildSettings(folder, cache_trust())) as build:
             assert build.keys.tool("zig")
         assert cache_trust().key == user_key
         memory = Path(versioned(folder))
         return {
-            name: (memory / name).read_bytes() for name in ("code_digests", "file_digests") if (memory / name).exists()
+            name: (memory / name).read_bytes()
+            for name in ("code_digests", "file_digests")
+            if (memory / name).exists()
         }
 
 
 def make_cache(folder: Path) -> Path:
-    """Make a cache without a result, which knows of the tools what any build would have to find out first."""
+    """Make a cache without a result, which knows of the tools what any build would have to find out
+    first."""
     inner = Path(versioned(str(folder)))
     for made in (folder, inner):
         made.mkdir(0o700)
@@ -135,7 +156,8 @@ def make_home(folder: Path) -> Path:
 
 @dataclass
 class Workbench:
-    """A project's folder and the cache that it builds over; one that is not there is made, without a result."""
+    """A project's folder and the cache that it builds over; one that is not there is made, without
+    a result."""
 
     folder: Path
     cache: Path
@@ -152,13 +174,18 @@ class Workbench:
         return file
 
     def project(
-        self, models: Mapping[str, onnx.ModelProto], more: str = "", targets: Sequence[str] = (TARGET,)
+        self,
+        models: Mapping[str, onnx.ModelProto],
+        more: str = "",
+        targets: Sequence[str] = (TARGET,),
     ) -> None:
         """Write models, each with a bundle of its name, and ``ingot.toml``."""
         texts = [f"[defaults]\ntargets = {list(targets)}\n"]
         for name, model in models.items():
             self.write(f"{name}.onnx", model.SerializeToString())
-            texts.append(f'[model.{name}]\nsource = "{name}.onnx"\n[bundle.{name}]\nmodel = "{name}"\n')
+            texts.append(
+                f'[model.{name}]\nsource = "{name}.onnx"\n[bundle.{name}]\nmodel = "{name}"\n'
+            )
         self.write("ingot.toml", "\n".join([*texts, more]))
 
     def edit(self, name: str, change: Edit) -> None:
@@ -169,7 +196,8 @@ class Workbench:
         path.write_bytes(model.SerializeToString())
 
     def data(self, model: onnx.ModelProto, shift: float = 0.0) -> None:
-        """Write what ``TEST`` reads for a model; ``shift`` is what the expected output is off by."""
+        """Write what ``TEST`` reads for a model; ``shift`` is what the expected output is off
+        by."""
         shape = [size.dim_value for size in model.graph.input[0].type.tensor_type.shape.dim]
         x = np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
         evaluator: Any = ReferenceEvaluator(model)

@@ -25,11 +25,13 @@ from ingot_runtime.format.features import LEVELS
 
 Array = npt.NDArray[Any]
 
-# Code for these levels runs on this machine; a level is missing where the processor lacks one of its features.
+# Code for these levels runs on this machine; a level is missing where the processor lacks one of
+# its features.
 RUNNABLE: tuple[Target, ...] = tuple(
     parse_target(level)
     for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64")
-    if set(LEVELS[level]) <= set(host_target().features) and host_target().arch == parse_target(level).arch
+    if set(LEVELS[level]) <= set(host_target().features)
+    and host_target().arch == parse_target(level).arch
 )
 FOREIGN: tuple[Target, ...] = tuple(parse_target(text) for text in ("aarch64", "riscv64"))
 NUMPY: Mapping[DType, str] = {
@@ -44,7 +46,12 @@ def _loaded(program: LoopProgram, target: Target) -> tuple[Engine, Any]:
     module = kernel_module(program, target)
     engine = load_in_process(module.text, target)
     kind = ctypes.CFUNCTYPE(
-        ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+        ctypes.c_int32,
+        ctypes.c_void_p,
+        ctypes.c_void_p,
+        ctypes.c_int64,
+        ctypes.c_int64,
+        ctypes.c_void_p,
     )
     return engine, kind(engine.get_function_address(module.symbol))
 
@@ -73,14 +80,18 @@ def run_for_code(
     given = scalars or {}
     _, function = _loaded(program, target)
     pointers = (ctypes.c_void_p * (len(buffers) + 1))(*[array.ctypes.data for array in buffers])
-    numbers = (ctypes.c_int64 * (len(program.scalars) + 1))(*[given[name] for name in program.scalars])
+    numbers = (ctypes.c_int64 * (len(program.scalars) + 1))(
+        *[given[name] for name in program.scalars]
+    )
     scratch = np.zeros(_SCRATCH_BYTES + 64, np.uint8)
     end = evaluate(program.extent, given) if last is None else last
     address = scratch.ctypes.data + -scratch.ctypes.data % 64
     return int(function(pointers, numbers, first, end, address))
 
 
-def interpret(program: LoopProgram, target: Target, buffers: Sequence[Array], scalars: Mapping[str, int]) -> None:
+def interpret(
+    program: LoopProgram, target: Target, buffers: Sequence[Array], scalars: Mapping[str, int]
+) -> None:
     """Run the oracle, in place."""
     interpret_loops(program, buffers, scalars, f32_lanes=target.f32_lanes)
 
@@ -103,22 +114,32 @@ def apply_program(function: str, dtypes: Sequence[DType], result: DType) -> Loop
     return elementwise(Apply(function, loads, result), (*dtypes, result))
 
 
-def run_function(function: str, dtype: DType, result: DType, target: Target, *operands: Array) -> Array:
+def run_function(
+    function: str, dtype: DType, result: DType, target: Target, *operands: Array
+) -> Array:
     """``function`` of arrays of one length and ``dtype``, compiled."""
     output = np.zeros(len(operands[0]), NUMPY[result])
     program = apply_program(function, (dtype,) * len(operands), result)
-    run_program(program, target, [*(np.ascontiguousarray(operand) for operand in operands), output], {"n": len(output)})
+    run_program(
+        program,
+        target,
+        [*(np.ascontiguousarray(operand) for operand in operands), output],
+        {"n": len(output)},
+    )
     return output
 
 
 def ulps(result: Array, exact: Array) -> npt.NDArray[np.float64]:
-    """The distance of each result from the exact value (long double), in units of the result's last place.
+    """The distance of each result from the exact value (long double), in units of the result's last
+    place.
 
     0 where both are NaN or the same infinity, inf where only one is.
     """
     with np.errstate(all="ignore"):
         near = exact.astype(result.dtype)
-        error = np.abs(result.astype(np.longdouble) - exact) / np.spacing(np.abs(near)).astype(np.longdouble)
+        error = np.abs(result.astype(np.longdouble) - exact) / np.spacing(np.abs(near)).astype(
+            np.longdouble
+        )
     finite = np.isfinite(near) & np.isfinite(result)
     equal = (result == near) | (np.isnan(result) & np.isnan(near))
     return np.where(finite, error, np.where(equal, 0.0, np.inf)).astype(np.float64)

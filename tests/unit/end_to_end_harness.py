@@ -1,7 +1,7 @@
 """From a small ONNX model to a saved bundle to its outputs, in every way of running.
 
-In: nodes, inputs, constants, arrays. Out: the outputs; differences are assertions. Not done here: kernels on their own
-(``test_lowering``), the command line (``test_cli``).
+In: nodes, inputs, constants, arrays. Out: the outputs; differences are assertions. Not done here:
+kernels on their own (``test_lowering``), the command line (``test_cli``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ WAYS = ((1, "aot"), (2, "aot"), (1, "vm"), (2, "vm"))  # threads, executor
 OPSET = 20
 
 
-def tensor(name: str, shape: Sequence[int | str] | None, dtype: int = TensorProto.FLOAT) -> ValueInfoProto:
+def tensor(
+    name: str, shape: Sequence[int | str] | None, dtype: int = TensorProto.FLOAT
+) -> ValueInfoProto:
     """A graph input or output."""
     return helper.make_tensor_value_info(name, dtype, shape)
 
@@ -54,7 +56,9 @@ def make_model(
 
 def node(op: str, inputs: str, outputs: str, **attributes: Any) -> NodeProto:
     """A node; names are separated by blanks, "-" is an absent input."""
-    return helper.make_node(op, ["" if name == "-" else name for name in inputs.split()], outputs.split(), **attributes)
+    return helper.make_node(
+        op, ["" if name == "-" else name for name in inputs.split()], outputs.split(), **attributes
+    )
 
 
 def assert_same_bits(left: Mapping[str, Array], right: Mapping[str, Array]) -> None:
@@ -66,8 +70,11 @@ def assert_same_bits(left: Mapping[str, Array], right: Mapping[str, Array]) -> N
 
 
 def run_all_ways(path: Path, feeds: Sequence[Feed]) -> list[dict[str, Array]]:
-    """The outputs for each feed, bit-equal for 1 and 2 threads, native and stepped, in one session or a fresh one."""
-    sessions = [ingot_runtime.load(path, threads=threads, executor=executor) for threads, executor in WAYS]
+    """The outputs for each feed, bit-equal for 1 and 2 threads, native and stepped, in one session
+    or a fresh one."""
+    sessions = [
+        ingot_runtime.load(path, threads=threads, executor=executor) for threads, executor in WAYS
+    ]
     results: list[dict[str, Array]] = []
     for feed in feeds:
         before = {name: array.tobytes() for name, array in feed.items()}
@@ -75,7 +82,9 @@ def run_all_ways(path: Path, feeds: Sequence[Feed]) -> list[dict[str, Array]]:
         for other in others:
             assert_same_bits(first, other)
         assert_same_bits(first, sessions[0].run(dict(feed)))
-        assert {name: array.tobytes() for name, array in feed.items()} == before, "a call changed its inputs"
+        assert {name: array.tobytes() for name, array in feed.items()} == before, (
+            "a call changed its inputs"
+        )
         results.append(first)
     assert_same_bits(results[0], _fresh(path).run(dict(feeds[0])))
     return results
@@ -116,7 +125,9 @@ def check_model(
 class _GraphCompilation(Compilation):
     """A chain of rules whose first stages are given."""
 
-    def __init__(self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None) -> None:
+    def __init__(
+        self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None
+    ) -> None:
         build = NaiveBuild(RULEBOOK)
         super().__init__(build, ModelSource("", ""), make_options(), ())
         inputs = tuple(f"x{index}" for index in range(len(graph.inputs)))
@@ -125,7 +136,9 @@ class _GraphCompilation(Compilation):
         self._graph = keep(graph)
         model = ImportedModel((), (), (), (), (), (), tuple(sorted((sizes or {}).items())))
         names = Names("graph", inputs, outputs, (), ())
-        self._imported = Imported(keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.sizes)
+        self._imported = Imported(
+            keep(model), keep(names), tuple(map(build.keep_bytes, constants)), model.sizes
+        )
 
     async def imported(self) -> Imported:
         return self._imported
@@ -135,7 +148,10 @@ class _GraphCompilation(Compilation):
 
 
 class GraphModel(CompiledModel):
-    """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a specialisation beside."""
+    """A compilation that starts with a graph instead of an ONNX file; ``sizes`` of symbols make a
+    specialisation beside."""
 
-    def __init__(self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self, graph: Graph, constants: Sequence[bytes], sizes: Mapping[str, int] | None = None
+    ) -> None:
         super().__init__(_GraphCompilation(graph, constants, sizes))

@@ -1,4 +1,5 @@
-"""Every kind of executor over a cache of its own, and actions as data, for tests without a scheduler.
+"""Every kind of executor over a cache of its own, and actions as data, for tests without a
+scheduler.
 
 In: a folder, rules, inputs. Out: executors, ``ActionSpec``, outcomes. Not done here: assertions.
 
@@ -52,7 +53,9 @@ def _pool(place: Place) -> PoolExecutor:
 
 
 def _new_pool(place: Place) -> PoolExecutor:
-    return PoolExecutor(BOOK, [layer.address for layer in place.cache.layers], place.cache.temporary)
+    return PoolExecutor(
+        BOOK, [layer.address for layer in place.cache.layers], place.cache.temporary
+    )
 
 
 def _local(place: Place) -> Executor:
@@ -68,11 +71,18 @@ def _remote(place: Place) -> Executor:
     return RemoteExecutor(BOOK, place.cache.blobs, place.folder / "remote", JOBS)
 
 
-KINDS: dict[str, Callable[[Place], Executor]] = {"inline": _inline, "pool": _pool, "local": _local, "remote": _remote}
+KINDS: dict[str, Callable[[Place], Executor]] = {
+    "inline": _inline,
+    "pool": _pool,
+    "local": _local,
+    "remote": _remote,
+}
 ELSEWHERE = ("pool", "remote")
-"""Kinds that run no action in the process of the test: an action that ends its process is safe with them."""
+"""Kinds that run no action in the process of the test: an action that ends its process is safe with
+them."""
 STOPPING = ("inline", "local", "remote")
-"""Kinds that drop or stop what is cancelled at once; a worker of the pool ends what it has begun."""
+"""Kinds that drop or stop what is cancelled at once; a worker of the pool ends what it has
+begun."""
 
 
 @contextmanager
@@ -88,15 +98,18 @@ def opened(kind: str, folder: Path) -> Generator[tuple[Executor, Place]]:
         cache.close()
 
 
-def spec_of(rule: Rule[Any, Any], inputs: object, values: Values, cost: Cost | None = None) -> ActionSpec:
-    """Return the action that a scheduler would hand over; code, tools and loaded modules have the digests ``code``, ``tool NAME``
-    and ``module NAME``."""
+def spec_of(
+    rule: Rule[Any, Any], inputs: object, values: Values, cost: Cost | None = None
+) -> ActionSpec:
+    """Return the action that a scheduler would hand over; code, tools and loaded modules have the
+    digests ``code``, ``tool NAME`` and ``module NAME``."""
     keys = KeyMaker(lambda _: "code", lambda name: f"tool {name}", lambda name: f"module {name}")
     return specify(rule, keys.key(rule, inputs), inputs, values, cost or Cost())
 
 
 def run_all(executor: Executor, actions: Sequence[ActionSpec]) -> list[Outcome]:
-    """Run actions, as many at once as the executor takes; return their outcomes in the order of the actions."""
+    """Run actions, as many at once as the executor takes; return their outcomes in the order of the
+    actions."""
     waiting, handles, outcomes = list(actions), list[Handle](), dict[Handle, Outcome]()
     while waiting or len(outcomes) < len(handles):
         while waiting and executor.capacity() > 0:

@@ -1,6 +1,7 @@
 """Runs ONNX models through frontend and interpreter alone, as they are and with sizes unknown.
 
-In: models, inputs, expected outputs. Out: an ``Outcome``. Not done here: machine code (``tests/conformance``).
+In: models, inputs, expected outputs. Out: an ``Outcome``. Not done here: machine code
+(``tests/conformance``).
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def translate(model: ModelProto, store: MemoryStore) -> tuple[Graph, Names]:
 
 
 def symbolic(model: ModelProto) -> ModelProto:
-    """The same model with every input dimension unknown, each under a name of its own; outputs undeclared."""
+    """The same model with every input dimension unknown, each under a name of its own; outputs
+    undeclared."""
     changed = ModelProto()
     changed.CopyFrom(model)
     for value in changed.graph.input:
@@ -80,7 +82,8 @@ def symbolic(model: ModelProto) -> ModelProto:
 
 
 def fixed(model: ModelProto, inputs: Sequence[Any]) -> tuple[ModelProto, list[Any]]:
-    """The same model with its small integer inputs as initializers, and the inputs that are left."""
+    """The same model with its small integer inputs as initializers, and the inputs that are
+    left."""
     changed = ModelProto()
     changed.CopyFrom(model)
     left: list[Any] = []
@@ -96,7 +99,11 @@ def fixed(model: ModelProto, inputs: Sequence[Any]) -> tuple[ModelProto, list[An
 
 
 def run_model(
-    model: ModelProto, inputs: Sequence[object], expected: Sequence[object], rtol: float = 1e-5, atol: float = 1e-6
+    model: ModelProto,
+    inputs: Sequence[object],
+    expected: Sequence[object],
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
 ) -> Outcome:
     """Translate and interpret a model, compare with what is expected."""
     store = MemoryStore()
@@ -124,7 +131,9 @@ def _stored(value: object) -> Array:
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
-def _difference(results: Sequence[Array], expected: Sequence[object], rtol: float, atol: float) -> str:
+def _difference(
+    results: Sequence[Array], expected: Sequence[object], rtol: float, atol: float
+) -> str:
     for position, (result, wanted) in enumerate(zip(results, expected, strict=True)):
         want, got = as_array(wanted), result
         relative = rtol

@@ -1,7 +1,7 @@
 """A Python process that says "ready" and then gets Ctrl-C.
 
-In: a program, its argument, how long it may run on before. Out: exit code, standard output behind "ready", standard error. Not done here:
-judging.
+In: a program, its argument, how long it may run on before. Out: exit code, standard output behind
+"ready", standard error. Not done here: judging.
 """
 
 import os

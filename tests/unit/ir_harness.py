@@ -42,12 +42,17 @@ def no_constants(digest: str) -> memoryview:
 
 def type_of(array: Array) -> TensorType:
     """The tensor type of an array (never bf16)."""
-    dtype: DType = next(dtype for dtype in BYTE_DTYPES if NUMPY_NAMES.get(dtype) == array.dtype.name)
+    dtype: DType = next(
+        dtype for dtype in BYTE_DTYPES if NUMPY_NAMES.get(dtype) == array.dtype.name
+    )
     return TensorType(dtype, array.shape)
 
 
-def run_op(op: str, operands: Sequence[Array], attributes: Mapping[str, Attribute] | None = None) -> Array:
-    """The one result of a graph of one op; the graph is verified, and printed and parsed, on the way."""
+def run_op(
+    op: str, operands: Sequence[Array], attributes: Mapping[str, Attribute] | None = None
+) -> Array:
+    """The one result of a graph of one op; the graph is verified, and printed and parsed, on the
+    way."""
     builder = GraphBuilder([type_of(operand) for operand in operands])
     graph = builder.finish([builder.add(op_name(op), range(len(operands)), attributes)])
     verify(graph)
@@ -62,7 +67,9 @@ def run_onnx(op: str, inputs: Sequence[Array | None], opset: int, **attributes: 
     node = onnx.helper.make_node(op, names, ["y"], **attributes)
     feeds = {name: array for name, array in zip(names, inputs, strict=True) if array is not None}
     values = [
-        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        onnx.helper.make_tensor_value_info(
+            name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+        )
         for name, array in feeds.items()
     ]
     output = onnx.helper.make_empty_tensor_value_info("y")

@@ -30,7 +30,12 @@ BEST = LEVELS[-1]
 
 _ALIGN_BYTES = 64
 _KERNEL = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_void_p,
 )
 
 
@@ -73,11 +78,14 @@ class Kernel:
         return lambda: (self._function(buffers, None, 0, extent, kept[1].ctypes.data), kept)
 
     def run(self, arrays: Sequence[Array], scalars: Sequence[int] = (), parts: int = 1) -> None:
-        """Run the whole range of the index, cut into ``parts`` calls with scratch of their own, last part first."""
+        """Run the whole range of the index, cut into ``parts`` calls with scratch of their own,
+        last part first."""
         bindings = dict(zip(self.program.scalars, scalars, strict=True))
         extent = evaluate(self.program.extent, bindings)
         for part in reversed(range(parts)):
-            scratch = aligned(np.full(evaluate(self.program.scratch_bytes, bindings), 0xFF, np.uint8), np.uint8)
+            scratch = aligned(
+                np.full(evaluate(self.program.scratch_bytes, bindings), 0xFF, np.uint8), np.uint8
+            )
             buffers = (ctypes.c_uint64 * len(arrays))(*(array.ctypes.data for array in arrays))
             numbers = (ctypes.c_int64 * max(1, len(scalars)))(*scalars)
             first, last = extent * part // parts, extent * (part + 1) // parts

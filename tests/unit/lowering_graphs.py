@@ -1,9 +1,12 @@
-"""Random graphs over many ops, for hypothesis: chains of views, fusion around every kind of kernel, symbolic sizes.
+"""Random graphs over many ops, for hypothesis: chains of views, fusion around every kind of kernel,
+symbolic sizes.
 
-In: draws. Out: ``Builder`` with a graph, types of its inputs. Not done here: running them (``test_lowering_random``).
+In: draws. Out: ``Builder`` with a graph, types of its inputs. Not done here: running them
+(``test_lowering_random``).
 
-Two kinds: *exact* graphs, whose numbers are small integers in any element type, so that compiled code must agree to the
-last bit; *smooth* graphs over f32, where it must agree closely, made of ops that do not amplify a rounding error.
+Two kinds: *exact* graphs, whose numbers are small integers in any element type, so that compiled
+code must agree to the last bit; *smooth* graphs over f32, where it must agree closely, made of ops
+that do not amplify a rounding error.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ class Drawing:
         if kind.rank <= _RANK_MAX and largest(kind.element_count) <= _ELEMENTS_MAX:
             self.values.append(value)
 
-    # ---- movement ---------------------------------------------------------------------------------------------------
+    # ---- movement --------------------------------------------------------------------------------
 
     def transpose(self, x: int) -> int:
         """Any permutation."""
@@ -86,11 +89,16 @@ class Drawing:
         return self.builder.op("transpose", x, permutation=tuple(permutation))
 
     def slice(self, x: int) -> int:
-        """Any start and size of fixed axes; of symbolic ones the whole, reversed, every other element or a part."""
+        """Any start and size of fixed axes; of symbolic ones the whole, reversed, every other
+        element or a part."""
         entries = [self._slice_axis(dim) for dim in self.type(x).shape]
         starts, sizes, steps = ([entry[part] for entry in entries] for part in range(3))
         return self.builder.op(
-            "slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(map(int, map(str, steps)))
+            "slice",
+            x,
+            starts=tuple(starts),
+            sizes=tuple(sizes),
+            steps=tuple(map(int, map(str, steps))),
         )
 
     def _slice_axis(self, dim: Dim) -> tuple[Dim, Dim, int]:
@@ -134,7 +142,9 @@ class Drawing:
     def broadcast(self, x: int) -> int:
         """New leading axes, and axes of size 1 made longer."""
         lengths: tuple[Dim, ...] = (2, 5, 17, symbol(self.draw(st.sampled_from(SYMBOLS))))
-        shape = [self.draw(st.sampled_from(lengths)) if dim == 1 else dim for dim in self.type(x).shape]
+        shape = [
+            self.draw(st.sampled_from(lengths)) if dim == 1 else dim for dim in self.type(x).shape
+        ]
         if self.draw(st.booleans()):
             shape.insert(0, self.integer(1, 3))
         return self.builder.op("broadcast_to", x, shape=tuple(shape))
@@ -152,7 +162,9 @@ class Drawing:
             )  # fmt: skip
 
         others = [self.pick(beside) for _ in range(self.integer(0, 2))]
-        return self.builder.op("concat", *(other for other in (x, *others) if other is not None), axis=axis)
+        return self.builder.op(
+            "concat", *(other for other in (x, *others) if other is not None), axis=axis
+        )
 
     def pad(self, x: int) -> int:
         """With a constant on any side."""
@@ -160,21 +172,27 @@ class Drawing:
         before = tuple(self.integer(0, 2) for _ in kind.shape)
         after = tuple(self.integer(0, 2) for _ in kind.shape)
         number: bool | int | float = {"bool": True, "f32": 3.0}.get(kind.dtype, 3)
-        value = self.builder.add("literal", (), {"dtype": kind.dtype, "shape": (), "value": (number,)})
+        value = self.builder.add(
+            "literal", (), {"dtype": kind.dtype, "shape": (), "value": (number,)}
+        )
         fixed = all(isinstance(dim, int) and dim > 2 for dim in kind.shape)
         mode = str(self.one_of("constant", "edge", "reflect", "wrap")) if fixed else "constant"
         return self.builder.op("pad", x, value, before=before, after=after, mode=mode)
 
     def gather(self, x: int) -> int:
         """Fixed indices along an axis of fixed size."""
-        axes = [axis for axis, dim in enumerate(self.type(x).shape) if isinstance(dim, int) and dim > 0]
+        axes = [
+            axis for axis, dim in enumerate(self.type(x).shape) if isinstance(dim, int) and dim > 0
+        ]
         if not axes:
             return x
         axis = self.draw(st.sampled_from(axes))
         size = int(str(self.type(x).shape[axis]))
         rows, columns = self.integer(1, 2), self.integer(1, 3)
         indices = tuple(self.integer(-size, size - 1) for _ in range(rows * columns))
-        picked = self.builder.add("literal", (), {"dtype": "i64", "shape": (rows, columns), "value": indices})
+        picked = self.builder.add(
+            "literal", (), {"dtype": "i64", "shape": (rows, columns), "value": indices}
+        )
         return self.builder.op("gather", x, picked, axis=axis)
 
     def move(self) -> None:
@@ -184,19 +202,31 @@ class Drawing:
         for _ in range(self.integer(1, 3)):
             rule = self.draw(
                 st.sampled_from(
-                    (self.transpose, self.slice, self.reshape, self.broadcast, self.concat, self.pad, self.gather)
+                    (
+                        self.transpose,
+                        self.slice,
+                        self.reshape,
+                        self.broadcast,
+                        self.concat,
+                        self.pad,
+                        self.gather,
+                    )
                 )
             )
             moved = rule(x)
-            if largest(self.type(moved).element_count) > _ELEMENTS_MAX or self.type(moved).rank > _RANK_MAX:
+            if (
+                largest(self.type(moved).element_count) > _ELEMENTS_MAX
+                or self.type(moved).rank > _RANK_MAX
+            ):
                 return
             x = moved
             self.keep(x)
 
-    # ---- arithmetic -------------------------------------------------------------------------------------------------
+    # ---- arithmetic ------------------------------------------------------------------------------
 
     def like(self, x: int) -> int:
-        """A value that x can be combined with: same type, or one that broadcasts to it, or a reduction of it."""
+        """A value that x can be combined with: same type, or one that broadcasts to it, or a
+        reduction of it."""
         kind = self.type(x)
 
         def fits(other: TensorType) -> bool:
@@ -210,7 +240,14 @@ class Drawing:
 
     def exact(self) -> None:
         """One op whose result on small integers has no rounding, or the same in any order."""
-        rules = (self._arithmetic, self._arithmetic, self._compare, self._cast, self._exact_reduce, self._scan)
+        rules = (
+            self._arithmetic,
+            self._arithmetic,
+            self._compare,
+            self._cast,
+            self._exact_reduce,
+            self._scan,
+        )
         value = self.draw(st.sampled_from(rules))()
         if value is not None:
             self.keep(value)
@@ -221,7 +258,9 @@ class Drawing:
         if self.type(x).dtype == "bool":
             if self.integer(0, 2) == 0:
                 return self.builder.op("logical_not", x)
-            return self.builder.op(str(self.one_of("logical_and", "logical_or", "logical_xor")), x, self.like(x))
+            return self.builder.op(
+                str(self.one_of("logical_and", "logical_or", "logical_xor")), x, self.like(x)
+            )
         if self.integer(0, 2) == 0:
             return self.builder.op(str(self.one_of("neg", "abs", "sign")), x)
         if self.integer(0, 3) == 0 and self.type(x).dtype == "f32":
@@ -247,18 +286,30 @@ class Drawing:
         kinds = ("bool", "f64", "f32") if self.type(x).dtype == "f32" else (*_NUMBERS, "bool")
         value = self.builder.op("cast", x, dtype=self.draw(st.sampled_from(kinds)))
         # f64 comes back at once: nothing else here works on it.
-        return self.builder.op("cast", value, dtype="f32") if self.type(value).dtype == "f64" else value
+        return (
+            self.builder.op("cast", value, dtype="f32")
+            if self.type(value).dtype == "f64"
+            else value
+        )
 
     def _axes(self, x: int) -> tuple[int, ...]:
         rank = self.type(x).rank
-        return tuple(sorted(self.draw(st.sets(st.integers(0, rank - 1), min_size=1)))) if rank else ()
+        return (
+            tuple(sorted(self.draw(st.sets(st.integers(0, rank - 1), min_size=1)))) if rank else ()
+        )
 
     def _exact_reduce(self) -> int | None:
         x = self.pick()
         assert x is not None
-        functions = ("max", "min") if self.type(x).dtype in ("f32", "bool") else ("max", "min", "sum", "product")
+        functions = (
+            ("max", "min")
+            if self.type(x).dtype in ("f32", "bool")
+            else ("max", "min", "sum", "product")
+        )
         function = self.draw(st.sampled_from(functions))
-        return self.builder.op("reduce", x, function=function, axes=self._axes(x), keepdims=self.draw(st.booleans()))
+        return self.builder.op(
+            "reduce", x, function=function, axes=self._axes(x), keepdims=self.draw(st.booleans())
+        )
 
     def _scan(self) -> int | None:
         x = self.pick(lambda kind: kind.dtype in ("i64", "i32", "u8") and kind.rank > 0)
@@ -269,7 +320,11 @@ class Drawing:
         kind = self.integer(0, 3)
         if kind == 0:
             return self.builder.op(
-                "cumsum", x, axis=axis, exclusive=self.draw(st.booleans()), reverse=self.draw(st.booleans())
+                "cumsum",
+                x,
+                axis=axis,
+                exclusive=self.draw(st.booleans()),
+                reverse=self.draw(st.booleans()),
             )
         if kind == 1 and is_fixed(shape[axis]):
             op = str(self.one_of("argmax", "argmin"))
@@ -279,12 +334,16 @@ class Drawing:
             order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
             return self.builder.op("matmul", x, self.builder.op("transpose", x, permutation=order))
         dim = self.type(x).shape[-1]
-        return self.builder.op("add", x, self.builder.op("iota", dtype=self.type(x).dtype, length=dim))
+        return self.builder.op(
+            "add", x, self.builder.op("iota", dtype=self.type(x).dtype, length=dim)
+        )
 
     def smooth(self) -> None:
         """One op of f32 that amplifies no rounding error."""
         value = self.draw(
-            st.sampled_from((self._curve, self._curve, self._mean, self._row, self._product, self._image))
+            st.sampled_from(
+                (self._curve, self._curve, self._mean, self._row, self._product, self._image)
+            )
         )()
         if value is not None:
             self.keep(value)
@@ -294,12 +353,16 @@ class Drawing:
         assert x is not None
         kind = self.integer(0, 3)
         if kind == 0:
-            return self.builder.op(str(self.one_of("tanh", "sigmoid", "relu", "neg", "erf", "silu")), x)
+            return self.builder.op(
+                str(self.one_of("tanh", "sigmoid", "relu", "neg", "erf", "silu")), x
+            )
         if kind == 1:
             return self.builder.op("mul", x, self.builder.literal(float(self.integer(-2, 2)) / 2))
         if kind == 2 and self.type(x).rank and is_fixed(self.type(x).shape[-1]):
             return self.builder.op("add", x, self.weights(self.type(x).shape[-1]))
-        return self.builder.op(str(self.one_of("add", "sub", "max")), self.builder.op("tanh", x), self.like(x))
+        return self.builder.op(
+            str(self.one_of("add", "sub", "max")), self.builder.op("tanh", x), self.like(x)
+        )
 
     def weights(self, *shape: Dim) -> int:
         """A constant of normally distributed numbers."""
@@ -310,7 +373,9 @@ class Drawing:
         x = self.pick()
         assert x is not None
         function = str(self.one_of("mean", "mean", "max"))
-        return self.builder.op("reduce", x, function=function, axes=self._axes(x), keepdims=self.draw(st.booleans()))
+        return self.builder.op(
+            "reduce", x, function=function, axes=self._axes(x), keepdims=self.draw(st.booleans())
+        )
 
     def _row(self) -> int | None:
         x = self.pick(lambda kind: kind.rank > 0)
@@ -323,7 +388,9 @@ class Drawing:
         scale = self.weights(*shape[axis:])
         if kind == 2:
             return self.builder.op("rms_norm", x, scale, axis=axis, epsilon=0.1)
-        return self.builder.op("layer_norm", x, scale, self.weights(*shape[axis:]), axis=axis, epsilon=0.1)
+        return self.builder.op(
+            "layer_norm", x, scale, self.weights(*shape[axis:]), axis=axis, epsilon=0.1
+        )
 
     def _scaled(self, x: int) -> int:
         return self.builder.op("mul", x, self.builder.literal(0.0625))
@@ -334,15 +401,21 @@ class Drawing:
         shape = self.type(x).shape
         kind = self.integer(0, 2)
         if kind == 0 and is_fixed(shape[-1]):
-            return self._scaled(self.builder.op("matmul", x, self.weights(shape[-1], self.integer(1, 40))))
+            return self._scaled(
+                self.builder.op("matmul", x, self.weights(shape[-1], self.integer(1, 40)))
+            )
         if kind == 1 and len(shape) == 4 and is_fixed(shape[3]) and shape[1] != 0:
             other = self.builder.op("tanh", x)
             operands = self.draw(st.permutations([x, other, x]))
             causal = self.draw(st.booleans())
-            return self.builder.op("attention", *operands, scale=0.25, causal=causal, nan_to_zero=True)
+            return self.builder.op(
+                "attention", *operands, scale=0.25, causal=causal, nan_to_zero=True
+            )
         order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
         operands = [x, self.builder.op("transpose", x, permutation=order)]
-        return self._scaled(self.builder.op("matmul", *(operands if self.draw(st.booleans()) else operands[::-1])))
+        return self._scaled(
+            self.builder.op("matmul", *(operands if self.draw(st.booleans()) else operands[::-1]))
+        )
 
     def _image(self) -> int | None:
         x = self.pick(lambda kind: kind.rank in (3, 4) and is_fixed(kind.shape[1]))
@@ -367,7 +440,9 @@ class Drawing:
             groups = channels if self.draw(st.booleans()) else 1
             scale, bias = self.weights(channels), self.weights(channels)
             return self.builder.op("group_norm", x, scale, bias, groups=groups, epsilon=0.1)
-        groups = self.draw(st.sampled_from([size for size in (1, 2, channels) if channels % size == 0]))
+        groups = self.draw(
+            st.sampled_from([size for size in (1, 2, channels) if channels % size == 0])
+        )
         filters = groups * self.integer(1, 3)
         w = self.weights(filters, channels // groups, *(3,) * rank)
         operands = (x, w, self.weights(filters)) if self.draw(st.booleans()) else (x, w)
@@ -443,7 +518,9 @@ def inputs_for(types: Sequence[TensorType], sizes: dict[str, int], seed: int) ->
     for kind in types:
         shape = tuple(int(str(substitute(dim, dict(sizes)))) for dim in kind.shape)
         low = 0 if kind.dtype in ("u8", "bool") else -4
-        result.append(draw.integers(low, 2 if kind.dtype == "bool" else 5, shape).astype(names[kind.dtype]))
+        result.append(
+            draw.integers(low, 2 if kind.dtype == "bool" else 5, shape).astype(names[kind.dtype])
+        )
     return result
 
 

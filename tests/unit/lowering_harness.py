@@ -1,10 +1,12 @@
-"""Runs a graph as compiled kernels in the test process, with the memory plan's own places, beside the interpreter.
+"""Runs a graph as compiled kernels in the test process, with the memory plan's own places, beside
+the interpreter.
 
-In: a graph, arrays, a target. Out: the outputs; differences are assertions. Not done here: ``main``, bundles, the loader
-(``test_end_to_end``).
+In: a graph, arrays, a target. Out: the outputs; differences are assertions. Not done here:
+``main``, bundles, the loader (``test_end_to_end``).
 
-What a kernel must not read is NaN (or -1), what it must not write is checked: inputs, constants, and the 64 bytes
-around every buffer. Every launch is cut into parts that run last part first, each with scratch of its own.
+What a kernel must not read is NaN (or -1), what it must not write is checked: inputs, constants,
+and the 64 bytes around every buffer. Every launch is cut into parts that run last part first, each
+with scratch of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from tests.stage_checks import check_fused, check_launches, check_lowered, check_memory, check_placed
+from tests.stage_checks import (
+    check_fused,
+    check_launches,
+    check_lowered,
+    check_memory,
+    check_placed,
+)
 from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array
 from tests.unit.ir_harness import op_name
 from tests.unit.kernels_harness import Kernel
@@ -83,7 +91,11 @@ class Builder(GraphBuilder):
         data = np.ascontiguousarray(array).tobytes()
         digest = hashlib.sha256(data).hexdigest()
         self.store[digest] = data
-        return self.add("constant", (), {"weight": digest, "dtype": dtype or _dtype_of(array), "shape": array.shape})
+        return self.add(
+            "constant",
+            (),
+            {"weight": digest, "dtype": dtype or _dtype_of(array), "shape": array.shape},
+        )
 
     def literal(self, number: float, dtype: DType = "f32") -> int:
         """Add a literal of rank 0."""
@@ -109,9 +121,14 @@ class Compiled:
 
 
 def compile_graph(
-    graph: Graph, target: Target = BEST, *, passes: bool = True, devices: Sequence[DeclaredDevice] = HOST_ALONE
+    graph: Graph,
+    target: Target = BEST,
+    *,
+    passes: bool = True,
+    devices: Sequence[DeclaredDevice] = HOST_ALONE,
 ) -> Compiled:
-    """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code for ``target``."""
+    """Stages 4 to 8; without ``passes`` the graph goes to fusion as it is. All ``devices`` run code
+    for ``target``."""
     optimized = optimize(graph) if passes else OptimizedGraph(graph)
     placed = place(optimized, devices)
     check_placed(placed)
@@ -140,7 +157,8 @@ def _kernel(program: LoopProgram, target: Target) -> Kernel:
 
 
 def _fenced(size_bytes: int) -> tuple[Array, Array]:
-    """(memory, its inside): the inside lies at a multiple of 64 and is unwritten, with an edge on both sides."""
+    """(memory, its inside): the inside lies at a multiple of 64 and is unwritten, with an edge on
+    both sides."""
     raw = np.full(size_bytes + 3 * _EDGE_BYTES, _EDGE, np.uint8)
     start = _EDGE_BYTES + -raw.ctypes.data % _EDGE_BYTES
     inside = raw[start : start + size_bytes]
@@ -174,7 +192,9 @@ class _Call:
                 continue
             self._allocate_one(number)
             if spec.kind == "input":
-                self.places[number][:] = np.ascontiguousarray(self.inputs[spec.index]).reshape(-1).view(np.uint8)
+                self.places[number][:] = (
+                    np.ascontiguousarray(self.inputs[spec.index]).reshape(-1).view(np.uint8)
+                )
             elif spec.kind == "constant":
                 self.places[number][:] = np.frombuffer(
                     evaluate_constant(fused.constants[spec.index], self.read), np.uint8
@@ -185,7 +205,9 @@ class _Call:
 
     def _allocate_one(self, number: int) -> None:
         spec = self.compiled.fused.buffers[number]
-        self.places[number] = self.memory(dtype_size_bytes(spec.dtype) * evaluate(spec.element_count, self.bindings))
+        self.places[number] = self.memory(
+            dtype_size_bytes(spec.dtype) * evaluate(spec.element_count, self.bindings)
+        )
 
     def _workspace(self) -> None:
         starts: dict[int, tuple[int, int]] = {}
@@ -199,7 +221,10 @@ class _Call:
         device_of = {item.buffer: item.device for item in self.compiled.plan.placements}
         pools = {
             device: self.memory(
-                max((end for buffer, (_, end) in starts.items() if device_of[buffer] == device), default=0)
+                max(
+                    (end for buffer, (_, end) in starts.items() if device_of[buffer] == device),
+                    default=0,
+                )
             )
             for device in sorted(set(device_of.values()))
         }
@@ -224,7 +249,9 @@ class _Call:
                 self.allocate_data_dependent(index, [step.result])
                 self.array(step.result)[:] = self.array(step.operand)
             elif isinstance(step, SymbolRead):
-                self.bindings[step.symbol] = int(self.array(step.buffer)[evaluate(step.index, self.bindings)])
+                self.bindings[step.symbol] = int(
+                    self.array(step.buffer)[evaluate(step.index, self.bindings)]
+                )
             elif isinstance(step, SymbolSet):
                 values = [evaluate(value, self.bindings) for value in step.values]
                 self.bindings.update(zip(step.symbols, values, strict=True))
@@ -242,7 +269,9 @@ class _Call:
         if isinstance(step, LoopStep):
             self.bindings[step.counter] = 0
             count = evaluate(step.count, self.bindings)
-            while self.bindings[step.counter] < count and (not step.condition or self.bindings[step.condition]):
+            while self.bindings[step.counter] < count and (
+                not step.condition or self.bindings[step.condition]
+            ):
                 self.run(step.body, index + 1)
                 self.bindings[step.counter] += 1
             return
@@ -259,7 +288,9 @@ class _Call:
             if step.spare >= 0 and step.buffer in self.places
             else None
         )
-        self.places[step.buffer] = self.memory(size_bytes * evaluate(step.element_count, self.bindings))
+        self.places[step.buffer] = self.memory(
+            size_bytes * evaluate(step.element_count, self.bindings)
+        )
         if kept is not None:
             self.places[step.buffer][: kept.size] = kept
 
@@ -286,7 +317,9 @@ class _Call:
             assert place_.tobytes() == before, "a kernel wrote to an input or a constant"
 
 
-def run_compiled(compiled: Compiled, graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> list[Array]:
+def run_compiled(
+    compiled: Compiled, graph: Graph, inputs: Sequence[Array], read: ConstantReader
+) -> list[Array]:
     """The outputs of the kernels.
 
     Raises:
@@ -296,13 +329,20 @@ def run_compiled(compiled: Compiled, graph: Graph, inputs: Sequence[Array], read
     call.allocate()
     call.run(compiled.fused.steps, 0)
     call.check()
-    outputs = {spec.index: number for number, spec in enumerate(compiled.fused.buffers) if spec.kind == "output"}
-    shapes = [tuple(evaluate(dim, call.bindings) for dim in kind.shape) for kind in compiled.fused.outputs]
+    outputs = {
+        spec.index: number
+        for number, spec in enumerate(compiled.fused.buffers)
+        if spec.kind == "output"
+    }
+    shapes = [
+        tuple(evaluate(dim, call.bindings) for dim in kind.shape) for kind in compiled.fused.outputs
+    ]
     return [call.array(outputs[position]).reshape(shape) for position, shape in enumerate(shapes)]
 
 
 def assert_close(expected: Array, actual: Array, relative: float, floor: float = 0.0) -> None:
-    """Same shape and type; floats within ``relative`` of the largest finite magnitude, NaN and infinities alike.
+    """Same shape and type; floats within ``relative`` of the largest finite magnitude, NaN and
+    infinities alike.
 
     Where results may cancel to almost nothing, ``floor`` is the least magnitude that counts.
     """
@@ -333,7 +373,9 @@ def check_graph(
     graph = builder.finish(outputs)
     expected = interpret(graph, inputs, builder.read)
     for target in targets:
-        actual = run_compiled(compile_graph(graph, target, passes=passes), graph, inputs, builder.read)
+        actual = run_compiled(
+            compile_graph(graph, target, passes=passes), graph, inputs, builder.read
+        )
         for want, have in zip(expected, actual, strict=True):
             assert_close(np.asarray(want), have, relative, floor)
 

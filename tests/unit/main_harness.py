@@ -25,7 +25,10 @@ Array = npt.NDArray[np.generic]
 
 
 def program(
-    lines: Sequence[tuple[object, ...]], registers: int, buffers: int = 0, messages: Sequence[str] = ()
+    lines: Sequence[tuple[object, ...]],
+    registers: int,
+    buffers: int = 0,
+    messages: Sequence[str] = (),
 ) -> Program:
     """Write a program by names: ``("add", 2, 0, 1)``."""
     instructions = tuple((CODES[str(name)], tuple(operands)) for name, *operands in lines)
@@ -101,7 +104,9 @@ class Main:
         code = self.function(ctypes.addressof(call))
         length = unpack(abi.CALL, call, "error_len")
         stride = unpack(abi.CALL, call, "scratch_stride")
-        return Outcome(code, error.raw[:length].decode(), sizes[0], stride, [list(shape) for shape in shapes])
+        return Outcome(
+            code, error.raw[:length].decode(), sizes[0], stride, [list(shape) for shape in shapes]
+        )
 
     def _host_table(self, count: int) -> int:
         table = ctypes.create_string_buffer(abi.DEVICE.size_bytes * count)

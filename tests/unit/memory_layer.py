@@ -1,6 +1,8 @@
-"""A layer of a cache in memory: what every kind of layer must do, without files, databases and other processes.
+"""A layer of a cache in memory: what every kind of layer must do, without files, databases and
+other processes.
 
-In: digests, bytes, keys, rows. Out: the same. Not done here: anything that outlives the process. Implements ``Layer``.
+In: digests, bytes, keys, rows. Out: the same. Not done here: anything that outlives the process.
+Implements ``Layer``.
 """
 
 from __future__ import annotations

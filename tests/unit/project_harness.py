@@ -29,11 +29,14 @@ model = "vision"
 
 def parse(text: str, **config: str) -> ProjectModel:
     """Parse a project file; ``config`` by path with ``__`` for dots."""
-    return parse_project(text, "ingot.toml", {path.replace("__", "."): value for path, value in config.items()})
+    return parse_project(
+        text, "ingot.toml", {path.replace("__", "."): value for path, value in config.items()}
+    )
 
 
 def lister(files: Iterable[str], links: Collection[str] = ()) -> ListFolder:
-    """Return a lister of a made-up tree: ``files`` by path, ``links`` are folders in it that are links."""
+    """Return a lister of a made-up tree: ``files`` by path, ``links`` are folders in it that are
+    links."""
     tree: dict[str, dict[str, bool]] = {}
     for file in files:
         path, is_folder = file, False
@@ -45,6 +48,8 @@ def lister(files: Iterable[str], links: Collection[str] = ()) -> ListFolder:
 
     def list_folder(folder: str) -> list[FolderEntry]:
         entries = reversed(tree.get(folder, {}).items())  # no order that anyone may rely on
-        return [FolderEntry(name, is_folder, f"{folder}/{name}" in links) for name, is_folder in entries]
+        return [
+            FolderEntry(name, is_folder, f"{folder}/{name}" in links) for name, is_folder in entries
+        ]
 
     return list_folder

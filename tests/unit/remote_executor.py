@@ -1,6 +1,8 @@
-"""An executor that shares nothing with whoever asks: each action goes as bytes to a process that has the blobs it names, and no others.
+"""An executor that shares nothing with whoever asks: each action goes as bytes to a process that
+has the blobs it names, and no others.
 
-In: actions. Out: outcomes, and the blobs that they name. Not done here: speed; it proves that an action is complete as data.
+In: actions. Out: outcomes, and the blobs that they name. Not done here: speed; it proves that an
+action is complete as data.
 """
 
 from __future__ import annotations
@@ -77,7 +79,10 @@ class RemoteExecutor:
     def wait(self, timeout_seconds: float | None) -> list[tuple[Handle, Outcome]]:
         """Take what has ended, and the blobs of its result."""
         if not self._ended:
-            outputs = {_pipe(process.stdout).fileno(): handle for handle, (process, _) in self._running.items()}
+            outputs = {
+                _pipe(process.stdout).fileno(): handle
+                for handle, (process, _) in self._running.items()
+            }
             poll = select.poll()
             for descriptor in outputs:
                 poll.register(descriptor, select.POLLIN)
@@ -98,7 +103,9 @@ class RemoteExecutor:
         self._end(handle, kill=message is None)
         if message is None:
             where = f"rule {handle.action.rule}"
-            return handle, Outcome(error=ActionError("a process far away died", where, "it says nothing", "try again"))
+            return handle, Outcome(
+                error=ActionError("a process far away died", where, "it says nothing", "try again")
+            )
         outcome = read_outcome(message, self._rulebook.errors, Codec(self._rulebook.types))
         for digest in outcome.refs:
             assert self._blobs.put(there.get(digest)) == digest

@@ -1,6 +1,7 @@
 """The other end of ``remote_executor``: one process that runs one action over a folder of blobs.
 
-In: an action on standard input. Out: its outcome on standard output. Not done here: anything that would need whoever asks.
+In: an action on standard input. Out: its outcome on standard output. Not done here: anything that
+would need whoever asks.
 """
 
 from __future__ import annotations

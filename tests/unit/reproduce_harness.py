@@ -1,4 +1,5 @@
-"""A small project that is built by the command, and ways to change one thing of it: source, option, code, linker, bundle.
+"""A small project that is built by the command, and ways to change one thing of it: source, option,
+code, linker, bundle.
 
 In: a folder. Out: bundles, JSON reports. Not done here: assertions.
 """
@@ -44,7 +45,8 @@ WEIGHTS = ("w0", "scale", "shift", "mean", "variance", "w1")
 
 
 def network() -> ModelProto:
-    """Every stage has something to do: a batch norm to fold, a layer norm, weights to pack, an open batch."""
+    """Every stage has something to do: a batch norm to fold, a layer norm, weights to pack, an open
+    batch."""
     nodes = [
         node("Conv", "x w0", "c", pads=[1, 1, 1, 1], name="/conv"),
         node("BatchNormalization", "c scale shift mean variance", "b", name="/norm"),
@@ -84,7 +86,8 @@ class Built:
         return self
 
     def arguments(self, *more: str) -> list[str]:
-        """Of ``ingot reproduce``; the cache may be used, which is quicker and finds the same differences."""
+        """Of ``ingot reproduce``; the cache may be used, which is quicker and finds the same
+        differences."""
         where = ["--source", str(self.folder), "--cache", str(self.cache), "--cached"]
         return ["reproduce", str(self.bundle), *where, "-q", "-j1", "--json", *more]
 
@@ -129,7 +132,8 @@ def share(model: ModelProto, source: str, name: str) -> None:
 
 
 def command(python_path: Path, arguments: Sequence[str]) -> tuple[int, dict[str, Any], str]:
-    """Run the command in a process that finds packages in a folder first; its JSON and its errors."""
+    """Run the command in a process that finds packages in a folder first; its JSON and its
+    errors."""
     path = os.pathsep.join([str(python_path), *(entry for entry in sys.path if entry)])
     done = subprocess.run(
         [sys.executable, "-m", "ingot", *arguments],
@@ -144,11 +148,14 @@ def command(python_path: Path, arguments: Sequence[str]) -> tuple[int, dict[str,
 def copy_of_compiler(folder: Path) -> Path:
     """Copy the compiler's package into a folder; return the package."""
     source = Path(str(ingot_compiler.__file__)).parent
-    return shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    return shutil.copytree(
+        source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__")
+    )
 
 
 def copy_of_zig(folder: Path) -> None:
-    """Copy the package of the linker and C compiler with another byte in the padding of its ELF header, which nobody reads."""
+    """Copy the package of the linker and C compiler with another byte in the padding of its ELF
+    header, which nobody reads."""
     spec = importlib.util.find_spec("ziglang")
     assert spec is not None
     assert spec.origin is not None
@@ -156,7 +163,9 @@ def copy_of_zig(folder: Path) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     shutil.copy(Path(spec.origin).parent / "zig", package / "zig")
-    (package / "lib").symlink_to(Path(spec.origin).parent / "lib")  # by which the program knows where it is installed
+    (package / "lib").symlink_to(
+        Path(spec.origin).parent / "lib"
+    )  # by which the program knows where it is installed
     with (package / "zig").open("r+b") as file:
         file.seek(15)
         assert file.read(1) == b"\0"
@@ -172,7 +181,10 @@ def forge(path: Path, change: Callable[[dict[str, Any]], object], kind: int = he
     with opened(path) as source:
         rows = [(row.kind, row.id) for row in source.sections]
         content = path.read_bytes()
-        payloads = {(row.kind, row.id): content[row.offset : row.offset + row.size_bytes] for row in source.sections}
+        payloads = {
+            (row.kind, row.id): content[row.offset : row.offset + row.size_bytes]
+            for row in source.sections
+        }
     plain: dict[str, Any] = MSGPACK.unpackb(payloads[kind, 0])
     change(plain)
     payloads[kind, 0] = pack(plain)
@@ -187,7 +199,9 @@ def assemble(rows: Sequence[tuple[int, int]], payloads: Mapping[tuple[int, int],
         alignment = head.alignment_of(kind)
         offset = end + -end % alignment
         digest = head.NO_DIGEST if kind == head.WEIGHTS else sha256(payloads[kind, id_])
-        sections.append(head.Section(kind, id_, offset, len(payloads[kind, id_]), alignment, digest))
+        sections.append(
+            head.Section(kind, id_, offset, len(payloads[kind, id_]), alignment, digest)
+        )
         end = offset + len(payloads[kind, id_])
     start, _ = encode_head(sections, end)
     content = bytearray(end)

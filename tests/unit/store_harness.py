@@ -1,4 +1,5 @@
-"""Caches for tests of the store: filled with records as the engine writes them, and built again after damage.
+"""Caches for tests of the store: filled with records as the engine writes them, and built again
+after damage.
 
 In: a folder. Out: caches, records. Not done here: assertions.
 """
@@ -39,7 +40,8 @@ def digest_of(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a build would run: its key, rule and results; ``large`` ones have a record of more than 32 KiB."""
+    """What a build would run: its key, rule and results; ``large`` ones have a record of more than
+    32 KiB."""
 
     key: bytes
     rule: str
@@ -50,7 +52,9 @@ class Action:
         """Return the record's bytes."""
         refs = sorted(map(digest_of, self.contents))
         padding = {"result": bytes(40_000)} if self.large else {}
-        return pack({"refs": refs, "rule": self.rule, "ingredients": {"name": self.key.hex()}, **padding})
+        return pack(
+            {"refs": refs, "rule": self.rule, "ingredients": {"name": self.key.hex()}, **padding}
+        )
 
     def run(self, cache: Cache) -> None:
         """Store the results, then the record."""
@@ -63,7 +67,8 @@ class Action:
 
 
 def actions(count: int, seed: int = 0, size_bytes_max: int = 2000) -> list[Action]:
-    """Make actions of three rules; neighbours share a result, every 16th result is large, every 20th record."""
+    """Make actions of three rules; neighbours share a result, every 16th result is large, every
+    20th record."""
     generator = random.Random(seed)
     made: list[Action] = []
     shared = b""
@@ -77,7 +82,8 @@ def actions(count: int, seed: int = 0, size_bytes_max: int = 2000) -> list[Actio
 
 
 def build(cache: Cache, wanted: Sequence[Action]) -> int:
-    """Do what an engine does: take what the cache has, run the rest; return how many ran. Every result is compared."""
+    """Do what an engine does: take what the cache has, run the rest; return how many ran. Every
+    result is compared."""
     from ingot_artifacts.store.blobs import StoreError
     from ingot_artifacts.store.records import RecordError, read_facts
 
@@ -93,7 +99,9 @@ def build(cache: Cache, wanted: Sequence[Action]) -> int:
         if facts is None:
             ran += 1
             action.run(cache)
-            assert [bytes(cache.blobs.get(digest_of(content))) for content in action.contents] == list(action.contents)
+            assert [
+                bytes(cache.blobs.get(digest_of(content))) for content in action.contents
+            ] == list(action.contents)
     return ran
 
 
@@ -116,7 +124,9 @@ def index_of(folder: str | Path, *lower: str | Path, read_only: bool = False) ->
     from ingot_artifacts.store.index import ActionIndex
 
     below = [FolderLayer(str(path), read_only=True) for path in lower]
-    return ActionIndex([layer.index for layer in (FolderLayer(str(folder), read_only=read_only), *below)])
+    return ActionIndex(
+        [layer.index for layer in (FolderLayer(str(folder), read_only=read_only), *below)]
+    )
 
 
 def python(code: str, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:

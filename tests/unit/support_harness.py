@@ -1,6 +1,8 @@
-"""Runs images in the test process, and speaks the structs of ``abi`` by ctypes: a loader in a few lines.
+"""Runs images in the test process, and speaks the structs of ``abi`` by ctypes: a loader in a few
+lines.
 
-In: image bytes. Out: callable exports, pool pages with lent threads, call structs. Not done here: any check.
+In: image bytes. Out: callable exports, pool pages with lent threads, call structs. Not done here:
+any check.
 """
 
 import ctypes
@@ -21,7 +23,14 @@ from ingot_runtime.format import abi
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
-_LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+_LIBC.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
 _FUTEX_NUMBER = 202
 _MADV_WIPEONFORK = 18
 _FORMATS = {"u32": "I", "i32": "i", "u64": "Q", "i64": "q"}
@@ -43,15 +52,26 @@ class Image:
     def __init__(self, content: bytes) -> None:
         descriptor = os.memfd_create("image")
         os.write(descriptor, content)
-        reserved = _LIBC.mmap(None, len(content) + 4096, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        reserved = _LIBC.mmap(
+            None, len(content) + 4096, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0
+        )
         fixed = 0x10
-        self.base: int = _LIBC.mmap(reserved, len(content), mmap.PROT_READ | mmap.PROT_EXEC, 2 | fixed, descriptor, 0)
-        self.page: int = _LIBC.mmap(self.base + len(content), 4096, 3, 2 | fixed | mmap.MAP_ANONYMOUS, -1, 0)
+        self.base: int = _LIBC.mmap(
+            reserved, len(content), mmap.PROT_READ | mmap.PROT_EXEC, 2 | fixed, descriptor, 0
+        )
+        self.page: int = _LIBC.mmap(
+            self.base + len(content), 4096, 3, 2 | fixed | mmap.MAP_ANONYMOUS, -1, 0
+        )
         os.close(descriptor)
         names = (*abi.IMAGE_HEADER, *abi.EXPORTS)
-        self.words: dict[str, int] = dict(zip(names, struct.unpack_from(f"<{len(names)}I", content), strict=True))
+        self.words: dict[str, int] = dict(
+            zip(names, struct.unpack_from(f"<{len(names)}I", content), strict=True)
+        )
         count = self.words["kernel_count"]
-        self.kernels = [self.base + offset for offset in struct.unpack_from(f"<{count}I", content, 4 * len(names))]
+        self.kernels = [
+            self.base + offset
+            for offset in struct.unpack_from(f"<{count}I", content, 4 * len(names))
+        ]
 
     def address(self, export: str) -> int:
         """Return the address of an export."""
@@ -65,7 +85,10 @@ class Image:
 def image_of(kernel_text: str, kernels: Sequence[str], target: Target | None = None) -> Image:
     """Link kernels with the support code and map the result."""
     chosen = target or host_target()
-    objects = [("kernels", compile_object(kernel_text, chosen, verify=True)), ("support", compile_support(chosen))]
+    objects = [
+        ("kernels", compile_object(kernel_text, chosen, verify=True)),
+        ("support", compile_support(chosen)),
+    ]
     return Image(link_image(objects, kernels, SUPPORT_EXPORTS, chosen))
 
 
@@ -82,7 +105,8 @@ class Pool:
         self.write("futex_number", _FUTEX_NUMBER, "Q")
         worker = image.function("worker", None, ctypes.c_void_p, ctypes.c_int64)
         self.threads = [
-            threading.Thread(target=worker, args=(self.page, index), daemon=True) for index in range(1, n_threads)
+            threading.Thread(target=worker, args=(self.page, index), daemon=True)
+            for index in range(1, n_threads)
         ]
         for thread in self.threads:
             thread.start()
@@ -100,7 +124,13 @@ class Pool:
         """Let the workers return, and join them."""
         self.write("epoch", self.read("epoch") | 1 << abi.POOL_QUIT_BIT)
         _LIBC.syscall(
-            _FUTEX_NUMBER, ctypes.c_void_p(self.page + abi.POOL_OFFSETS["epoch"]), 129, 2**31 - 1, None, None, 0
+            _FUTEX_NUMBER,
+            ctypes.c_void_p(self.page + abi.POOL_OFFSETS["epoch"]),
+            129,
+            2**31 - 1,
+            None,
+            None,
+            0,
         )
         for thread in self.threads:
             thread.join(5)

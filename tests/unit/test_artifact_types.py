@@ -1,4 +1,5 @@
-"""The list of classes that are made from bytes of the cache, against the annotations of the rules."""
+"""The list of classes that are made from bytes of the cache, against the annotations of the
+rules."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def _checked_names(statements: Sequence[ast.stmt]) -> Iterator[tuple[str, Any]]:
                 assert isinstance(line, ast.ImportFrom)
                 assert line.module
                 module = importlib.import_module(line.module)
-                yield from ((alias.asname or alias.name, getattr(module, alias.name)) for alias in line.names)
+                yield from (
+                    (alias.asname or alias.name, getattr(module, alias.name))
+                    for alias in line.names
+                )
 
 
 @cache
@@ -54,7 +58,9 @@ def _classes(hint: Any, found: dict[type, None]) -> None:
     origin = typing.get_origin(hint)
     if origin is typing.Literal or hint in (*_PLAIN, Ellipsis):
         return
-    if isinstance(hint, typing.ForwardRef):  # `typing` leaves the one that is inside of what it names
+    if isinstance(
+        hint, typing.ForwardRef
+    ):  # `typing` leaves the one that is inside of what it names
         return
     if dataclasses.is_dataclass(hint) and hint not in found and origin is None:
         assert isinstance(hint, type)
@@ -67,7 +73,9 @@ def _classes(hint: Any, found: dict[type, None]) -> None:
     if origin is None:
         assert hint in found, f"an annotation that says nothing of classes: {hint}"
         return
-    assert origin in (tuple, Artifact, types.UnionType, typing.Union), f"the codec does not keep {hint}"
+    assert origin in (tuple, Artifact, types.UnionType, typing.Union), (
+        f"the codec does not keep {hint}"
+    )
     for argument in typing.get_args(hint):
         _classes(argument, found)
 
@@ -87,7 +95,8 @@ def _inputs_and_output(rule: AnyRule) -> tuple[Any, Any]:
 
 
 def test_the_list_is_exact() -> None:
-    """Every class that inputs or results of a rule can contain is listed with its module, and no other."""
+    """Every class that inputs or results of a rule can contain is listed with its module, and no
+    other."""
     reachable = {kind for rule in RULES for kind in _reachable(*_inputs_and_output(rule))}
     assert {kind.__qualname__: kind.__module__ for kind in reachable} == ARTIFACT_TYPES
     assert len(reachable) == len(ARTIFACT_TYPES), "two classes have one name"
@@ -95,7 +104,8 @@ def test_the_list_is_exact() -> None:
 
 @pytest.mark.parametrize("name", sorted(ARTIFACT_TYPES))
 def test_every_listed_class_is_frozen_data(name: str) -> None:
-    """A name leads to a frozen dataclass that its module defines: bytes of the cache can make nothing else."""
+    """A name leads to a frozen dataclass that its module defines: bytes of the cache can make
+    nothing else."""
     kind = getattr(importlib.import_module(ARTIFACT_TYPES[name]), name)
     assert (kind.__qualname__, kind.__module__) == (name, ARTIFACT_TYPES[name])
     assert kind.__dataclass_params__.frozen
@@ -103,11 +113,13 @@ def test_every_listed_class_is_frozen_data(name: str) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_the_code_of_what_a_rule_reads_is_in_its_key(rule: AnyRule) -> None:
-    """A key's code covers the modules of all classes that the inputs can contain, whatever they name to be loaded: their methods are
-    the rule's code too."""
+    """A key's code covers the modules of all classes that the inputs can contain, whatever they
+    name to be loaded: their methods are the rule's code too."""
     digests = code_digests(None)
     inputs, _ = _inputs_and_output(rule)
     wanted = {f"{kind.__module__.replace('.', '/')}.py" for kind in _reachable(inputs)}
     own, *loaded = RULEBOOK.modules_of(rule)
     for other in loaded or [own]:
-        assert wanted <= {path for module in (own, other) for path, _ in digests.files_of(module)}, other
+        assert wanted <= {
+            path for module in (own, other) for path, _ in digests.files_of(module)
+        }, other

@@ -9,11 +9,24 @@ import pytest
 from tests.unit.kernels_harness import LEVELS, Array, Kernel, aligned, empty, normal
 
 from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.emit.kernels.attention import attention_query_block, attention_scratch_bytes
+from ingot_compiler.backends.host.emit.kernels.attention import (
+    attention_query_block,
+    attention_scratch_bytes,
+)
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
-from ingot_compiler.lowering.loops import Apply, Attention, Buffer, Constant, Load, Local, LoopProgram, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Attention,
+    Buffer,
+    Constant,
+    Load,
+    Local,
+    LoopProgram,
+    Store,
+    Value,
+)
 
 P, Q, K, D, E = symbol("p"), symbol("q"), symbol("k"), symbol("d"), symbol("e")
 
@@ -33,10 +46,13 @@ def attention_program(
     nan_to_zero: bool = False,
     transposed: bool = False,
 ) -> LoopProgram:
-    """Buffers q [Q, heads, D], k [T, heads, D] ([heads, D, T] if ``transposed``), v [T, heads, E], mask [Q, T], result."""
+    """Buffers q [Q, heads, D], k [T, heads, D] ([heads, D, T] if ``transposed``), v [T, heads, E],
+    mask [Q, T], result."""
     blocks = dim_floordiv(queries + block - 1, block)
     head = dim_floordiv(P, blocks)
-    k_index = (head * depth + D) * keys + K if transposed else K * (heads * depth) + head * depth + D
+    k_index = (
+        (head * depth + D) * keys + K if transposed else K * (heads * depth) + head * depth + D
+    )
     added: Value | None = Load(3, Q * keys + K) if mask else None
     statement = Attention(
         "q", queries, dim_mod(P, blocks) * block, block, "k", keys, "d", depth, "e", width, head,
@@ -45,13 +61,21 @@ def attention_program(
         (Store(4, Q * (heads * width) + head * width + E, Local("acc", "f32")),),
     )  # fmt: skip
     buffers = tuple(Buffer("f32", number == 4) for number in range(5))
-    scalars = tuple(name for name, size in (("Q", queries), ("T", keys)) if not isinstance(size, int))
+    scalars = tuple(
+        name for name, size in (("Q", queries), ("T", keys)) if not isinstance(size, int)
+    )
     scratch = attention_scratch_bytes(keys, depth, width, block, target)
     return LoopProgram(buffers, scalars, "p", blocks * heads, 1, (statement,), scratch)
 
 
 def reference(
-    q: Array, k: Array, v: Array, mask: Array | None = None, offset: int | None = None, *, nan_to_zero: bool = False
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    offset: int | None = None,
+    *,
+    nan_to_zero: bool = False,
 ) -> Array:
     """Unfused attention in float64; ``offset`` makes it causal."""
     q, k, v = (part.astype(np.float64).transpose(1, 0, 2) for part in (q, k, v))
@@ -70,7 +94,9 @@ def reference(
     return transposed
 
 
-def inputs(heads: int, queries: int, keys: int, depth: int, width: int) -> tuple[Array, Array, Array, Array]:
+def inputs(
+    heads: int, queries: int, keys: int, depth: int, width: int
+) -> tuple[Array, Array, Array, Array]:
     """q, k, v and mask."""
     return (
         normal((queries, heads, depth), 1), normal((keys, heads, depth), 2), normal((keys, heads, width), 3),
@@ -91,16 +117,29 @@ def inputs(heads: int, queries: int, keys: int, depth: int, width: int) -> tuple
         (4, 13, 65, 3, 16),
     ],
 )
-def test_heads_of_all_tails(level: str, mode: str, heads: int, queries: int, keys: int, depth: int, width: int) -> None:
-    """Queries, keys, depth and values that no tile divides give softmax attention, masked and causal too."""
+def test_heads_of_all_tails(
+    level: str, mode: str, heads: int, queries: int, keys: int, depth: int, width: int
+) -> None:
+    """Queries, keys, depth and values that no tile divides give softmax attention, masked and
+    causal too."""
     q, k, v, mask = inputs(heads, queries, keys, depth, width)
     target, result = parse_target(level), empty((queries, heads, width))
     offset = keys - queries
     program = attention_program(
-        target, heads, queries, keys, depth, width, mask=mode == "mask", causal=mode == "causal", offset=offset
+        target,
+        heads,
+        queries,
+        keys,
+        depth,
+        width,
+        mask=mode == "mask",
+        causal=mode == "causal",
+        offset=offset,
     )
     Kernel(program, target).run([q, k, v, mask, result])
-    exact = reference(q, k, v, mask if mode == "mask" else None, offset if mode == "causal" else None)
+    exact = reference(
+        q, k, v, mask if mode == "mask" else None, offset if mode == "causal" else None
+    )
     assert np.abs(result - exact).max() < 5e-6
 
 
@@ -110,12 +149,19 @@ def test_symbolic_sizes_and_cuts_of_the_range(level: str, causal: bool) -> None:
     """One kernel serves any number of queries and keys; blocks and threads do not change a bit."""
     target, heads = parse_target(level), 3
     general = [
-        Kernel(attention_program(target, heads, symbol("Q"), symbol("T"), 24, 40, block=block, causal=causal), target)
+        Kernel(
+            attention_program(
+                target, heads, symbol("Q"), symbol("T"), 24, 40, block=block, causal=causal
+            ),
+            target,
+        )
         for block in (6, 16)
     ]
     for queries, keys in ((1, 1), (19, 50), (33, 33), (0, 5)):
         q, k, v, mask = inputs(heads, queries, keys, 24, 40)
-        known = Kernel(attention_program(target, heads, queries, keys, 24, 40, block=9, causal=causal), target)
+        known = Kernel(
+            attention_program(target, heads, queries, keys, 24, 40, block=9, causal=causal), target
+        )
         results: list[Array] = []
         for kernel, scalars, parts in (
             (general[0], (queries, keys), 1),
@@ -125,7 +171,10 @@ def test_symbolic_sizes_and_cuts_of_the_range(level: str, causal: bool) -> None:
             results.append(empty((queries, heads, 40)))
             kernel.run([q, k, v, mask, results[-1]], scalars, parts)
         assert len({result.tobytes() for result in results}) == 1
-        assert np.abs(results[0] - reference(q, k, v, offset=0 if causal else None)).max(initial=0) < 5e-6
+        assert (
+            np.abs(results[0] - reference(q, k, v, offset=0 if causal else None)).max(initial=0)
+            < 5e-6
+        )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -149,7 +198,16 @@ def test_rows_without_keys(level: str, nan_to_zero: bool) -> None:
     for causal, offset in ((False, None), (True, -3)):
         result = empty((11, 2, 20))
         program = attention_program(
-            target, 2, 11, 30, 16, 20, mask=True, causal=causal, offset=offset or 0, nan_to_zero=nan_to_zero
+            target,
+            2,
+            11,
+            30,
+            16,
+            20,
+            mask=True,
+            causal=causal,
+            offset=offset or 0,
+            nan_to_zero=nan_to_zero,
         )
         Kernel(program, target).run([q, k, v, mask, result])
         exact = reference(q, k, v, mask, offset, nan_to_zero=nan_to_zero)
@@ -162,7 +220,8 @@ def test_rows_without_keys(level: str, nan_to_zero: bool) -> None:
 @pytest.mark.parametrize("where", ["q", "k", "v"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_infinities_and_nan(level: str, causal: bool, where: str, value: float) -> None:
-    """NaN and inf end where the unfused form has them, also values that causality hides: 0 * inf is NaN."""
+    """NaN and inf end where the unfused form has them, also values that causality hides: 0 * inf is
+    NaN."""
     target = parse_target(level)
     q, k, v, mask = inputs(2, 11, 30, 16, 20)
     {"q": q, "k": k, "v": v}[where][7, 1, 2] = value
@@ -181,7 +240,9 @@ def test_extreme_scores(level: str) -> None:
     mask[:, 20:] = -1e30
     q *= 100
     result = empty((12, 1, 16))
-    Kernel(attention_program(target, 1, 12, 40, 8, 16, mask=True), target).run([q, k, v, mask, result])
+    Kernel(attention_program(target, 1, 12, 40, 8, 16, mask=True), target).run(
+        [q, k, v, mask, result]
+    )
     assert np.abs(result - reference(q, k, v, mask)).max() < 2e-4
 
 
@@ -203,10 +264,14 @@ def test_computed_masks(level: str) -> None:
     program = attention_program(target, 1, 9, 21, 8, 16, mask=True)
     statement = program.body[0]
     assert isinstance(statement, Attention)
-    value = Apply("mul", (Load(3, Q * 21 + K), Apply("add", (Load(3, Q), Constant(2.0, "f32")), "f32")), "f32")
+    value = Apply(
+        "mul", (Load(3, Q * 21 + K), Apply("add", (Load(3, Q), Constant(2.0, "f32")), "f32")), "f32"
+    )
     body = replace(statement, mask=value)
     result = empty((9, 1, 16))
-    changed = LoopProgram(program.buffers, (), "p", program.extent, 1, (body,), program.scratch_bytes)
+    changed = LoopProgram(
+        program.buffers, (), "p", program.extent, 1, (body,), program.scratch_bytes
+    )
     Kernel(changed, target).run([q, k, v, mask, result])
     assert np.abs(result - reference(q, k, v, mask * (mask.reshape(-1)[:9, None] + 2))).max() < 5e-6
 
@@ -226,5 +291,7 @@ def test_foreign_targets_compile() -> None:
     """Kernels for machines that are not this one become objects."""
     for name in ("aarch64", "riscv64"):
         target = parse_target(name)
-        module = kernel_module(attention_program(target, 2, 9, 30, 20, 24, mask=True, causal=True), target)
+        module = kernel_module(
+            attention_program(target, 2, 9, 30, 20, 24, mask=True, causal=True), target
+        )
         assert compile_object(module.text, target, verify=True)[:4] == b"\x7fELF"

@@ -32,7 +32,8 @@ def hook(backend: Backend, name: str) -> Callable[..., Any]:
 
 
 def test_the_list() -> None:
-    """Each is a kind of device that the format has, once; the host is the first, all others can be asked for."""
+    """Each is a kind of device that the format has, once; the host is the first, all others can be
+    asked for."""
     kinds = [backend.kind for backend in BACKENDS]
     assert len(set(kinds)) == len(kinds)
     assert set(kinds) <= set(DEVICE_KINDS)
@@ -48,27 +49,35 @@ def test_every_hook_is_a_function(backend: Backend, name: str) -> None:
 
 
 def test_actions_may_load_hooks_and_nothing_else() -> None:
-    """Every hook but the one for targets, which no action needs, is in the list of what inputs may name."""
+    """Every hook but the one for targets, which no action needs, is in the list of what inputs may
+    name."""
     listed = [where for found in LOADABLE.values() for where in found]
-    assert set(listed) == {getattr(backend, name) for backend in BACKENDS for name in HOOKS if name != "parse_target"}
+    assert set(listed) == {
+        getattr(backend, name) for backend in BACKENDS for name in HOOKS if name != "parse_target"
+    }
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
 def test_hooks_reach_no_other_back_end_by_the_list(backend: Backend) -> None:
-    """The code of a hook is not that of all back ends: it reaches neither the list nor what it does not share."""
+    """The code of a hook is not that of all back ends: it reaches neither the list nor what it does
+    not share."""
     others = {other.kind for other in BACKENDS} - {backend.kind, "host"}
     for name in HOOKS:
         module = getattr(backend, name).partition(":")[0]
         reached = {path for path, _ in code_digests(None).files_of(module)}
         assert "ingot_compiler/backends/registry.py" not in reached
         assert not [
-            path for path in reached for other in others if path.startswith(f"ingot_compiler/backends/{other}/")
+            path
+            for path in reached
+            for other in others
+            if path.startswith(f"ingot_compiler/backends/{other}/")
         ]
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
 def test_targets_are_read_back(backend: Backend) -> None:
-    """The text of a target is read as an equal one, which needs the same features; another text is the user's mistake."""
+    """The text of a target is read as an equal one, which needs the same features; another text is
+    the user's mistake."""
     target = parse_target(backend.kind, "x86-64-v3+avx512f-fma")
     again = parse_target(backend.kind, str(target))
     assert (str(again), again.features, again.rank) == (str(target), target.features, target.rank)
@@ -95,12 +104,16 @@ def test_a_variant_has_a_main_and_a_library_has_none() -> None:
 def test_every_rule_that_loads_is_known() -> None:
     """The modules of a rule are its own and those of its hooks, each once."""
     modules = RULEBOOK.modules_of(RULEBOOK.by_name["codegen"])
-    assert modules == ("ingot_build_rules.rules.codegen", "ingot_compiler.backends.host.compile_kernel")
+    assert modules == (
+        "ingot_build_rules.rules.codegen",
+        "ingot_compiler.backends.host.compile_kernel",
+    )
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.kind)
 def test_a_kind_that_a_back_end_does_not_have_is_refused(backend: Backend) -> None:
-    """Which kinds of kernels there are is known to the device's back end alone; a fused graph that names another is told so."""
+    """Which kinds of kernels there are is known to the device's back end alone; a fused graph that
+    names another is told so."""
     group = Group("matmull", (), (), (), ())
     with pytest.raises(InternalError, match="no kind of kernel is called 'matmull'"):
         hook(backend, "lower_group")(group, "x86-64-v3")

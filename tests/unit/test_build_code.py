@@ -1,4 +1,5 @@
-"""What a change of our own code repeats, and what users, folders and commands do not change: builds by processes of their own."""
+"""What a change of our own code repeats, and what users, folders and commands do not change: builds
+by processes of their own."""
 
 from __future__ import annotations
 
@@ -32,12 +33,16 @@ class Copy:
         """Run the command."""
         full = {**os.environ, "PYTHONPATH": str(self.code), **environment}
         line = [sys.executable, "-m", "ingot", *texts]
-        return subprocess.run(line, cwd=self.bench.folder, env=full, capture_output=True, text=True, check=True)
+        return subprocess.run(
+            line, cwd=self.bench.folder, env=full, capture_output=True, text=True, check=True
+        )
 
     def build(self) -> tuple[dict[str, int], dict[str, Any]]:
         """Build; return what ran, by rule, and the report."""
         report = json.loads(self.run("build", "-j1", "--json").stdout)
-        return {name: count["ran"] for name, count in report["rules"].items() if count["ran"]}, report
+        return {
+            name: count["ran"] for name, count in report["rules"].items() if count["ran"]
+        }, report
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace a text in a source file, or append where ``old`` is empty."""
@@ -68,7 +73,8 @@ def copy(tmp_path: Path) -> Copy:
 
 
 def test_code_concerns_its_rules(copy: Copy) -> None:
-    """A planner, a kernel's function, a translation, a pass without and with effect: their rules, and what differs after them."""
+    """A planner, a kernel's function, a translation, a pass without and with effect: their rules,
+    and what differs after them."""
     bundle = copy.bench.bundle("a")
     assert copy.run("why", "a").stdout.startswith("a: up to date\n")
     copy.edit("ingot_compiler/passes/fuse_silu.py", "", NOTHING_NEW)
@@ -91,7 +97,10 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
     copy.edit("ingot_compiler/passes/pipeline.py", "    fuse_silu.fuse_silu,\n", "")
     counts, report = copy.build()
     assert counts.keys() >= {"optimize", "place", "fuse", "lower", "codegen", "link", "bundle"}
-    assert not {"import_model", "names", "infer_types", "codegen_support", "pack_constant"} & counts.keys()
+    assert (
+        not {"import_model", "names", "infer_types", "codegen_support", "pack_constant"}
+        & counts.keys()
+    )
     assert copy.bench.bundle("a") != bundle
     lines = report["explanations"]["a"]
     assert lines[0].startswith("optimize: code changed ")
@@ -100,7 +109,8 @@ def test_code_concerns_its_rules(copy: Copy) -> None:
 
 
 def test_code_of_a_back_end_concerns_its_devices(tmp_path: Path) -> None:
-    """What one back end does not share runs nothing again for another; what they share runs again for both."""
+    """What one back end does not share runs nothing again for another; what they share runs again
+    for both."""
     copy = copied(tmp_path)
     placed = '[bundle.two]\nmodel = "a"\nplace = {"/layer1/*" = "acc"}\n[bundle.two.devices]\nacc = "null"\n'
     copy.bench.project({"a": chain([4, 8, 4])}, placed)
@@ -110,19 +120,26 @@ def test_code_of_a_back_end_concerns_its_devices(tmp_path: Path) -> None:
     counts, report = copy.build()
     assert counts == {"link": 1}, "the library of the bundle with two devices"
     code, file = report["explanations"]["two"]
-    assert code.startswith("link (null x86-64-v3): code ingot_compiler.backends.null.link_library changed ")
+    assert code.startswith(
+        "link (null x86-64-v3): code ingot_compiler.backends.null.link_library changed "
+    )
     assert file.startswith(f"  file {backends}/null/link_library.py ")
     copy.edit(f"{backends}/host/main/main.py", "", NOTHING_NEW)
-    assert copy.build()[0] == {"codegen_main": 2, "link": 2}, "the variants of both bundles, and not the library"
+    assert copy.build()[0] == {"codegen_main": 2, "link": 2}, (
+        "the variants of both bundles, and not the library"
+    )
     copy.edit(f"{backends}/host/link.py", "", NOTHING_NEW)
     assert copy.build()[0] == {"link": 3}
     copy.edit(f"{backends}/null/backend.py", "", NOTHING_NEW)
     copy.edit(f"{backends}/registry.py", "", NOTHING_NEW)
-    assert copy.build()[0] == {}, "where hooks are is in the key of whoever loads them, and nothing else of the list"
+    assert copy.build()[0] == {}, (
+        "where hooks are is in the key of whoever loads them, and nothing else of the list"
+    )
 
 
 def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:
-    """Another user, time zone, locale, hash seed; `ingot compile`: the same bundle, without an action."""
+    """Another user, time zone, locale, hash seed; `ingot compile`: the same bundle, without an
+    action."""
     bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
     bench.project({"a": chain([4, 8, 4])}, targets=[TARGET, "x86-64-v4"])
     here = Copy(bench, ROOT / "nowhere")
@@ -141,7 +158,17 @@ def test_users_and_commands_give_the_same_bytes(tmp_path: Path) -> None:
     cold = ["build", "-j2", "-q", "--cache", str(make_cache(tmp_path / "cold")), "--json"]
     assert json.loads(here.run(*cold, **other).stdout)["rules"]["bundle"]["ran"] == 1
     assert bench.bundle("a") == bundle
-    line = ["compile", "a.onnx", "-o", "b.ingot", "--target", TARGET, "--target", "x86-64-v4", "--json"]
+    line = [
+        "compile",
+        "a.onnx",
+        "-o",
+        "b.ingot",
+        "--target",
+        TARGET,
+        "--target",
+        "x86-64-v4",
+        "--json",
+    ]
     report = json.loads(here.run(*line, **other).stdout)
     assert (bench.folder / "b.ingot").read_bytes() == bundle
     assert {count["ran"] for count in report["rules"].values()} == {0}

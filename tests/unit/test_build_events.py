@@ -30,14 +30,26 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(ActionStarted, _NUMBERS, _TEXT, _TEXT),
     st.builds(
         ActionFinished,
-        *(_NUMBERS, _TEXT, _TEXT, st.sampled_from(["ran", "hit", "failed"]), _SECONDS, _TEXT, _TEXT),
+        *(
+            _NUMBERS,
+            _TEXT,
+            _TEXT,
+            st.sampled_from(["ran", "hit", "failed"]),
+            _SECONDS,
+            _TEXT,
+            _TEXT,
+        ),
         needs=st.lists(_NUMBERS, max_size=3).map(tuple),
     ),
-    st.builds(TargetFinished, _TEXT, st.sampled_from(["built", "unchanged", "failed", "skipped"]), _TEXT),
+    st.builds(
+        TargetFinished, _TEXT, st.sampled_from(["built", "unchanged", "failed", "skipped"]), _TEXT
+    ),
     st.builds(Message, st.sampled_from(["note", "warning", "error"]), _TEXT),
     st.builds(
         BuildFinished,
-        st.dictionaries(_TEXT, st.fixed_dictionaries({"ran": _NUMBERS, "hit": _NUMBERS}), max_size=3),
+        st.dictionaries(
+            _TEXT, st.fixed_dictionaries({"ran": _NUMBERS, "hit": _NUMBERS}), max_size=3
+        ),
         *(_SECONDS, _NAMES, _NAMES),
     ),
 )
@@ -49,16 +61,23 @@ def test_events_come_back_equal(events: list[Event]) -> None:
     lines = [event_line(event, index / 7) for index, event in enumerate(events)]
     assert all("\n" not in line for line in lines)
     assert list(read_events(lines)) == events
-    assert [seconds for seconds, _ in read_timed_events(lines)] == [round(i / 7, 6) for i in range(len(events))]
+    assert [seconds for seconds, _ in read_timed_events(lines)] == [
+        round(i / 7, 6) for i in range(len(events))
+    ]
 
 
 def test_a_newer_kind_is_skipped_with_a_note_and_new_fields_are_ignored() -> None:
     """A reader of today reads a stream of tomorrow as far as it knows it."""
     old = json.loads(event_line(BuildStarted(("a",), 2), 0.5))
-    lines = [json.dumps(old | {"v": 9, "host": "there"}), '{"v":9,"t":1.5,"kind":"action_slept","number":3}']
+    lines = [
+        json.dumps(old | {"v": 9, "host": "there"}),
+        '{"v":9,"t":1.5,"kind":"action_slept","number":3}',
+    ]
     started, note = read_events(lines)
     assert started == BuildStarted(("a",), 2)
-    assert note == Message("note", "an event of kind 'action_slept' (version 9) is newer than this reader")
+    assert note == Message(
+        "note", "an event of kind 'action_slept' (version 9) is newer than this reader"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,9 +89,15 @@ def test_a_newer_kind_is_skipped_with_a_note_and_new_fields_are_ignored() -> Non
         ('{"v":1,"t":0,"kind":7}', "expected a text, got 7"),
         ('{"v":1,"t":NaN,"kind":"message"}', "expected seconds, got nan"),
         ('{"v":1,"t":0,"kind":"message","level":"note"}', "message has no text"),
-        ('{"v":1,"t":0,"kind":"message","level":"loud","text":""}', "expected one of note, warning, error, got 'loud'"),
+        (
+            '{"v":1,"t":0,"kind":"message","level":"loud","text":""}',
+            "expected one of note, warning, error, got 'loud'",
+        ),
         ('{"v":1,"t":0,"kind":"build_started","targets":"a","jobs":1}', "expected a list, got 'a'"),
-        ('{"v":1,"t":0,"kind":"build_started","targets":[],"jobs":true}', "expected a whole number, got True"),
+        (
+            '{"v":1,"t":0,"kind":"build_started","targets":[],"jobs":true}',
+            "expected a whole number, got True",
+        ),
         (
             '{"v":1,"t":0,"kind":"build_finished","counts":{"a":1},"seconds":0,"failed":[],"built":[]}',
             "expected a table, got 1",

@@ -1,4 +1,5 @@
-"""Explanations of a build: each action that ran has a line that names an ingredient, what it was and is, and where it comes from."""
+"""Explanations of a build: each action that ran has a line that names an ingredient, what it was
+and is, and where it comes from."""
 
 from __future__ import annotations
 
@@ -10,7 +11,15 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
-from tests.unit.build_harness import Workbench, chain, convolution, model_of, new_weight, ran, with_external
+from tests.unit.build_harness import (
+    Workbench,
+    chain,
+    convolution,
+    model_of,
+    new_weight,
+    ran,
+    with_external,
+)
 
 from ingot_build_rules.engine.actions.key import Ingredient
 from ingot_build_rules.engine.events.differ import differences
@@ -19,7 +28,9 @@ from ingot_build_rules.engine.events.trace_file import TargetTrace, TracedAction
 from ingot_build_rules.workspace.difference_text import short_texts
 from ingot_build_rules.workspace.run_build import Report
 
-FROM_OUTSIDE = re.compile(r"(source|file|code|tool|target|options|planner|shapes|place|devices|toolchain)\b")
+FROM_OUTSIDE = re.compile(
+    r"(source|file|code|tool|target|options|planner|shapes|place|devices|toolchain)\b"
+)
 
 
 @pytest.fixture
@@ -48,20 +59,28 @@ def check_complete(report: Report) -> list[str]:
 
 
 def test_attribute(bench: Workbench) -> None:
-    """A stride: the file with both digests, the node, the attribute with both values, every producer."""
+    """A stride: the file with both digests, the node, the attribute with both values, every
+    producer."""
     before = bench.build().results[0].sources[0][1]
 
     def stride(model: onnx.ModelProto) -> None:
-        next(item for item in model.graph.node[0].attribute if item.name == "strides").ints[:] = [2, 2]
+        next(item for item in model.graph.node[0].attribute if item.name == "strides").ints[:] = [
+            2,
+            2,
+        ]
 
     bench.edit("a", stride)
     report = bench.build()
     after = report.results[0].sources[0][1]
     lines = check_complete(report)
-    assert lines[0] == f"import_model: source changed {before[:12]} -> {after[:12]}, file {bench.folder / 'a.onnx'}"
+    assert (
+        lines[0]
+        == f"import_model: source changed {before[:12]} -> {after[:12]}, file {bench.folder / 'a.onnx'}"
+    )
     assert lines[1] == "  node /stem/Conv (Conv), strides[0]: 1 -> 2"
     assert any(
-        line.startswith("infer_types: model changed") and line.endswith("made by import_model") for line in lines
+        line.startswith("infer_types: model changed") and line.endswith("made by import_model")
+        for line in lines
     )
     assert [line for line in lines if line.startswith("  ")] == [
         lines[1],
@@ -80,7 +99,10 @@ def test_weight(bench: Workbench) -> None:
 def test_documentation(bench: Workbench) -> None:
     """A doc string: said to decide nothing."""
     bench.edit("a", lambda model: setattr(model, "doc_string", "new"))
-    assert check_complete(bench.build())[1] == "  nothing in it that decides a result (doc strings, metadata)"
+    assert (
+        check_complete(bench.build())[1]
+        == "  nothing in it that decides a result (doc strings, metadata)"
+    )
 
 
 def test_node_name(bench: Workbench) -> None:
@@ -104,7 +126,10 @@ def test_new_layer(bench: Workbench) -> None:
     bench.project({"a": chain([4, 8, 13, 4])})
     lines = check_complete(bench.build())
     assert "  node /layer2/Gemm (Gemm) is new" in lines
-    assert any(re.match(r"lower \(.*layer2.*\) is new: group nothing -> \w+, made by fuse", line) for line in lines)
+    assert any(
+        re.match(r"lower \(.*layer2.*\) is new: group nothing -> \w+, made by fuse", line)
+        for line in lines
+    )
 
 
 def test_external_data(bench: Workbench) -> None:
@@ -114,7 +139,9 @@ def test_external_data(bench: Workbench) -> None:
     path = bench.folder / "parts/a.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
     lines = check_complete(bench.build())
-    assert re.fullmatch(rf"import_model: file {path} changed [0-9a-f]{{12}} -> [0-9a-f]{{12}}", lines[0])
+    assert re.fullmatch(
+        rf"import_model: file {path} changed [0-9a-f]{{12}} -> [0-9a-f]{{12}}", lines[0]
+    )
     assert lines[1].startswith("  tensor 'w' ")
 
 
@@ -134,14 +161,20 @@ def test_sizes_in_a_constant(bench: Workbench) -> None:
 
     def reshape(*shape: int) -> onnx.ModelProto:
         sizes = numpy_helper.from_array(np.array(shape, np.int64), "shape")
-        return model_of([helper.make_node("Reshape", ["x", "shape"], ["y"], name="/r")], [2, 6], ["a", "b"], [sizes])
+        return model_of(
+            [helper.make_node("Reshape", ["x", "shape"], ["y"], name="/r")],
+            [2, 6],
+            ["a", "b"],
+            [sizes],
+        )
 
     bench.project({"a": reshape(3, 4)})
     bench.build()
     bench.project({"a": reshape(4, 3)})
     lines = check_complete(bench.build())
     assert any(
-        re.match(r"infer_types: tensor 'shape' changed \w+ -> \w+, made by import_model", line) for line in lines
+        re.match(r"infer_types: tensor 'shape' changed \w+ -> \w+, made by import_model", line)
+        for line in lines
     )
 
 
@@ -191,7 +224,9 @@ def action(rule: str, label: str, how: str, **ingredients: str) -> TracedAction:
 
 def test_counterparts() -> None:
     """Equal labels first, then labels that are alike; what is left is new."""
-    old = TargetTrace((action("r", "layer 1 relu", "ran", x="1"), action("r", "layer 2 relu", "ran", x="2")))
+    old = TargetTrace(
+        (action("r", "layer 1 relu", "ran", x="1"), action("r", "layer 2 relu", "ran", x="2"))
+    )
     new = TargetTrace(
         (
             action("r", "layer 2 tanh", "ran", x="3"),
@@ -201,12 +236,17 @@ def test_counterparts() -> None:
     )
     first, second, third = explain(old, new, {})
     assert (first.kind, second.kind, third.kind) == ("changed", "changed", "new")
-    assert [change.old for item in (first, second, third) for change in item.changes] == ["2", "1", ""]
+    assert [change.old for item in (first, second, third) for change in item.changes] == [
+        "2",
+        "1",
+        "",
+    ]
     assert third.changes[0].maker == "r (layer 1 relu)"
 
 
 def test_files_of_loaded_code_are_told_with_it() -> None:
-    """Each ingredient of code has the files of its own; what has the name of a rule and is none of them has none."""
+    """Each ingredient of code has the files of its own; what has the name of a rule and is none of
+    them has none."""
     before = action("r", "", "ran", **{"code": "1", "code p.a": "1", "names": "1"})
     after = action("r", "", "ran", **{"code": "2", "code p.a": "2", "names": "2"})
     files = {name: ((f"{name}.py", "1", "2"),) for name in ("r", "p.a", "p.b", "names")}
@@ -215,7 +255,9 @@ def test_files_of_loaded_code_are_told_with_it() -> None:
         "code": files["r"], "code p.a": files["p.a"], "names": (),
     }  # fmt: skip
     (new,) = explain(TargetTrace(()), TargetTrace((after,)), files)
-    assert [change.name for change in new.changes] == ["names"], "code that nothing was made by before is no change"
+    assert [change.name for change in new.changes] == ["names"], (
+        "code that nothing was made by before is no change"
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,7 +266,11 @@ def test_files_of_loaded_code_are_told_with_it() -> None:
         ("best", "hill_climb", ("best", "hill_climb")),
         ("same", "same", None),
         ("", "", None),
-        (f"A(x=1, y=(1, 2, 3), z={'0' * 99})", f"A(x=1, y=(1, 5, 3), z={'0' * 99})", ("y=(1, 2, 3)", "y=(1, 5, 3)")),
+        (
+            f"A(x=1, y=(1, 2, 3), z={'0' * 99})",
+            f"A(x=1, y=(1, 5, 3), z={'0' * 99})",
+            ("y=(1, 2, 3)", "y=(1, 5, 3)"),
+        ),
         (f"A(x=1, z={'0' * 99})", f"A(x=2, z={'0' * 99})", ("x=1", "x=2")),
         ("f" * 64, "e" * 64, ("f" * 12, "e" * 12)),
     ],

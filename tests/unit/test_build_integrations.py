@@ -1,4 +1,5 @@
-"""The examples for CMake and make: built once, left alone, and built again for exactly the files that a model reads."""
+"""The examples for CMake and make: built once, left alone, and built again for exactly the files
+that a model reads."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ GENERATORS = ("Ninja", "Unix Makefiles")
 
 def write_model(path: Path, data: str = "weights.bin", value: float = 1.0) -> None:
     """Write y = x + w, with w in the file ``data`` beside the model."""
-    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL)
+    weight = TensorProto(
+        name="w", data_type=TensorProto.FLOAT, dims=[4], data_location=TensorProto.EXTERNAL
+    )
     weight.external_data.add(key="location", value=data)
     graph = helper.make_graph(
         [helper.make_node("Add", ["x", "w"], ["y"])],
@@ -35,18 +38,27 @@ def write_model(path: Path, data: str = "weights.bin", value: float = 1.0) -> No
 
 
 def run(folder: Path, *command: str) -> str:
-    """Run a tool in ``folder`` with this environment's programs in front and a cache of its own; return its output."""
+    """Run a tool in ``folder`` with this environment's programs in front and a cache of its own;
+    return its output."""
     environment = {
-        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
-    environment |= {"PATH": f"{BIN}{os.pathsep}{environment['PATH']}", "XDG_CACHE_HOME": str(folder / "cache")}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    environment |= {
+        "PATH": f"{BIN}{os.pathsep}{environment['PATH']}",
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
 def wait_for_a_tick(path: Path) -> None:
-    """Make the file look older, as if the next edit came later: make sees whole ticks of the file system's clock alone."""
+    """Make the file look older, as if the next edit came later: make sees whole ticks of the file
+    system's clock alone."""
     status = path.stat()
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - 10**10))
 
@@ -68,7 +80,9 @@ class CMakeProject:
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_cmake_builds_again_for_the_files_that_a_model_reads(generator: str, tmp_path: Path) -> None:
+def test_cmake_builds_again_for_the_files_that_a_model_reads(
+    generator: str, tmp_path: Path
+) -> None:
     """External data that CMake was never told of counts; nothing changed means nothing is run."""
     project = CMakeProject(tmp_path, generator)
     assert "Compiling two_layer.ingot" in project.build()
@@ -83,8 +97,11 @@ def test_cmake_builds_again_for_the_files_that_a_model_reads(generator: str, tmp
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_cmake_leaves_alone_what_depends_on_an_unchanged_bundle(generator: str, tmp_path: Path) -> None:
-    """A model that was only touched is looked at; the bundle keeps its time, and nothing after it is run."""
+def test_cmake_leaves_alone_what_depends_on_an_unchanged_bundle(
+    generator: str, tmp_path: Path
+) -> None:
+    """A model that was only touched is looked at; the bundle keeps its time, and nothing after it
+    is run."""
     project = CMakeProject(tmp_path, generator)
     assert "Digesting" in project.build()
     written = project.bundle.stat().st_mtime_ns
@@ -101,7 +118,10 @@ def test_cmake_tells_mistakes_when_it_configures(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "cmake" / "IngotBuild.cmake", tmp_path)
     head = "cmake_minimum_required(VERSION 3.20)\nproject(p LANGUAGES NONE)\ninclude(IngotBuild.cmake)\n"
     for call, words in (
-        ("ingot_add_bundle(a MODEL m.onnx TARGTS x)", "ingot_add_bundle(a): unknown arguments: TARGTS;x"),
+        (
+            "ingot_add_bundle(a MODEL m.onnx TARGTS x)",
+            "ingot_add_bundle(a): unknown arguments: TARGTS;x",
+        ),
         ("ingot_add_bundle(a TARGETS x)", "ingot_add_bundle(a): MODEL is missing"),
     ):
         (tmp_path / "CMakeLists.txt").write_text(head + call + "\n")
@@ -111,7 +131,8 @@ def test_cmake_tells_mistakes_when_it_configures(tmp_path: Path) -> None:
 
 
 def test_make_builds_again_for_the_files_that_a_model_reads(tmp_path: Path) -> None:
-    """Two models side by side; a change builds one of them; a data file that is gone for good stops nothing."""
+    """Two models side by side; a change builds one of them; a data file that is gone for good stops
+    nothing."""
     shutil.copy(ROOT / "examples" / "make" / "Makefile", tmp_path)
     models = tmp_path / "models"
     write_model(models / "one.onnx", "one.bin")

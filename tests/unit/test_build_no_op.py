@@ -27,7 +27,8 @@ TEXTS = ("-j1", "-q")
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
-    """A built project with external data, a glob and a test, in the current folder; its files count as old enough."""
+    """A built project with external data, a glob and a test, in the current folder; its files count
+    as old enough."""
     monkeypatch.setattr(engine, "SETTLED_NS", 0)
     bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
     bench.project(
@@ -61,7 +62,11 @@ def same_size_and_times(path: Path) -> None:
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     after = path.stat()
-    assert (before.st_size, before.st_mtime_ns, before.st_ino) == (after.st_size, after.st_mtime_ns, after.st_ino)
+    assert (before.st_size, before.st_mtime_ns, before.st_ino) == (
+        after.st_size,
+        after.st_mtime_ns,
+        after.st_ino,
+    )
 
 
 def replaced(path: Path) -> None:
@@ -84,15 +89,20 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a bundle's byte": lambda folder: same_size_and_times(folder / "dist/a.ingot"),
     "a lock file goes": lambda folder: (folder / "dist/a.lock.json").unlink(),
     "a new file": lambda folder: shutil.copy(folder / "g/one.onnx", folder / "g/three.onnx"),
-    "a new file below": lambda folder: shutil.copy(folder / "g/one.onnx", folder / "g/below/three.onnx"),
+    "a new file below": lambda folder: shutil.copy(
+        folder / "g/one.onnx", folder / "g/below/three.onnx"
+    ),
     "a new folder": lambda folder: (folder / "g/new").mkdir(),
     "the memory goes": lambda folder: (folder / ".ingot/unchanged").unlink(),
     "the memory's last byte": lambda folder: same_size_and_times(folder / ".ingot/unchanged"),
 }
 
 
-def test_nothing_changed(bench: Workbench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Said in one line; as JSON with every rule at 0; whatever says how to build, and not what, changes nothing."""
+def test_nothing_changed(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Said in one line; as JSON with every rule at 0; whatever says how to build, and not what,
+    changes nothing."""
     assert bench.folder.is_dir()
     assert no_op()
     assert capsys.readouterr().out == ""
@@ -159,7 +169,8 @@ def test_nearer_project_is_another_one(bench: Workbench, monkeypatch: pytest.Mon
 
 
 def test_failure_is_not_remembered(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A build that fails, a dry run, and one in which a test fails leave nothing that could be taken for success."""
+    """A build that fails, a dry run, and one in which a test fails leave nothing that could be
+    taken for success."""
     bench.write("a.onnx", b"no model")
     for texts in (("-k",), ("-n",)):
         monkeypatch.setattr(sys, "argv", ["ingot", "build", *TEXTS, *texts])
@@ -169,7 +180,8 @@ def test_failure_is_not_remembered(bench: Workbench, monkeypatch: pytest.MonkeyP
 
 
 def test_young_sources_are_never_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A source that was written less than two seconds before the build is looked at again; after that it is old enough."""
+    """A source that was written less than two seconds before the build is looked at again; after
+    that it is old enough."""
     bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
     bench.project({"a": chain([4, 8, 4])})
     monkeypatch.chdir(bench.folder)
@@ -180,7 +192,9 @@ def test_young_sources_are_never_trusted(tmp_path: Path, monkeypatch: pytest.Mon
     assert no_op()
 
 
-def test_source_that_changes_while_it_is_built(bench: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_that_changes_while_it_is_built(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was built is not what is there: the next build builds it."""
     first, replace = bench.bundle("a"), os.replace
 

@@ -1,4 +1,5 @@
-"""Progress of a build: what each display tells, that it is little, and that a replay tells the same."""
+"""Progress of a build: what each display tells, that it is little, and that a replay tells the
+same."""
 
 from __future__ import annotations
 
@@ -32,13 +33,18 @@ from ingot_build_rules.engine.events.events import (
 from ingot_compiler.ir.errors import UserError
 
 
-def finished(number: int, how: ActionHow = "ran", label: str = "", error: str = "") -> ActionFinished:
+def finished(
+    number: int, how: ActionHow = "ran", label: str = "", error: str = ""
+) -> ActionFinished:
     """An action's end."""
     return ActionFinished(number, "pack", label or f"part {number}", how, 0.25, "0" * 64, error)
 
 
 SUMMARY = BuildFinished(
-    {"sew": {"ran": 0, "hit": 0}, "pack": {"ran": 2, "hit": 1}}, 1.23456, failed=("c",), built=("a", "b")
+    {"sew": {"ran": 0, "hit": 0}, "pack": {"ran": 2, "hit": 1}},
+    1.23456,
+    failed=("c",),
+    built=("a", "b"),
 )
 EVENTS: list[Event] = [
     BuildStarted(("a", "b", "c"), 2),
@@ -93,7 +99,8 @@ def test_plain_lines_tell_what_ran_and_what_is_new() -> None:
 
 
 def test_plain_lines_are_throttled() -> None:
-    """Ten lines a second for actions, however many run; messages and failures are never left out."""
+    """Ten lines a second for actions, however many run; messages and failures are never left
+    out."""
     many = [finished(number) for number in range(1000)]
     lines = plain_lines([*many, SUMMARY], 0.001)
     assert len(lines) <= 12
@@ -103,7 +110,12 @@ def test_plain_lines_are_throttled() -> None:
 
 def test_a_build_of_hits_prints_nothing() -> None:
     """The log of a build that had nothing to do has no line."""
-    assert plain_lines([BuildStarted((), 1), *(finished(number, "hit") for number in range(9)), SUMMARY]) == []
+    assert (
+        plain_lines(
+            [BuildStarted((), 1), *(finished(number, "hit") for number in range(9)), SUMMARY]
+        )
+        == []
+    )
 
 
 def test_labels_cannot_steer_the_terminal() -> None:
@@ -136,7 +148,9 @@ def test_the_live_display_tells_hits_from_runs_and_what_is_left() -> None:
         tally.add(ActionStarted(number, "pack", f"part {number}"), 104)
     lines = drawn(tally, 106).splitlines()
     assert "3 ran, 2 hits, 25 left" in lines[0]
-    assert "6 s, about 115 s left" in lines[0]  # 25 actions of 10 s on 2 jobs, of which 10 had 2 s already
+    assert (
+        "6 s, about 115 s left" in lines[0]
+    )  # 25 actions of 10 s on 2 jobs, of which 10 had 2 s already
     assert lines[1].strip() == "2.00 s  pack part 10"
     assert lines[-1].strip() == "and 2 more"
     assert len(lines) == 10
@@ -156,7 +170,9 @@ def test_off_a_terminal_the_lines_are_plain(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_replay_gives_the_same_display_and_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_replay_gives_the_same_display_and_summary(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The stream in the file is the whole build."""
     path = tmp_path / "events"
     with build_observer({}, quiet=True, events=str(path)) as observe:
@@ -173,7 +189,10 @@ def test_a_replay_gives_the_same_display_and_summary(tmp_path: Path, capsys: pyt
 
 def test_mistakes_of_the_user_are_errors_in_four_parts(tmp_path: Path) -> None:
     """A place that cannot be written."""
-    with pytest.raises(UserError, match="cannot write the events") as found, build_observer({}, events=str(tmp_path)):
+    with (
+        pytest.raises(UserError, match="cannot write the events") as found,
+        build_observer({}, events=str(tmp_path)),
+    ):
         pass
     assert found.value.where == str(tmp_path)
 
@@ -192,7 +211,9 @@ def test_a_full_disk_ends_the_stream_and_not_the_build(capsys: pytest.CaptureFix
     writer = EventWriter(failing(errno.ENOSPC), Clock())
     writer.observe(SUMMARY)
     writer.observe(SUMMARY)
-    assert capsys.readouterr().err == "warning: the event stream ends here: No space left on device\n"
+    assert (
+        capsys.readouterr().err == "warning: the event stream ends here: No space left on device\n"
+    )
     with pytest.raises(BrokenPipeError):
         EventWriter(failing(errno.EPIPE), Clock()).observe(SUMMARY)
 
@@ -248,6 +269,8 @@ def test_on_a_terminal_the_display_is_live_and_goes_away() -> None:
 def test_off_a_terminal_rich_is_not_imported() -> None:
     """It takes its time, and a log has no use for it."""
     lines = "\n".join(event_line(event, 0) for event in EVENTS)
-    done = subprocess.run([sys.executable, "-c", REPLAY], input=lines, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", REPLAY], input=lines, capture_output=True, text=True, check=True
+    )
     assert done.stdout == "False\n"
     assert done.stderr.splitlines()[0] == PLAIN[0]

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import onnx
 import pytest
-from tests.unit.build_harness import TARGET, TEST, Workbench, all_in_workers, chain, new_weight, ran, with_external
+from tests.unit.build_harness import (
+    TARGET,
+    TEST,
+    Workbench,
+    all_in_workers,
+    chain,
+    new_weight,
+    ran,
+    with_external,
+)
 
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
@@ -27,7 +36,8 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path, warm: Path) -> Workbench:
-    """A project over a cache of its own that has one small model already: what runs depends on no other test."""
+    """A project over a cache of its own that has one small model already: what runs depends on no
+    other test."""
     shutil.copytree(warm, tmp_path / "cache")
     return Workbench(tmp_path / "project", tmp_path / "cache")
 
@@ -92,7 +102,12 @@ def test_new_weights_make_no_code(bench: Workbench) -> None:
     bench.project({"a": chain([40, 72, 40], seed=1)})
     bench.build()
     bench.project({"a": chain([40, 72, 40], seed=2)})
-    assert ran(bench.build()) == {"import_model": 1, "pack_constant": 2, "digest_weights": 1, "bundle": 1}
+    assert ran(bench.build()) == {
+        "import_model": 1,
+        "pack_constant": 2,
+        "digest_weights": 1,
+        "bundle": 1,
+    }
 
 
 def test_one_new_weight_packs_one_constant(bench: Workbench) -> None:
@@ -100,7 +115,12 @@ def test_one_new_weight_packs_one_constant(bench: Workbench) -> None:
     bench.project({"a": chain([4, 8, 4])})
     bench.build()
     bench.edit("a", new_weight)
-    assert ran(bench.build()) == {"import_model": 1, "pack_constant": 1, "digest_weights": 1, "bundle": 1}
+    assert ran(bench.build()) == {
+        "import_model": 1,
+        "pack_constant": 1,
+        "digest_weights": 1,
+        "bundle": 1,
+    }
 
 
 def test_documentation_is_one_action(bench: Workbench) -> None:
@@ -162,7 +182,8 @@ def test_two_targets_share_what_is_before_them(alone: Workbench) -> None:
 def test_external_data_concerns_who_reads_it(bench: Workbench) -> None:
     """A changed file of external data: the model that reads it, and no other."""
     models = {
-        name: with_external(chain([4, 8, 4], seed=seed), bench.folder, f"{name}.bin") for seed, name in enumerate("ab")
+        name: with_external(chain([4, 8, 4], seed=seed), bench.folder, f"{name}.bin")
+        for seed, name in enumerate("ab")
     }
     bench.project(models)
     bench.build()
@@ -172,7 +193,9 @@ def test_external_data_concerns_who_reads_it(bench: Workbench) -> None:
     report = bench.build()
     assert ran(report) == {"import_model": 1, "pack_constant": 1, "digest_weights": 1, "bundle": 1}
     assert (report.named("built"), report.named("unchanged")) == (["a"], ["b"])
-    assert [path for path, _ in report.results[0].sources] == [str(bench.folder / name) for name in ("a.onnx", "a.bin")]
+    assert [path for path, _ in report.results[0].sources] == [
+        str(bench.folder / name) for name in ("a.onnx", "a.bin")
+    ]
 
 
 def test_options_concern_what_they_decide(bench: Workbench) -> None:
@@ -185,9 +208,13 @@ def test_options_concern_what_they_decide(bench: Workbench) -> None:
 
 
 def test_glob_finds_a_new_file(bench: Workbench) -> None:
-    """A file that comes is built, one that goes is no target any more, the others are left alone."""
+    """A file that comes is built, one that goes is no target any more, the others are left
+    alone."""
     bench.write("m/one.onnx", chain([4, 8, 4]).SerializeToString())
-    bench.write("ingot.toml", f'[model.m]\nsource = "m/*.onnx"\n[bundle.m]\nmodel = "m"\ntargets = ["{TARGET}"]\n')
+    bench.write(
+        "ingot.toml",
+        f'[model.m]\nsource = "m/*.onnx"\n[bundle.m]\nmodel = "m"\ntargets = ["{TARGET}"]\n',
+    )
     assert bench.build().named("built") == ["m/one"]
     bench.write("m/two.onnx", chain([4, 8, 4], seed=3).SerializeToString())
     report = bench.build()
@@ -197,7 +224,8 @@ def test_glob_finds_a_new_file(bench: Workbench) -> None:
 
 
 def test_tests_run_when_what_they_read_changed(bench: Workbench) -> None:
-    """A test runs once; again for other data, another bundle, another tolerance; not when it has passed on all of that."""
+    """A test runs once; again for other data, another bundle, another tolerance; not when it has
+    passed on all of that."""
     bench.project({"a": chain([4, 8, 4])}, TEST)
     bench.data(chain([4, 8, 4]))
     report = bench.build()
@@ -227,7 +255,8 @@ def test_failed_test_fails_until_it_passes(bench: Workbench) -> None:
 def test_same_bytes_whatever_the_way(
     alone: Workbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: bool
 ) -> None:
-    """One job, eight (here or in workers), cold, warm, another folder, the naive executor: the same bytes."""
+    """One job, eight (here or in workers), cold, warm, another folder, the naive executor: the same
+    bytes."""
     model = chain([4, 8, 4], ("Relu", "Sigmoid"))
     targets = [TARGET, "x86-64-v4"]
     alone.project({"a": model}, targets=targets)
@@ -243,6 +272,8 @@ def test_same_bytes_whatever_the_way(
     warm.project({"a": model}, targets=targets)
     assert ran(warm.build(jobs=8)) == {}
     assert warm.bundle("a") == expected
-    compiled = compile_model(str(alone.folder / "a.onnx"), make_options(targets, {}, {}, (), "best"))
+    compiled = compile_model(
+        str(alone.folder / "a.onnx"), make_options(targets, {}, {}, (), "best")
+    )
     compiled.save(str(tmp_path / "naive.ingot"))
     assert (tmp_path / "naive.ingot").read_bytes() == expected

@@ -21,11 +21,14 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_description(bundle: Path) -> None:
-    """The description is JSON and names sections, devices, variants, memory, kernels, source nodes."""
+    """The description is JSON and names sections, devices, variants, memory, kernels, source
+    nodes."""
     described = describe_bundle(bundle)
     assert described["debug"].pop("programs")["x86-64-v2"] == {"tiny_scale": b"none"}
     assert json.loads(json.dumps(described)) == described
-    assert described["devices"] == [{"name": "host", "kind": "host", "id": 0, "scope": "", "library": -1}]
+    assert described["devices"] == [
+        {"name": "host", "kind": "host", "id": 0, "scope": "", "library": -1}
+    ]
     assert described["libraries"] == []
     assert described["inputs"] == [{"name": "x", "dtype": "f32", "shape": [4, 8]}]
     assert [variant["target"] for variant in described["variants"]] == ["x86-64-v2", "x86-64-v3"]
@@ -34,14 +37,32 @@ def test_description(bundle: Path) -> None:
     assert described["debug"]["launches"]["x86-64-v2"][1]["nodes"] == [["/b", "Mul"]]
     assert described["lock"] == {"toolchain": "none"}
     kinds = [section["kind"] for section in described["sections"]]
-    assert kinds == ["manifest", "plan", "tree", "lock", "program", "program", "debug", "code", "code", "weights"]
+    assert kinds == [
+        "manifest",
+        "plan",
+        "tree",
+        "lock",
+        "program",
+        "program",
+        "debug",
+        "code",
+        "code",
+        "weights",
+    ]
 
 
 def test_difference(bundle: Path, tmp_path: Path) -> None:
-    """Equal bundles have no difference; otherwise sections come first, then entries, then kernels."""
-    write_bundle(tiny_contents(targets=("x86-64-v2", "x86-64-v3")), tmp_path / "same.ingot", tree_entry)
+    """Equal bundles have no difference; otherwise sections come first, then entries, then
+    kernels."""
+    write_bundle(
+        tiny_contents(targets=("x86-64-v2", "x86-64-v3")), tmp_path / "same.ingot", tree_entry
+    )
     assert diff_bundles(bundle, tmp_path / "same.ingot") == []
-    write_bundle(tiny_contents(seed=1, targets=("x86-64-v2", "x86-64-v3")), tmp_path / "weights.ingot", tree_entry)
+    write_bundle(
+        tiny_contents(seed=1, targets=("x86-64-v2", "x86-64-v3")),
+        tmp_path / "weights.ingot",
+        tree_entry,
+    )
     lines = diff_bundles(bundle, tmp_path / "weights.ingot")
     assert [line.split(":")[0] for line in lines] == ["section tree 0", "section weights 0"]
     write_bundle(tiny_contents(names=("a", "y")), tmp_path / "other.ingot", tree_entry)
@@ -52,7 +73,8 @@ def test_difference(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_verification_covers_every_byte(bundle: Path, tmp_path: Path) -> None:
-    """`verify_bundle` finds a flipped bit in every section, also in those that no run here reads."""
+    """`verify_bundle` finds a flipped bit in every section, also in those that no run here
+    reads."""
     assert verify_bundle(bundle, tree_entry) == 10
     data = bundle.read_bytes()
     with opened(bundle) as source:
@@ -66,7 +88,8 @@ def test_verification_covers_every_byte(bundle: Path, tmp_path: Path) -> None:
 
 
 def test_several_devices(tmp_path: Path) -> None:
-    """Each device with its launches, pool, code and imports; each copy with its ends, its place and its bytes."""
+    """Each device with its launches, pool, code and imports; each copy with its ends, its place and
+    its bytes."""
     write_bundle(two_device_contents(), tmp_path / "two.ingot", tree_entry)
     use = describe_bundle(tmp_path / "two.ingot")["device_use"][TARGET]
     host, acc = use["devices"]

@@ -1,5 +1,6 @@
 """Writing bundles: the same bytes every time, whole or not at all, streamed."""
 
+import functools
 import os
 import resource
 import stat
@@ -50,22 +51,29 @@ def test_root_digest_is_the_headers(tmp_path: Path) -> None:
     assert write_bundle(tiny_contents(seed=1), tmp_path / "a.ingot", tree_entry) != root
 
 
+def _later(chunk: memoryview) -> memoryview:
+    return chunk
+
+
 def test_chunks(tmp_path: Path) -> None:
-    """Chunks at any offsets, given as bytes or brought by functions, land there; what lies between is zero."""
+    """Chunks at any offsets, given as bytes or brought by functions, land there; what lies between
+    is zero."""
     size = 3 * MIB + 100
     expected = bytearray(4 * MIB)
     chunks: list[Chunk] = []
     for offset, length in ((0, 10), (10, 64), (MIB - 1, 2 * MIB), (3 * MIB + 90, 10)):
         data = os.urandom(length)
         expected[offset : offset + length] = data
-        chunks.append((offset, memoryview(data) if length == 10 else (lambda data=data: memoryview(data))))  # type: ignore[misc]  # a default binds the loop's value
+        chunk = memoryview(data)
+        chunks.append((offset, chunk if length == 10 else functools.partial(_later, chunk)))
     contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=(size,))
     write_bundle(contents, tmp_path / "m.ingot", tree_entry)
     assert weights_of(tmp_path / "m.ingot") == bytes(expected)
 
 
 def test_no_holes(tmp_path: Path) -> None:
-    """What lies between weights has its place on the disk: a disk that is full later cannot end who maps the file."""
+    """What lies between weights has its place on the disk: a disk that is full later cannot end who
+    maps the file."""
     chunks = [(0, memoryview(b"a")), (7 * MIB, memoryview(b"b"))]
     contents = replace(_without_ranges(tiny_contents()), weights=chunks, weights_bytes=(8 * MIB,))
     write_bundle(contents, tmp_path / "m.ingot", tree_entry)
@@ -74,12 +82,19 @@ def test_no_holes(tmp_path: Path) -> None:
 
 
 def _without_ranges(contents: BundleContents) -> BundleContents:
-    return replace(contents, variants=tuple(replace(variant, weight_ranges=()) for variant in contents.variants))
+    return replace(
+        contents,
+        variants=tuple(replace(variant, weight_ranges=()) for variant in contents.variants),
+    )
 
 
 @pytest.mark.parametrize(
     "chunks",
-    [[(64, memoryview(b"ab")), (65, memoryview(b"c"))], [(MIB - 1, memoryview(b"ab"))], [(-1, memoryview(b"a"))]],
+    [
+        [(64, memoryview(b"ab")), (65, memoryview(b"c"))],
+        [(MIB - 1, memoryview(b"ab"))],
+        [(-1, memoryview(b"a"))],
+    ],
 )
 def test_chunks_that_overlap(tmp_path: Path, chunks: Sequence[Chunk]) -> None:
     """Chunks that overlap or leave the section are our bug: refused, and no file is left."""
@@ -98,7 +113,8 @@ def test_no_weights(tmp_path: Path) -> None:
 
 
 def test_compiled_digests_are_the_definition() -> None:
-    """The compiler's native tree entry is the oracle's BLAKE3 and the checksum by its definition."""
+    """The compiler's native tree entry is the oracle's BLAKE3 and the checksum by its
+    definition."""
     mib = memoryview(np.random.default_rng(0).bytes(MIB))
     entry = HostDigests().mib_tree_entry(mib)
     assert entry[:32] == oracle_digest(mib)
@@ -124,7 +140,8 @@ def test_output_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that one may not write to: four parts (simulated, since root may write everywhere)."""
+    """A folder that one may not write to: four parts (simulated, since root may write
+    everywhere)."""
 
     def refuse(_path: str, _flags: int) -> int:
         raise PermissionError(13, "Permission denied")
@@ -135,7 +152,8 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_space(tmp_path: Path) -> None:
-    """A disk that is full (here: a limit of file size) leaves the old bundle and nothing half-written."""
+    """A disk that is full (here: a limit of file size) leaves the old bundle and nothing
+    half-written."""
     write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
     before = (tmp_path / "m.ingot").read_bytes()
     old = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,5 @@
-"""The Chrome trace: one lane per job, the critical path marked, the same text for the same events."""
+"""The Chrome trace: one lane per job, the critical path marked, the same text for the same
+events."""
 
 from __future__ import annotations
 
@@ -28,10 +29,13 @@ def finished(
     number: int, seconds: float, needs: tuple[int, ...] = (), how: Any = "ran", error: str = ""
 ) -> ActionFinished:
     """An action's end."""
-    return ActionFinished(number, "cut", f"part {number}", how, seconds, f"key {number}", error, needs)
+    return ActionFinished(
+        number, "cut", f"part {number}", how, seconds, f"key {number}", error, needs
+    )
 
 
-# 1 and 2 together, then 3 (needs both, 2 was slower), 4 a hit on top of 3, 5 on top of 4; 6 is long and alone.
+# 1 and 2 together, then 3 (needs both, 2 was slower), 4 a hit on top of 3, 5 on top of 4; 6 is long
+# and alone.
 EVENTS: Timed = [
     (0.0, BuildStarted(("all",), 2)),
     (0.1, ActionStarted(1, "cut", "part 1")),
@@ -53,7 +57,11 @@ EVENTS: Timed = [
 
 def lanes(trace: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return lane name -> its entries."""
-    names = {entry["tid"]: entry["args"]["name"] for entry in trace["traceEvents"] if entry["name"] == "thread_name"}
+    names = {
+        entry["tid"]: entry["args"]["name"]
+        for entry in trace["traceEvents"]
+        if entry["name"] == "thread_name"
+    }
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in names.values()}
     for entry in trace["traceEvents"]:
         if entry["ph"] != "M":
@@ -62,7 +70,8 @@ def lanes(trace: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_lanes_and_the_critical_path() -> None:
-    """Each job has its actions in a row, hits are points, and the longest chain of needs is marked and repeated."""
+    """Each job has its actions in a row, hits are points, and the longest chain of needs is marked
+    and repeated."""
     trace = json.loads(chrome_trace(EVENTS))
     found = {name: [entry["name"] for entry in entries] for name, entries in lanes(trace).items()}
     assert found == {
@@ -72,20 +81,32 @@ def test_lanes_and_the_critical_path() -> None:
         "job 2": ["cut part 2", "cut part 3", "cut part 5"],
     }
     critical = {
-        entry["args"]["number"] for entry in trace["traceEvents"] if entry["ph"] == "X" and entry["args"]["critical"]
+        entry["args"]["number"]
+        for entry in trace["traceEvents"]
+        if entry["ph"] == "X" and entry["args"]["critical"]
     }
     assert critical == {2, 3, 5}
-    assert trace["otherData"] == {"action_seconds": 7.5, "critical_path_seconds": 4.0, "seconds": 4.3}
+    assert trace["otherData"] == {
+        "action_seconds": 7.5,
+        "critical_path_seconds": 4.0,
+        "seconds": 4.3,
+    }
     last = lanes(trace)["job 2"][-1]
     assert (last["ts"], last["dur"]) == (3_100_000, 1_000_000)
-    assert last["args"] | {"error": "no space", "how": "failed", "key": "key 5", "needs": [4]} == last["args"]
+    assert (
+        last["args"] | {"error": "no space", "how": "failed", "key": "key 5", "needs": [4]}
+        == last["args"]
+    )
 
 
 def test_the_trace_of_a_replay_is_the_same() -> None:
     """It is a function of the events."""
     lines = [event_line(event, seconds) for seconds, event in EVENTS]
     assert chrome_trace(read_timed_events(lines)) == chrome_trace(EVENTS)
-    assert json.loads(chrome_trace([]))["otherData"] == {"action_seconds": 0, "critical_path_seconds": 0}
+    assert json.loads(chrome_trace([]))["otherData"] == {
+        "action_seconds": 0,
+        "critical_path_seconds": 0,
+    }
 
 
 @st.composite
@@ -114,7 +135,8 @@ def builds(draw: st.DrawFn) -> tuple[int, Timed]:
 
 @given(builds())
 def test_actions_of_a_lane_never_overlap_and_no_lane_is_wasted(build: tuple[int, Timed]) -> None:
-    """There are as many lanes as jobs were busy at once, and the critical path is the longest chain."""
+    """There are as many lanes as jobs were busy at once, and the critical path is the longest
+    chain."""
     jobs, events = build
     trace = json.loads(chrome_trace(events))
     found = lanes(trace)

@@ -1,4 +1,5 @@
-"""The command: every mistake of the user gives four parts and its exit code, and nothing half-written stays behind."""
+"""The command: every mistake of the user gives four parts and its exit code, and nothing
+half-written stays behind."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def small_model(path: Path, columns: int = 5) -> Path:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, columns])],
         [numpy_helper.from_array(weights, "w")],
     )
-    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    )
     return path
 
 
@@ -43,33 +46,51 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def assert_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, *words: str) -> None:
-    """The command ends with ``code`` and an error in parts that has all of ``words``; no traceback."""
+def assert_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, *words: str
+) -> None:
+    """The command ends with ``code`` and an error in parts that has all of ``words``; no
+    traceback."""
     assert main(arguments) == code
     text = capsys.readouterr().err
     assert text.startswith("error: "), text
     assert "Traceback" not in text
-    assert all(line.startswith(("error: ", "  where: ", "  why: ", "  do: ")) for line in text.strip().splitlines()), (
-        text
-    )
+    assert all(
+        line.startswith(("error: ", "  where: ", "  why: ", "  do: "))
+        for line in text.strip().splitlines()
+    ), text
     for word in words:
         assert word in text, f"{word!r} not in {text}"
 
 
-def test_compile_run_and_report(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compile_run_and_report(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A model becomes a bundle, the bundle gives the right numbers in a file."""
     x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
     np.savez(tmp_path / "in.npz", x=x)
     for executor in ("aot", "vm"):
         out = tmp_path / f"{executor}.npz"
-        arguments = ["run", str(bundle), "--inputs", str(tmp_path / "in.npz"), "--outputs", str(out), "--json"]
+        arguments = [
+            "run",
+            str(bundle),
+            "--inputs",
+            str(tmp_path / "in.npz"),
+            "--outputs",
+            str(out),
+            "--json",
+        ]
         assert main([*arguments, "--executor", executor]) == 0
         assert json.loads(capsys.readouterr().out)["outputs"]["y"]["shape"] == [2, 5]
         weights = np.arange(20, dtype=np.float32).reshape(4, 5) / 8 - 1
-        np.testing.assert_allclose(np.load(out)["y"], np.maximum(x @ weights, 0), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            np.load(out)["y"], np.maximum(x @ weights, 0), rtol=1e-6, atol=1e-6
+        )
 
 
-def test_inspect_names_kernels_by_their_nodes(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_names_kernels_by_their_nodes(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A person reads the user's node names; a script reads JSON."""
     assert main(["inspect", str(bundle)]) == 0
     assert "first (MatMul), second (Relu)" in capsys.readouterr().out
@@ -83,7 +104,9 @@ def test_inspect_shows_assembly(bundle: Path, capsys: pytest.CaptureFixture[str]
     """A kernel's assembly is made again from what the bundle carries."""
     assert main(["inspect", str(bundle), "--asm", "k_"]) == 0
     assert ".globl  k_" in capsys.readouterr().out
-    assert_refused(capsys, ["inspect", str(bundle), "--asm", "k_nothing"], 1, "no kernel 'k_nothing'")
+    assert_refused(
+        capsys, ["inspect", str(bundle), "--asm", "k_nothing"], 1, "no kernel 'k_nothing'"
+    )
 
 
 def test_diff(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +114,10 @@ def test_diff(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["diff", str(bundle), str(bundle)]) == 0
     assert capsys.readouterr().out == "equal\n"
     other = tmp_path / "other.ingot"
-    assert main(["compile", str(small_model(tmp_path / "m.onnx", columns=6)), "-o", str(other), "-q"]) == 0
+    assert (
+        main(["compile", str(small_model(tmp_path / "m.onnx", columns=6)), "-o", str(other), "-q"])
+        == 0
+    )
     assert main(["diff", str(bundle), str(other), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert not report["equal"]
@@ -109,7 +135,8 @@ def test_bench_and_identify(bundle: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    "stage", ["imported", "graph", "optimized", "placed", "fused", "loops", "memory", "program", "library"]
+    "stage",
+    ["imported", "graph", "optimized", "placed", "fused", "loops", "memory", "program", "library"],
 )
 def test_each_stage_prints(stage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--to`` prints text, the same each time."""
@@ -128,12 +155,30 @@ def test_unknown_words_get_suggestions(tmp_path: Path, capsys: pytest.CaptureFix
     out = ["-o", str(tmp_path / "o.ingot")]
     assert_refused(capsys, ["comple"], 1, "unknown verb", "did you mean 'ingot compile'?")
     assert_refused(
-        capsys, ["compile", model, *out, "--taget", "native"], 1, "unknown option", "did you mean '--target'?"
+        capsys,
+        ["compile", model, *out, "--taget", "native"],
+        1,
+        "unknown option",
+        "did you mean '--target'?",
     )
-    assert_refused(capsys, ["compile", model, *out, "--target", "x86-64-v5"], 1, "unknown target", "did you mean")
-    assert_refused(capsys, ["compile", model, *out, "--target", "x86-64-v3+avx512ff"], 1, "unknown feature", "avx512f")
+    assert_refused(
+        capsys,
+        ["compile", model, *out, "--target", "x86-64-v5"],
+        1,
+        "unknown target",
+        "did you mean",
+    )
+    assert_refused(
+        capsys,
+        ["compile", model, *out, "--target", "x86-64-v3+avx512ff"],
+        1,
+        "unknown feature",
+        "avx512f",
+    )
     assert_refused(capsys, ["compile", model, "--to", "graf"], 1, "--to", "graph")
-    assert_refused(capsys, ["compile", model, *out, "--planner", "hillclimb"], 1, "did you mean 'hill_climb'?")
+    assert_refused(
+        capsys, ["compile", model, *out, "--planner", "hillclimb"], 1, "did you mean 'hill_climb'?"
+    )
     assert list(tmp_path.iterdir()) == [tmp_path / "m.onnx"]
 
 
@@ -145,16 +190,23 @@ def test_wrong_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert_refused(capsys, ["compile", model, *out, "--shape", "x=2xfour"], 1, "--shape", "2xfour")
     assert_refused(capsys, ["compile", model, *out, "--shape", "xx=2x4"], 1, "xx")
     assert_refused(capsys, ["compile", model, *out, "--shape", "x=3x4"], 1, "x=3x4")
-    assert_refused(capsys, ["compile", model, *out, "--shape", "x=2x4", "--shape", "x=2x4"], 1, "given twice")
+    assert_refused(
+        capsys, ["compile", model, *out, "--shape", "x=2x4", "--shape", "x=2x4"], 1, "given twice"
+    )
     assert_refused(capsys, ["compile", model, *out, "--device", "acc=opencl"], 3, "opencl")
-    assert_refused(capsys, ["compile", model, *out, "--device", "acc=opncl"], 1, "did you mean 'opencl'?")
-    assert_refused(capsys, ["compile", model, *out, "--place", "first=acc"], 1, "unknown device 'acc'")
+    assert_refused(
+        capsys, ["compile", model, *out, "--device", "acc=opncl"], 1, "did you mean 'opencl'?"
+    )
+    assert_refused(
+        capsys, ["compile", model, *out, "--place", "first=acc"], 1, "unknown device 'acc'"
+    )
     assert_refused(capsys, ["compile", model, *out, "--workers", "0"], 1, "above 0")
     assert list(tmp_path.iterdir()) == [tmp_path / "m.onnx"]
 
 
 def test_bad_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A missing file, a folder, another kind of file and a truncated one are the user's mistakes."""
+    """A missing file, a folder, another kind of file and a truncated one are the user's
+    mistakes."""
     out = ["-o", str(tmp_path / "o.ingot")]
     assert_refused(capsys, ["compile", str(tmp_path / "none.onnx"), *out], 1, "no such model file")
     assert_refused(capsys, ["compile", str(tmp_path), *out], 1, "folder")
@@ -166,7 +218,9 @@ def test_bad_models(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not (tmp_path / "o.ingot").exists()
 
 
-def test_unsupported_nodes_are_all_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unsupported_nodes_are_all_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Exit code 3, every node by name."""
     graph = helper.make_graph(
         [
@@ -178,7 +232,9 @@ def test_unsupported_nodes_are_all_listed(tmp_path: Path, capsys: pytest.Capture
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
-    (tmp_path / "odd.onnx").write_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+    (tmp_path / "odd.onnx").write_bytes(
+        helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    )
     assert main(["compile", str(tmp_path / "odd.onnx"), "-o", str(tmp_path / "o.ingot"), "-q"]) == 3
     text = capsys.readouterr().err
     assert "Strange" in text
@@ -188,12 +244,18 @@ def test_unsupported_nodes_are_all_listed(tmp_path: Path, capsys: pytest.Capture
 def test_bad_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No folder, a folder in the file's place: refused before any work."""
     model = str(small_model(tmp_path / "m.onnx"))
-    assert_refused(capsys, ["compile", model, "-o", str(tmp_path / "no" / "o.ingot")], 1, "no such output folder")
+    assert_refused(
+        capsys,
+        ["compile", model, "-o", str(tmp_path / "no" / "o.ingot")],
+        1,
+        "no such output folder",
+    )
     assert_refused(capsys, ["compile", model, "-o", str(tmp_path)], 1, "folder")
 
 
 def test_no_space_leaves_nothing(tmp_path: Path) -> None:
-    """When the disk is full (here: a limit on file sizes) the exit code is 1 or 2 and no part of a bundle stays."""
+    """When the disk is full (here: a limit on file sizes) the exit code is 1 or 2 and no part of a
+    bundle stays."""
     model = small_model(tmp_path / "m.onnx")
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -202,7 +264,11 @@ def test_no_space_leaves_nothing(tmp_path: Path) -> None:
         f"sys.exit(main(['compile', {str(model)!r}, '-o', {str(tmp_path / 'o.ingot')!r}, '-q']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=child_environment(), capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode in (1, 2), done.stderr
     assert done.stderr.startswith("error: ")
@@ -219,8 +285,17 @@ def test_bad_runs(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[st
     np.savez(tmp_path / "wrong.npz", xx=np.zeros((2, 4), np.float32))
     assert_refused(capsys, ["run", str(bundle), "--inputs", str(tmp_path / "wrong.npz")], 1, "xx")
     np.savez(tmp_path / "shape.npz", x=np.zeros((3, 4), np.float32))
-    assert_refused(capsys, ["run", str(bundle), "--inputs", str(tmp_path / "shape.npz")], 1, "'x'", "[2, 4]", "[3, 4]")
-    assert_refused(capsys, ["run", str(bundle), "--inputs", str(bundle)], 1, "cannot read inputs from")
+    assert_refused(
+        capsys,
+        ["run", str(bundle), "--inputs", str(tmp_path / "shape.npz")],
+        1,
+        "'x'",
+        "[2, 4]",
+        "[3, 4]",
+    )
+    assert_refused(
+        capsys, ["run", str(bundle), "--inputs", str(bundle)], 1, "cannot read inputs from"
+    )
     assert_refused(capsys, ["run", str(bundle), "--variant", "x86-64-v9"], 1, "x86-64-v9")
 
 
@@ -236,7 +311,8 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_bug_is_no_traceback(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An unexpected exception becomes a message that asks for a report; ``--debug`` shows where it was."""
+    """An unexpected exception becomes a message that asks for a report; ``--debug`` shows where it
+    was."""
     from ingot_build_rules.compilation import open_build
 
     def broken(*_: object) -> None:
@@ -257,10 +333,22 @@ def child_environment() -> dict[str, str]:
 def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
     """Ctrl-C ends with 130, one line, and no file, whenever it comes."""
     model = small_model(tmp_path / "m.onnx")
-    command = [sys.executable, "-m", "ingot", "compile", str(model), "-o", str(tmp_path / "o.ingot")]
+    command = [
+        sys.executable,
+        "-m",
+        "ingot",
+        "compile",
+        str(model),
+        "-o",
+        str(tmp_path / "o.ingot"),
+    ]
     for delay_seconds in (0.6, 0.8):
         process = subprocess.Popen(
-            command, env=child_environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+            command,
+            env=child_environment(),
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
         )
         time.sleep(delay_seconds)
         process.send_signal(signal.SIGINT)

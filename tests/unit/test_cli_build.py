@@ -1,4 +1,5 @@
-"""The verbs of a project: every flag of ``build``, ``why``, ``log``, ``query``, ``clean``, ``watch``; exit codes, errors in four parts."""
+"""The verbs of a project: every flag of ``build``, ``why``, ``log``, ``query``, ``clean``,
+``watch``; exit codes, errors in four parts."""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ from typing import Any
 import onnx
 import pytest
 from onnx import helper
-from tests.unit.build_harness import TARGET, TEST, Workbench, chain, make_cache, model_of, new_weight, with_external
+from tests.unit.build_harness import (
+    TARGET,
+    TEST,
+    Workbench,
+    chain,
+    make_cache,
+    model_of,
+    new_weight,
+    with_external,
+)
 
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.engine.events.event_lines import read_events
@@ -60,7 +70,9 @@ class Command:
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+def run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Command:
     """Two models, a test of the first, in the current folder; not built."""
     bench = Workbench(tmp_path / "project", Path(os.environ["INGOT_CACHE"]))
     bench.project({"a": chain([4, 8, 4]), "b": chain([4, 8, 4], seed=2)}, TEST)
@@ -83,7 +95,7 @@ def files(folder: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-# -- build -----------------------------------------------------------------------------------------------------------
+# -- build -----------------------------------------------------------------------------------------
 
 
 def test_build_and_summary(run: Command) -> None:
@@ -155,7 +167,8 @@ def test_dry_run_writes_nothing(run: Command, tmp_path: Path) -> None:
 
 
 def test_keep_going_builds_all_that_can_be_built(run: Command) -> None:
-    """One broken model of three: with ``-k`` the other two are built, and the summary lists both; its test is skipped."""
+    """One broken model of three: with ``-k`` the other two are built, and the summary lists both;
+    its test is skipped."""
     run.bench.edit("a", broken)
     report = run.json("build", "-j1", "-k", code=1)
     assert (report["built"], report["failed"], report["skipped"]) == (["b"], ["a"], ["test.a"])
@@ -197,7 +210,8 @@ def test_exit_codes(run: Command) -> None:
 
 
 def test_explain(run: Command) -> None:
-    """Why everything that runs does, below its bundle; in a cache of its own, so that it does run."""
+    """Why everything that runs does, below its bundle; in a cache of its own, so that it does
+    run."""
     run.monkeypatch.setenv("INGOT_CACHE", str(make_cache(run.bench.folder / "cache")))
     run.build()
     run.bench.edit("a", new_weight)
@@ -210,7 +224,9 @@ def test_explain(run: Command) -> None:
 def test_trace_and_events(run: Command) -> None:
     """A trace that viewers read; every event as a line of JSON in a file or on standard output."""
     run.build("--trace", "t.json", "--events", "e.txt", "b")
-    assert {item["name"] for item in json.loads(Path("t.json").read_text())["traceEvents"]} >= {"built: b"}
+    assert {item["name"] for item in json.loads(Path("t.json").read_text())["traceEvents"]} >= {
+        "built: b"
+    }
     events = list(read_events(Path("e.txt").read_text().splitlines()))
     assert isinstance(events[0], BuildStarted)
     assert isinstance(events[-1], BuildFinished)
@@ -225,7 +241,10 @@ def test_trace_and_events(run: Command) -> None:
 def test_depfile(run: Command) -> None:
     """The sources of one bundle; of several it is refused before anything is built."""
     run.bench.project(
-        {"c": with_external(chain([4, 8, 4], seed=3), run.bench.folder, "c.bin"), "b": chain([4, 8, 4], seed=2)}
+        {
+            "c": with_external(chain([4, 8, 4], seed=3), run.bench.folder, "c.bin"),
+            "b": chain([4, 8, 4], seed=2),
+        }
     )
     run.build("--depfile", "c.d", "c")
     target, _, sources = Path("c.d").read_text().split("\n\n")[0].replace("\\\n", "").partition(":")
@@ -236,7 +255,8 @@ def test_depfile(run: Command) -> None:
 
 
 def test_expect_cached(run: Command, tmp_path: Path) -> None:
-    """Anything that would have to run is a failed verification that names it; nothing runs, nothing is written."""
+    """Anything that would have to run is a failed verification that names it; nothing runs, nothing
+    is written."""
     run.build("--expect-cached", "--cache", str(tmp_path / "empty"), code=4)
     assert "would run import_model" in run.errors
     assert not Path("dist/a.ingot").exists()
@@ -247,7 +267,8 @@ def test_expect_cached(run: Command, tmp_path: Path) -> None:
 
 
 def test_frozen(run: Command) -> None:
-    """With ``--frozen`` a bundle is what its lock file says, or it is not written; the lock file is never written."""
+    """With ``--frozen`` a bundle is what its lock file says, or it is not written; the lock file is
+    never written."""
     run.build("--frozen", code=4)
     assert "a.lock.json" in run.errors
     assert not Path("dist/a.ingot").exists()
@@ -266,7 +287,8 @@ def test_frozen(run: Command) -> None:
 
 
 def test_check_hits(run: Command) -> None:
-    """A share of the hits runs again and is compared, of bundles that are up to date, too; what is no share is refused."""
+    """A share of the hits runs again and is compared, of bundles that are up to date, too; what is
+    no share is refused."""
     run.build("b")
     stamp = Path("dist/b.ingot").stat().st_mtime_ns
     report = run.json("build", "-j1", "--check-hits", "100%", "b")
@@ -282,7 +304,8 @@ def test_check_hits(run: Command) -> None:
 
 
 def test_read_only(run: Command, tmp_path: Path) -> None:
-    """Results come from the cache, none is left there; a cache that is not there is an empty one."""
+    """Results come from the cache, none is left there; a cache that is not there is an empty
+    one."""
     cache = make_cache(tmp_path / "cache")
     run.build("b", "--cache", str(cache))
     before = files(cache)
@@ -290,8 +313,12 @@ def test_read_only(run: Command, tmp_path: Path) -> None:
     report = run.json("build", "-j1", "b", "--cache", str(cache), "--read-only")
     assert report["rules"]["codegen"]["ran"] == 0
     assert report["rules"]["import_model"]["ran"] == 1
-    after = {name: file for name, file in files(cache).items() if not name.endswith(("-shm", "-wal"))}
-    assert {name: content for name, (_, content) in after.items()} == {name: item for name, (_, item) in before.items()}
+    after = {
+        name: file for name, file in files(cache).items() if not name.endswith(("-shm", "-wal"))
+    }
+    assert {name: content for name, (_, content) in after.items()} == {
+        name: item for name, (_, item) in before.items()
+    }
     run.build("b", "--rehash", "--cache", str(tmp_path / "none"), "--read-only")
     assert not (tmp_path / "none").exists()
 
@@ -316,11 +343,12 @@ def test_unknown_option(run: Command) -> None:
     assert "--dry-run" in run.errors
 
 
-# -- why, log, query -------------------------------------------------------------------------------------------------
+# -- why, log, query -------------------------------------------------------------------------------
 
 
 def test_why(run: Command) -> None:
-    """What the next build would do and what has changed; what the last one did and why; in a cache of its own, so that it does run."""
+    """What the next build would do and what has changed; what the last one did and why; in a cache
+    of its own, so that it does run."""
     run.monkeypatch.setenv("INGOT_CACHE", str(make_cache(run.bench.folder / "cache")))
     assert run("why", "b") == "b: never built here\n"
     run.build()
@@ -335,7 +363,9 @@ def test_why(run: Command) -> None:
     assert lines[2].startswith("  import_model: source changed ")
     Path("dist/b.ingot").unlink()
     assert "dist/b.ingot is not as the last build left it" in run("why", "b")
-    assert 'option planner changed "best" -> "hill_climb"' in run("why", "a", "--config", "bundle.a.planner=hill_climb")
+    assert 'option planner changed "best" -> "hill_climb"' in run(
+        "why", "a", "--config", "bundle.a.planner=hill_climb"
+    )
     assert "asks for another output" in run("why", "a", "--config", "bundle.a.output=x.ingot")
     found = run.json("why", "a", "b")
     assert found["a"] == {"pending": [], "failed": [], "last": found["a"]["last"], "built": True}
@@ -356,7 +386,8 @@ def test_log(run: Command) -> None:
 
 
 def test_why_and_log_tell_of_a_failure_until_it_is_over(run: Command) -> None:
-    """A build that failed is the last one; what is mended, by an edit or by taking it back, is forgotten."""
+    """A build that failed is the last one; what is mended, by an edit or by taking it back, is
+    forgotten."""
     before = (run.bench.folder / "b.onnx").read_bytes()
     for first in (True, False):
         run.bench.edit("b", broken)
@@ -387,7 +418,8 @@ def test_what_was_only_skipped_has_not_failed(run: Command) -> None:
 
 
 def test_query(run: Command) -> None:
-    """The graph as JSON whose form does not change, and as DOT whose edges lead from what is made to what needs it."""
+    """The graph as JSON whose form does not change, and as DOT whose edges lead from what is made
+    to what needs it."""
     graph = run.json("query")
     assert set(graph) == {"version", "project", "bundles", "tests"}
     assert graph["version"] == 1
@@ -400,7 +432,9 @@ def test_query(run: Command) -> None:
     run.build()
     graph = run.json("query", "a", "--actions")
     actions = graph["bundles"]["a"]["actions"]
-    assert all(set(item) == {"rule", "label", "key", "ingredients", "needs", "makes"} for item in actions)
+    assert all(
+        set(item) == {"rule", "label", "key", "ingredients", "needs", "makes"} for item in actions
+    )
     assert set(graph["bundles"]) == {"a"}
     edge = re.compile(r'  "(?:[^"\\]|\\.)*" -> "(?:[^"\\]|\\.)*"(?: \[label="(?:[^"\\]|\\.)*"\])?;')
     dot = run("query", "--format", "dot", "--actions").splitlines()
@@ -412,17 +446,20 @@ def test_query(run: Command) -> None:
     assert '  "a: import_model" -> "a: infer_types";' in edges
 
 
-# -- clean -----------------------------------------------------------------------------------------------------------
+# -- clean -----------------------------------------------------------------------------------------
 
 
 def test_clean_removes_what_builds_have_made(run: Command) -> None:
-    """Bundles, lock files, memory and folders that are empty then; sources stay, and a second time there is nothing."""
+    """Bundles, lock files, memory and folders that are empty then; sources stay, and a second time
+    there is nothing."""
     before = files(run.bench.folder)
     run.build()
     assert "would remove dist/a.ingot" in run("clean", "-n")
     assert Path("dist/a.ingot").exists()
     out = run("clean").splitlines()
-    assert out == [f"removed dist/{name}" for name in ("a.ingot", "a.lock.json", "b.ingot", "b.lock.json")]
+    assert out == [
+        f"removed dist/{name}" for name in ("a.ingot", "a.lock.json", "b.ingot", "b.lock.json")
+    ]
     assert files(run.bench.folder) == before
     assert not Path("dist").exists()
     assert not Path(".ingot").exists()
@@ -430,7 +467,8 @@ def test_clean_removes_what_builds_have_made(run: Command) -> None:
 
 
 def test_clean_leaves_what_is_not_ours(run: Command) -> None:
-    """A foreign file, a bundle that somebody has changed, the cache; what is named goes, and no other."""
+    """A foreign file, a bundle that somebody has changed, the cache; what is named goes, and no
+    other."""
     run.build()
     run.bench.write("dist/notes.txt", "mine")
     run.bench.write("dist/a.ingot", "also mine")
@@ -451,11 +489,12 @@ def test_clean_leaves_what_is_not_ours(run: Command) -> None:
     assert {count["ran"] for count in report["rules"].values()} == {0}
 
 
-# -- watch -----------------------------------------------------------------------------------------------------------
+# -- watch -----------------------------------------------------------------------------------------
 
 
 def watch_once(run: Command, change: Callable[[], object], code: int = 0) -> str:
-    """Run ``watch --once`` while ``change`` happens once it waits for one; return what it said on both streams."""
+    """Run ``watch --once`` while ``change`` happens once it waits for one; return what it said on
+    both streams."""
     waits: list[float] = []
 
     def wait(seconds: float) -> None:
@@ -496,7 +535,8 @@ def test_a_glob_is_watched(run: Command) -> None:
 
 
 def test_process(run: Command) -> None:
-    """The command as a process: progress on standard error, the summary on standard output, no color off a terminal."""
+    """The command as a process: progress on standard error, the summary on standard output, no
+    color off a terminal."""
     line = [sys.executable, "-m", "ingot", "build", "-j1", "b"]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     assert re.search(r"^1 built; ", done.stdout, re.MULTILINE)

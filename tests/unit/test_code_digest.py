@@ -1,4 +1,5 @@
-"""Digests of code: every source that a module can run counts, wherever it is installed; nothing else does."""
+"""Digests of code: every source that a module can run counts, wherever it is installed; nothing
+else does."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from ingot_build_rules.engine.cache.state_file import read_state, write_state
 
 
 def write_package(root: Path, files: Mapping[str, str]) -> dict[str, str]:
-    """Write files of the package ``p`` below ``root``; every folder becomes a package. Return the package roots."""
+    """Write files of the package ``p`` below ``root``; every folder becomes a package. Return the
+    package roots."""
     for name, text in files.items():
         path = root / "p" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +36,8 @@ def write_package(root: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 
 def closure(root: Path, files: Mapping[str, str], module: str) -> set[str]:
-    """Return the paths in the closure without ``p/`` and without ``__init__`` files that are empty."""
+    """Return the paths in the closure without ``p/`` and without ``__init__`` files that are
+    empty."""
     found = CodeDigests(write_package(root, files), None).files_of(module)
     assert list(found) == sorted(set(found))
     paths = {path.removeprefix("p/") for path, _ in found}
@@ -130,7 +133,9 @@ def test_the_digest_is_of_names_and_sources_alone(tmp_path: Path) -> None:
     (tmp_path / "there" / "deeper" / "p" / "b.py").write_bytes(b"x = 1\r\n")
     changed = CodeDigests(there_roots, None)
     assert changed.digest("p.a") != here.digest("p.a")
-    assert [path for path, _ in set(changed.files_of("p.a")) - set(here.files_of("p.a"))] == ["p/b.py"]
+    assert [path for path, _ in set(changed.files_of("p.a")) - set(here.files_of("p.a"))] == [
+        "p/b.py"
+    ]
     with pytest.raises(LookupError, match=r"no module 'p\.z'"):
         here.digest("p.z")
 
@@ -188,12 +193,22 @@ def test_a_damaged_cache_changes_nothing(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     right = CodeDigests(roots, str(cache)).digest("p.a")
     whole = cache.read_bytes()
-    damaged = [whole[:index] + bytes([whole[index] ^ 1]) + whole[index + 1 :] for index in range(0, len(whole), 7)]
+    damaged = [
+        whole[:index] + bytes([whole[index] ^ 1]) + whole[index + 1 :]
+        for index in range(0, len(whole), 7)
+    ]
     for content in [*damaged, b"", whole[:-1], whole + b"x", b"\0" * 100]:
         cache.write_bytes(content)
         assert CodeDigests(roots, str(cache)).digest("p.a") == right
     stamp = (0, 0, 0, 0, "0" * 64, ("p.z",))
-    states: list[object] = [1, {1: 2}, {"x": None}, {"x": stamp[:4]}, {"x": (*stamp[:5], (1,))}, {"x": stamp}]
+    states: list[object] = [
+        1,
+        {1: 2},
+        {"x": None},
+        {"x": stamp[:4]},
+        {"x": (*stamp[:5], (1,))},
+        {"x": stamp},
+    ]
     for state in states:
         assert write_state(str(cache), "code digests 1", state)
         assert CodeDigests(roots, str(cache)).digest("p.a") == right
@@ -202,7 +217,8 @@ def test_a_damaged_cache_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    """A state file is a convenience: a file in its folder's place, or a folder in its own, is survived."""
+    """A state file is a convenience: a file in its folder's place, or a folder in its own, is
+    survived."""
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
     assert not write_state(str(tmp_path / "file" / "cache"), "kind", 1)
@@ -236,10 +252,15 @@ def write_distribution(folder: Path, name: str, record: str) -> str:
 
 
 def test_distributions_count_by_version_and_record(tmp_path: Path) -> None:
-    """The files that an installer lists decide, not its notes, its scripts or the folder; the first folder wins."""
+    """The files that an installer lists decide, not its notes, its scripts or the folder; the first
+    folder wins."""
     facts = FileFacts(None, "")
-    one = write_distribution(tmp_path / "one", "Some_dist-1.0", RECORD.format(name="Some_dist-1.0", script="C"))
-    two = write_distribution(tmp_path / "two", "some.Dist-1.0", RECORD.format(name="some.Dist-1.0", script="D"))
+    one = write_distribution(
+        tmp_path / "one", "Some_dist-1.0", RECORD.format(name="Some_dist-1.0", script="C")
+    )
+    two = write_distribution(
+        tmp_path / "two", "some.Dist-1.0", RECORD.format(name="some.Dist-1.0", script="D")
+    )
     other = write_distribution(tmp_path / "other", "some_dist-1.0", "x/__init__.py,sha256=AAB,5\n")
     bare = tmp_path / "bare" / "some_dist-2.0.dist-info"
     bare.mkdir(parents=True)
@@ -250,14 +271,20 @@ def test_distributions_count_by_version_and_record(tmp_path: Path) -> None:
     assert found[0] == found[1]
     assert found[2].version == "1.0"
     assert found[2].digest != found[0].digest
-    versions = [find_installed(["some-dist"], path, facts)["some-dist"] for path in ([str(bare.parent)], [])]
+    versions = [
+        find_installed(["some-dist"], path, facts)["some-dist"] for path in ([str(bare.parent)], [])
+    ]
     assert [(item.version, item.digest) for item in versions] == [("2.0", ""), ("", "")]
 
 
 def test_a_closure_names_the_distributions_that_it_reaches(tmp_path: Path) -> None:
     """Only those of the table count, and only for modules that lead to them."""
-    roots = write_package(tmp_path, {"a.py": "import p.b", "b.py": "from x.y import z\nimport other", "c.py": ""})
-    folder = write_distribution(tmp_path / "site", "some_dist-1.0", RECORD.format(name="some_dist-1.0", script="C"))
+    roots = write_package(
+        tmp_path, {"a.py": "import p.b", "b.py": "from x.y import z\nimport other", "c.py": ""}
+    )
+    folder = write_distribution(
+        tmp_path / "site", "some_dist-1.0", RECORD.format(name="some_dist-1.0", script="C")
+    )
     digests = CodeDigests(roots, None, {"x": "some-dist", "unused": "unused"}, [folder])
     assert [name for name, _ in digests.distributions_of("p.a")] == ["some-dist 1.0"]
     assert digests.distributions_of("p.c") == ()
@@ -268,8 +295,14 @@ def test_a_closure_names_the_distributions_that_it_reaches(tmp_path: Path) -> No
 @st.composite
 def packages(draw: st.DrawFn) -> dict[str, str]:
     """Random packages whose modules import one another at their top."""
-    names = draw(st.lists(st.sampled_from(["a", "b", "s/c", "s/d", "s/t/e", "u/f"]), min_size=1, unique=True))
-    inits = draw(st.lists(st.sampled_from(["__init__", "s/__init__", "s/t/__init__", "u/__init__"]), unique=True))
+    names = draw(
+        st.lists(st.sampled_from(["a", "b", "s/c", "s/d", "s/t/e", "u/f"]), min_size=1, unique=True)
+    )
+    inits = draw(
+        st.lists(
+            st.sampled_from(["__init__", "s/__init__", "s/t/__init__", "u/__init__"]), unique=True
+        )
+    )
     files: dict[str, str] = {}
     for name in ["a", *names, *inits]:
         lines: list[str] = []
@@ -295,8 +328,11 @@ def packages(draw: st.DrawFn) -> dict[str, str]:
 
 @settings(max_examples=60)
 @given(packages())
-def test_the_closure_is_what_python_loads(tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]) -> None:
-    """For modules that import at their top alone, the closure is exactly what the interpreter has loaded afterwards."""
+def test_the_closure_is_what_python_loads(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]
+) -> None:
+    """For modules that import at their top alone, the closure is exactly what the interpreter has
+    loaded afterwards."""
     root = tmp_path_factory.mktemp("packages")
     roots = write_package(root, files)
     for loaded in loaded_modules(root, "p.a"):
@@ -305,7 +341,8 @@ def test_the_closure_is_what_python_loads(tmp_path_factory: pytest.TempPathFacto
 
 
 def loaded_modules(root: Path, module: str) -> Iterator[set[str]]:
-    """Import in this very interpreter; yield the files that were loaded, nothing if the packages do not import."""
+    """Import in this very interpreter; yield the files that were loaded, nothing if the packages do
+    not import."""
     sys.path.insert(0, str(root))
     try:
         __import__(module)
@@ -327,7 +364,9 @@ def test_our_own_rules_load_nothing_outside_of_their_closure(rule: str) -> None:
     """What the interpreter loads of our packages for a rule is in the rule's closure."""
     module = f"ingot_build_rules.rules.{rule}"
     code = f"import sys, {module}\nfor m in list(sys.modules.values()): print(getattr(m, '__file__', None))"
-    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    output = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
     loaded = {
         f"{top}/{Path(line).relative_to(folder)}"
         for line in output.splitlines()
@@ -339,7 +378,9 @@ def test_our_own_rules_load_nothing_outside_of_their_closure(rule: str) -> None:
     assert loaded <= {path for path, _ in digests.files_of(module)}
 
 
-@pytest.mark.parametrize("packed", [b"", b"\xc1", b"\x92\x01", b"\x01\x01", b"\x91" * 5000, b"\xdd\xff\xff\xff\xff"])
+@pytest.mark.parametrize(
+    "packed", [b"", b"\xc1", b"\x92\x01", b"\x01\x01", b"\x91" * 5000, b"\xdd\xff\xff\xff\xff"]
+)
 def test_a_state_that_is_no_msgpack_is_not_there(packed: bytes, tmp_path: Path) -> None:
     """Even where the file's own digest is right."""
     path = tmp_path / "state"

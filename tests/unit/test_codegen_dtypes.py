@@ -1,10 +1,19 @@
-"""Loads, stores, casts and integer arithmetic of every dtype, compiled for every level that this machine runs."""
+"""Loads, stores, casts and integer arithmetic of every dtype, compiled for every level that this
+machine runs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, apply_program, elementwise, run_function, run_program
+from tests.unit.codegen_harness import (
+    NUMPY,
+    RUNNABLE,
+    Array,
+    apply_program,
+    elementwise,
+    run_function,
+    run_program,
+)
 
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
@@ -42,7 +51,8 @@ def _number(stored: float, dtype: DType) -> float:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("source", BYTE_DTYPES)
 def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
-    """Every cast gives what the interpreter's definition says, and storing f16 and bf16 rounds to nearest even."""
+    """Every cast gives what the interpreter's definition says, and storing f16 and bf16 rounds to
+    nearest even."""
     x = _numbers(source, 203)
     for dtype in BYTE_DTYPES:
         result = np.zeros(len(x), NUMPY[dtype])
@@ -53,17 +63,23 @@ def test_casts_between_all_dtypes(source: DType, target: Target) -> None:
             # The payload of NaN is not promised.
             got = [bf16_bits(bf16_number(int(bits))) for bits in result]
             nan = [bf16_number(int(bits)) != bf16_number(int(bits)) for bits in got]
-            numbers = [bits if is_nan else number for number, bits, is_nan in zip(numbers, got, nan, strict=True)]
+            numbers = [
+                bits if is_nan else number
+                for number, bits, is_nan in zip(numbers, got, nan, strict=True)
+            ]
             np.testing.assert_array_equal(np.array(numbers, np.uint16), np.array(got, np.uint16))
         else:
             with np.errstate(over="ignore"):
-                np.testing.assert_array_equal(result, np.array(numbers, NUMPY[dtype]), err_msg=f"{source} to {dtype}")
+                np.testing.assert_array_equal(
+                    result, np.array(numbers, NUMPY[dtype]), err_msg=f"{source} to {dtype}"
+                )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", BYTE_DTYPES)
 def test_copies_keep_every_bit(dtype: DType, target: Target) -> None:
-    """A load and a store move values of every dtype unchanged, for every length from 0 to two vectors and one."""
+    """A load and a store move values of every dtype unchanged, for every length from 0 to two
+    vectors and one."""
     for count in range(2 * target.f32_lanes + 2):
         x = _numbers(dtype, 64)[:count]
         y = np.zeros(count + 1, NUMPY[dtype])
@@ -76,19 +92,25 @@ def test_copies_keep_every_bit(dtype: DType, target: Target) -> None:
 
 
 def test_half_conversions_agree_with_numpy_everywhere() -> None:
-    """All f16 widen right; f32 at, and next to, every rounding border narrows right (one test over all levels)."""
+    """All f16 widen right; f32 at, and next to, every rounding border narrows right (one test over
+    all levels)."""
     every = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
     finite = every[(every & 0x7C00) != 0x7C00].view(np.float16).astype(np.float32)
     with np.errstate(over="ignore"):
         above = np.nextafter(finite.astype(np.float16), np.float16(np.inf)).astype(np.float64)
         middle = ((finite.astype(np.float64) + above) / 2).astype(np.float32)
-        beside = [middle, np.nextafter(middle, np.float32(np.inf)), np.nextafter(middle, np.float32(-np.inf))]
+        beside = [
+            middle,
+            np.nextafter(middle, np.float32(np.inf)),
+            np.nextafter(middle, np.float32(-np.inf)),
+        ]
     for target in RUNNABLE:
         for x in (finite, *beside):
             with np.errstate(over="ignore"):
                 expected = x.astype(np.float16)
             np.testing.assert_array_equal(
-                run_function("cast", "f32", "f16", target, x).view(np.uint16), expected.view(np.uint16)
+                run_function("cast", "f32", "f16", target, x).view(np.uint16),
+                expected.view(np.uint16),
             )
         widened = run_function("cast", "f16", "f32", target, every.view(np.float16))
         np.testing.assert_array_equal(widened, every.view(np.float16).astype(np.float32))
@@ -116,11 +138,14 @@ def test_f64_to_f16_rounds_once(target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", _INTEGERS)
 def test_integer_arithmetic(dtype: DType, target: Target) -> None:
-    """Division truncates and never traps, mod has the divisor's sign, fmod the dividend's; all wraps as numpy's."""
+    """Division truncates and never traps, mod has the divisor's sign, fmod the dividend's; all
+    wraps as numpy's."""
     kind = np.dtype(NUMPY[dtype])
     limits = np.iinfo(kind)
     rng = np.random.default_rng(2)
-    edge = np.array([limits.min, limits.max, 0, 1, 2, 3, 7] + ([] if dtype in UNSIGNED else [-1, -2, -7]), kind)
+    edge = np.array(
+        [limits.min, limits.max, 0, 1, 2, 3, 7] + ([] if dtype in UNSIGNED else [-1, -2, -7]), kind
+    )
     left, right = (grid.ravel() for grid in np.meshgrid(edge, edge))
     x = np.concatenate([rng.integers(limits.min, limits.max, 200, kind, endpoint=True), left])
     y = np.concatenate([rng.integers(-9 if limits.min else 0, 10, 200).astype(kind), right])
@@ -130,7 +155,9 @@ def test_integer_arithmetic(dtype: DType, target: Target) -> None:
         return 0 if q == 0 else abs(p) // abs(q) * (1 if (p < 0) == (q < 0) else -1)
 
     def wrapped(numbers: list[int]) -> Array:
-        return np.array([number & ((1 << 8 * kind.itemsize) - 1) for number in numbers], f"u{kind.itemsize}").view(kind)
+        return np.array(
+            [number & ((1 << 8 * kind.itemsize) - 1) for number in numbers], f"u{kind.itemsize}"
+        ).view(kind)
 
     pairs = list(zip(a, b, strict=True))
     expected = {
@@ -141,25 +168,34 @@ def test_integer_arithmetic(dtype: DType, target: Target) -> None:
         "max": np.maximum(x, y), "min": np.minimum(x, y), "bitwise_and": x & y, "bitwise_or": x | y, "bitwise_xor": x ^ y,
     }  # fmt: skip
     for name, values in expected.items():
-        np.testing.assert_array_equal(run_function(name, dtype, dtype, target, x, y), values, err_msg=name)
+        np.testing.assert_array_equal(
+            run_function(name, dtype, dtype, target, x, y), values, err_msg=name
+        )
     for name, values in {"less": x < y, "less_equal": x <= y, "equal": x == y}.items():
-        np.testing.assert_array_equal(run_function(name, dtype, "bool", target, x, y), values, err_msg=name)
+        np.testing.assert_array_equal(
+            run_function(name, dtype, "bool", target, x, y), values, err_msg=name
+        )
     unary = {
         "neg": wrapped([-p for p in a]), "abs": wrapped([abs(p) for p in a]), "bitwise_not": ~x,
         "sign": wrapped([(p > 0) - (p < 0) for p in a]), "relu": np.maximum(x, kind.type(0)),
         "floor": x, "ceil": x, "round": x,
     }  # fmt: skip
     for name, values in unary.items():
-        np.testing.assert_array_equal(run_function(name, dtype, dtype, target, x), values, err_msg=name)
+        np.testing.assert_array_equal(
+            run_function(name, dtype, dtype, target, x), values, err_msg=name
+        )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", _INTEGERS)
 def test_integer_powers_and_shifts(dtype: DType, target: Target) -> None:
-    """Powers wrap, negative exponents give the truncated reciprocal; shifts by the width or more give 0 or the sign."""
+    """Powers wrap, negative exponents give the truncated reciprocal; shifts by the width or more
+    give 0 or the sign."""
     kind = np.dtype(NUMPY[dtype])
     bits = 8 * kind.itemsize
-    edge = np.array([0, 1, 2, 3, 5, 10, 100] + ([] if dtype in UNSIGNED else [-1, -2, -3, -100]), kind)
+    edge = np.array(
+        [0, 1, 2, 3, 5, 10, 100] + ([] if dtype in UNSIGNED else [-1, -2, -3, -100]), kind
+    )
     x, y = (np.ascontiguousarray(grid.ravel()) for grid in np.meshgrid(edge, edge))
 
     def power(p: int, q: int) -> int:
@@ -172,14 +208,18 @@ def test_integer_powers_and_shifts(dtype: DType, target: Target) -> None:
         return p << amount if name == "shift_left" else p >> amount
 
     def wrapped(numbers: list[int]) -> Array:
-        return np.array([number & ((1 << bits) - 1) for number in numbers], f"u{kind.itemsize}").view(kind)
+        return np.array(
+            [number & ((1 << bits) - 1) for number in numbers], f"u{kind.itemsize}"
+        ).view(kind)
 
     pairs = list(zip(x.tolist(), y.tolist(), strict=True))
     result = run_function("pow", dtype, dtype, target, x, y)
     np.testing.assert_array_equal(result, wrapped([power(p, q) for p, q in pairs]))
     for name in ("shift_left", "shift_right"):
         result = run_function(name, dtype, dtype, target, x, y)
-        np.testing.assert_array_equal(result, wrapped([shifted(p, q, name) for p, q in pairs]), err_msg=name)
+        np.testing.assert_array_equal(
+            result, wrapped([shifted(p, q, name) for p, q in pairs]), err_msg=name
+        )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)

@@ -1,4 +1,5 @@
-"""Compiled functions against long double, in units of the last place, on every level that this machine runs."""
+"""Compiled functions against long double, in units of the last place, on every level that this
+machine runs."""
 
 from __future__ import annotations
 
@@ -7,7 +8,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_function, run_program, ulps
+from tests.unit.codegen_harness import (
+    NUMPY,
+    RUNNABLE,
+    Array,
+    elementwise,
+    run_function,
+    run_program,
+    ulps,
+)
 
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import symbol
@@ -36,8 +45,8 @@ def _softplus(x: Array) -> Array:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-# Name, exact function, range of arguments, bounds for f32 and f64 in units of the last place. erf's f64 reference is the
-# C library's, itself good to one unit.
+# Name, exact function, range of arguments, bounds for f32 and f64 in units of the last place. erf's
+# f64 reference is the C library's, itself good to one unit.
 _BOUNDS: tuple[tuple[str, Function, float, float, float, float], ...] = (
     ("exp", np.exp, -110, 95, 1.1, 1.1),
     ("log", np.log, 1e-3, 1e6, 1.0, 1.0),
@@ -75,10 +84,18 @@ def _arguments(least: float, greatest: float, dtype: DType) -> Array:
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(
-    ("name", "exact", "least", "greatest", "f32_max", "f64_max"), _BOUNDS, ids=[row[0] for row in _BOUNDS]
+    ("name", "exact", "least", "greatest", "f32_max", "f64_max"),
+    _BOUNDS,
+    ids=[row[0] for row in _BOUNDS],
 )
 def test_functions_stay_within_their_bounds(
-    name: str, exact: Function, least: float, greatest: float, f32_max: float, f64_max: float, target: Target
+    name: str,
+    exact: Function,
+    least: float,
+    greatest: float,
+    f32_max: float,
+    f64_max: float,
+    target: Target,
 ) -> None:
     """Each function's error is below its bound over its range, for both widths."""
     for dtype, bound in zip(_WIDTHS, (f32_max, f64_max), strict=True):
@@ -88,7 +105,9 @@ def test_functions_stay_within_their_bounds(
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
-@pytest.mark.parametrize(("name", "exact"), [row[:2] for row in _BOUNDS], ids=[row[0] for row in _BOUNDS])
+@pytest.mark.parametrize(
+    ("name", "exact"), [row[:2] for row in _BOUNDS], ids=[row[0] for row in _BOUNDS]
+)
 def test_functions_agree_on_special_values(name: str, exact: Function, target: Target) -> None:
     """Zeros, infinities, NaN, denormal and extreme arguments give what the exact function gives."""
     for dtype in _WIDTHS:
@@ -97,7 +116,9 @@ def test_functions_agree_on_special_values(name: str, exact: Function, target: T
             expected = exact(x.astype(_LONG))
             # A denormal result of silu has the few bits of its exponential.
             tiny = np.abs(expected) < np.finfo(x.dtype).tiny
-            error = np.where(tiny, np.abs(run_function(name, dtype, dtype, target, x) - expected), 0)
+            error = np.where(
+                tiny, np.abs(run_function(name, dtype, dtype, target, x) - expected), 0
+            )
         full = ulps(run_function(name, dtype, dtype, target, x), expected)
         assert error.max() <= np.finfo(x.dtype).tiny
         assert np.where(tiny, 0, full).max() <= 6.5, (dtype, x[np.where(tiny, 0, full).argmax()])
@@ -111,7 +132,10 @@ def test_trigonometry_reduces_the_largest_arguments(target: Target) -> None:
         x = (2.0 ** rng.uniform(15, top, _COUNT) * rng.choice([-1, 1], _COUNT)).astype(NUMPY[dtype])
         x[:1000] = (np.arange(1000) * (37 * np.pi / 2)).astype(NUMPY[dtype])
         for name, exact in (("sin", np.sin), ("cos", np.cos), ("tan", np.tan)):
-            assert ulps(run_function(name, dtype, dtype, target, x), exact(x.astype(_LONG))).max() <= bound
+            assert (
+                ulps(run_function(name, dtype, dtype, target, x), exact(x.astype(_LONG))).max()
+                <= bound
+            )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
@@ -143,13 +167,38 @@ def test_bounded_functions_stay_bounded(target: Target) -> None:
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_power_follows_c(target: Target) -> None:
-    """pow is exact to 1 unit (f64) and rounded right (f32), with C's result for all pairs of special values."""
+    """pow is exact to 1 unit (f64) and rounded right (f32), with C's result for all pairs of
+    special values."""
     rng = np.random.default_rng(5)
-    numbers = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, -3, np.inf, -np.inf, np.nan, 1e30, -1e30, 2.5, 1e-30])
+    numbers = np.array(
+        [
+            0.0,
+            -0.0,
+            1,
+            -1,
+            2,
+            -2,
+            0.5,
+            -0.5,
+            3,
+            -3,
+            np.inf,
+            -np.inf,
+            np.nan,
+            1e30,
+            -1e30,
+            2.5,
+            1e-30,
+        ]
+    )
     for dtype, bound in zip(_WIDTHS, (0.51, 1.0), strict=True):
         left, right = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
-        base = np.concatenate([np.exp(rng.uniform(-20, 20, _COUNT)), 1 + rng.uniform(-1e-3, 1e-3, _COUNT), left])
-        exponent = np.concatenate([rng.uniform(-5, 5, _COUNT), rng.uniform(-1e4, 1e4, _COUNT), right])
+        base = np.concatenate(
+            [np.exp(rng.uniform(-20, 20, _COUNT)), 1 + rng.uniform(-1e-3, 1e-3, _COUNT), left]
+        )
+        exponent = np.concatenate(
+            [rng.uniform(-5, 5, _COUNT), rng.uniform(-1e4, 1e4, _COUNT), right]
+        )
         x, y = base.astype(NUMPY[dtype]), exponent.astype(NUMPY[dtype])
         with np.errstate(all="ignore"):
             expected = np.power(x.astype(_LONG), y.astype(_LONG))
@@ -160,9 +209,12 @@ def test_power_follows_c(target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("exponent", [1.0, 2.0, 3.0, -1.0, 0.5])
 def test_constant_powers_need_no_logarithm(exponent: float, target: Target) -> None:
-    """A constant exponent gives the product, the quotient or the root, within 1.5 units, special values included."""
+    """A constant exponent gives the product, the quotient or the root, within 1.5 units, special
+    values included."""
     x = np.array([*_SPECIAL, *np.linspace(-40, 40, 999)], np.float32)
-    program = elementwise(Apply("pow", (Load(0, symbol("j")), Constant(exponent, "f32")), "f32"), ("f32", "f32"))
+    program = elementwise(
+        Apply("pow", (Load(0, symbol("j")), Constant(exponent, "f32")), "f32"), ("f32", "f32")
+    )
     y = np.zeros_like(x)
     run_program(program, target, [x, y], {"n": len(x)})
     with np.errstate(all="ignore"):
@@ -172,14 +224,22 @@ def test_constant_powers_need_no_logarithm(exponent: float, target: Target) -> N
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(("name", "reference"), [("fmod", np.fmod), ("mod", np.mod)])
-def test_float_remainders_are_exact(name: str, reference: Callable[[Array, Array], Array], target: Target) -> None:
+def test_float_remainders_are_exact(
+    name: str, reference: Callable[[Array, Array], Array], target: Target
+) -> None:
     """fmod and mod are exact for quotients of any size, with the sign of numpy's result."""
     rng = np.random.default_rng(9)
-    numbers = np.array([0.0, -0.0, 1, -1, 2, -2, 0.5, 3, -3, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-40])
+    numbers = np.array(
+        [0.0, -0.0, 1, -1, 2, -2, 0.5, 3, -3, np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-40]
+    )
     left, right = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
     for dtype in _WIDTHS:
-        x = np.concatenate([rng.standard_normal(2000) * 10.0 ** rng.uniform(-10, 20, 2000), left]).astype(NUMPY[dtype])
-        y = np.concatenate([rng.standard_normal(2000) * 10.0 ** rng.uniform(-10, 10, 2000), right]).astype(NUMPY[dtype])
+        x = np.concatenate(
+            [rng.standard_normal(2000) * 10.0 ** rng.uniform(-10, 20, 2000), left]
+        ).astype(NUMPY[dtype])
+        y = np.concatenate(
+            [rng.standard_normal(2000) * 10.0 ** rng.uniform(-10, 10, 2000), right]
+        ).astype(NUMPY[dtype])
         with np.errstate(all="ignore"):
             expected = reference(x, y)
         result = run_function(name, dtype, dtype, target, x, y)
@@ -189,9 +249,13 @@ def test_float_remainders_are_exact(name: str, reference: Callable[[Array, Array
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_rounding_functions_match_numpy(target: Target) -> None:
-    """floor, ceil, round (half to even), sqrt, abs, sign, neg, relu, reciprocal are numpy's, bit for bit."""
+    """floor, ceil, round (half to even), sqrt, abs, sign, neg, relu, reciprocal are numpy's, bit
+    for bit."""
     for dtype in _WIDTHS:
-        x = np.array([*_SPECIAL, 1.5, 2.5, -2.5, 0.49999997, 8388609.0, *np.linspace(-9, 9, 777)], NUMPY[dtype])
+        x = np.array(
+            [*_SPECIAL, 1.5, 2.5, -2.5, 0.49999997, 8388609.0, *np.linspace(-9, 9, 777)],
+            NUMPY[dtype],
+        )
         with np.errstate(all="ignore"):
             relu = np.where(x < 0, x.dtype.type(0), x)
             expected = {
@@ -199,12 +263,15 @@ def test_rounding_functions_match_numpy(target: Target) -> None:
                 "sign": np.where(x == 0, x, np.sign(x)), "neg": -x, "relu": relu, "reciprocal": 1 / x,
             }  # fmt: skip
         for name, values in expected.items():
-            np.testing.assert_array_equal(run_function(name, dtype, dtype, target, x), values, err_msg=name)
+            np.testing.assert_array_equal(
+                run_function(name, dtype, dtype, target, x), values, err_msg=name
+            )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_extrema_and_comparisons_treat_nan(target: Target) -> None:
-    """max and min give NaN if either is NaN; comparisons with NaN are False; the tests see infinities and NaN."""
+    """max and min give NaN if either is NaN; comparisons with NaN are False; the tests see
+    infinities and NaN."""
     numbers = np.array([0.0, 1, -1, np.inf, -np.inf, np.nan, 5, 5.5], np.float32)
     x, y = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
     with np.errstate(invalid="ignore"):

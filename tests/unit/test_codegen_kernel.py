@@ -32,23 +32,54 @@ from ingot_compiler.lowering.loops import (
 from ingot_compiler.lowering.print_loops import print_loops
 
 _J = symbol("j")
-_LEVELS = tuple(parse_target(level) for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64"))
+_LEVELS = tuple(
+    parse_target(level) for level in ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64")
+)
 _BINARY = frozenset((
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "div", "equal", "fmod", "less", "less_equal", "logical_and", "logical_or",
     "logical_xor", "max", "min", "mod", "mul", "pow", "shift_left", "shift_right", "sub",
 ))  # fmt: skip
-_TESTS = frozenset(("equal", "less", "less_equal", "isnan", "isinf", "isinf_positive", "isinf_negative", "isinf_none"))
-_ANY_DTYPE = frozenset(
-    ("abs", "add", "div", "equal", "fmod", "less", "less_equal", "max", "min", "mod", "mul", "neg", "pow")
+_TESTS = frozenset(
+    (
+        "equal",
+        "less",
+        "less_equal",
+        "isnan",
+        "isinf",
+        "isinf_positive",
+        "isinf_negative",
+        "isinf_none",
+    )
 )
-_INTEGERS_ONLY = frozenset(("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"))
+_ANY_DTYPE = frozenset(
+    (
+        "abs",
+        "add",
+        "div",
+        "equal",
+        "fmod",
+        "less",
+        "less_equal",
+        "max",
+        "min",
+        "mod",
+        "mul",
+        "neg",
+        "pow",
+    )
+)
+_INTEGERS_ONLY = frozenset(
+    ("bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
+)
 
 
 def _undefined(content: bytes) -> list[str]:
     """Names that an ELF object wants from elsewhere."""
     at = struct.unpack_from("<Q", content, 0x28)[0]
     count = struct.unpack_from("<H", content, 0x3C)[0]
-    sections = [struct.unpack_from("<IIQQQQIIQQ", content, at + 64 * number) for number in range(count)]
+    sections = [
+        struct.unpack_from("<IIQQQQIIQQ", content, at + 64 * number) for number in range(count)
+    ]
     table = next(section for section in sections if section[1] == 2)
     names: list[str] = []
     for number in range(1, table[5] // 24):
@@ -73,7 +104,9 @@ def test_functions_call_no_library(function: str, target: Target) -> None:
     """Every function becomes instructions on every target, foreign ones included."""
     for dtype in _dtypes_of(function):
         program = apply_program(
-            function, (dtype,) * (1 + (function in _BINARY)), "bool" if function in _TESTS else dtype
+            function,
+            (dtype,) * (1 + (function in _BINARY)),
+            "bool" if function in _TESTS else dtype,
         )
         assert _undefined(compile_only(program, target)) == []
 
@@ -83,9 +116,13 @@ def test_casts_call_no_library(target: Target) -> None:
     """Every cast becomes instructions on every target."""
     for source in BYTE_DTYPES:
         loops = tuple(
-            Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype)) for number, dtype in enumerate(BYTE_DTYPES)
+            Store(1 + number, _J, Apply("cast", (Load(0, _J),), dtype))
+            for number, dtype in enumerate(BYTE_DTYPES)
         )
-        buffers = (Buffer(source, written=False), *(Buffer(dtype, written=True) for dtype in BYTE_DTYPES))
+        buffers = (
+            Buffer(source, written=False),
+            *(Buffer(dtype, written=True) for dtype in BYTE_DTYPES),
+        )
         program = LoopProgram(buffers, ("n",), "i", 1, 1, (For("j", symbol("n"), "vector", loops),))
         assert _undefined(compile_only(program, target)) == []
 
@@ -101,19 +138,24 @@ def _row_program(name: str = "x") -> LoopProgram:
             (For("j", symbol("n"), "vector", (Store(1, row + _J, Constant(0.5, "f32")),)),),
         ),
     )
-    return LoopProgram((Buffer("f32", written=False), Buffer("f32", written=True)), ("n",), "i", 8, 2, body, 64)
+    return LoopProgram(
+        (Buffer("f32", written=False), Buffer("f32", written=True)), ("n",), "i", 8, 2, body, 64
+    )
 
 
 @pytest.mark.parametrize("target", [*RUNNABLE, *FOREIGN], ids=str)
 def test_row_kernels_compile_everywhere(target: Target) -> None:
-    """A kernel with reductions, gathers and branches is accepted by LLVM's verifier for every target."""
+    """A kernel with reductions, gathers and branches is accepted by LLVM's verifier for every
+    target."""
     assert compile_only(_row_program(), target)[:4] == b"\x7fELF"
 
 
 def test_the_symbol_names_the_content() -> None:
     """Equal programs share a symbol on all targets; any change of the program changes it."""
     program = _row_program()
-    assert {kernel_module(program, target).symbol for target in _LEVELS} == {kernel_symbol(_row_program())}
+    assert {kernel_module(program, target).symbol for target in _LEVELS} == {
+        kernel_symbol(_row_program())
+    }
     changed = [
         _row_program("y"),
         dataclasses.replace(program, grain=3),
@@ -158,14 +200,20 @@ def test_unknown_functions_are_refused_by_name() -> None:
 
 
 def test_broken_programs_are_internal_errors() -> None:
-    """Unbound symbols, unknown locals, nested vector loops, lanes that meet or disagree are our bugs, by name."""
+    """Unbound symbols, unknown locals, nested vector loops, lanes that meet or disagree are our
+    bugs, by name."""
     nested = For("j", 4, "vector", (For("k", 4, "vector", ()),))
     broken = {
         "symbol q is not bound": elementwise(Load(0, symbol("q")), ("f32", "f32")),
         "local z is not in scope": elementwise(Local("z", "f32"), ("f32",)),
         "vector loop k stands inside vector loop j": LoopProgram((), (), "i", 1, 1, (nested,)),
         "store to one element": LoopProgram(
-            (Buffer("f32", written=True),), (), "i", 1, 1, (For("j", 9, "vector", (Store(0, 0, Load(0, _J)),)),)
+            (Buffer("f32", written=True),),
+            (),
+            "i",
+            1,
+            1,
+            (For("j", 9, "vector", (Store(0, 0, Load(0, _J)),)),),
         ),
         "extent differs between lanes": LoopProgram(
             (Buffer("f32", written=True),),
@@ -173,9 +221,18 @@ def test_broken_programs_are_internal_errors() -> None:
             "i",
             1,
             1,
-            (For("j", 9, "vector", (Reduce("r", "sum", "k", _J, "f32", (), Constant(1.0, "f32")),)),),
+            (
+                For(
+                    "j",
+                    9,
+                    "vector",
+                    (Reduce("r", "sum", "k", _J, "f32", (), Constant(1.0, "f32")),),
+                ),
+            ),
         ),
-        "extent that is no integer": LoopProgram((), ("n",), "i", 1, 1, (For("j", symbol("n"), "unroll", ()),)),
+        "extent that is no integer": LoopProgram(
+            (), ("n",), "i", 1, 1, (For("j", symbol("n"), "unroll", ()),)
+        ),
     }
     for message, program in broken.items():
         with pytest.raises(InternalError, match=message):
@@ -189,5 +246,6 @@ def test_every_float_function_has_both_widths() -> None:
             if dtype in FLOATS:
                 result: DType = "bool" if function in _TESTS else dtype
                 assert kernel_module(
-                    apply_program(function, (dtype,) * (1 + (function in _BINARY)), result), _LEVELS[1]
+                    apply_program(function, (dtype,) * (1 + (function in _BINARY)), result),
+                    _LEVELS[1],
                 ).text

@@ -58,11 +58,17 @@ def chain() -> Main:
 
 
 def test_a_chain_computes_and_reports_its_sizes() -> None:
-    """With FLAG_SIZES_ONLY only shapes and sizes are written; without it the outputs are, with and without threads."""
+    """With FLAG_SIZES_ONLY only shapes and sizes are written; without it the outputs are, with and
+    without threads."""
     main = chain()
     x, y = np.arange(10, dtype=np.float32), np.zeros(10, dtype=np.float32)
     sizes = main([x], [y], flags=abi.FLAG_SIZES_ONLY)
-    assert (sizes.code, sizes.workspace_bytes, sizes.scratch_stride, sizes.shapes) == (0, 104, 64, [[10]])
+    assert (sizes.code, sizes.workspace_bytes, sizes.scratch_stride, sizes.shapes) == (
+        0,
+        104,
+        64,
+        [[10]],
+    )
     assert not y.any()
     assert main([x], [y], scratch_stride=64).code == 0
     assert np.array_equal(y, x * 6)
@@ -154,7 +160,8 @@ _NUMBERS = st.one_of(st.integers(-9, 9), st.integers(-(2**63), 2**63 - 1), st.ju
 @settings(max_examples=8)
 @given(st.lists(st.tuples(_NUMBERS, _NUMBERS), min_size=1, max_size=20), st.booleans())
 def test_arithmetic_is_that_of_the_format(pairs: list[tuple[int, int]], constant: bool) -> None:
-    """Every operation on many pairs: values from the caller's shapes or constants, long stretches."""
+    """Every operation on many pairs: values from the caller's shapes or constants, long
+    stretches."""
     lines: list[tuple[object, ...]] = []
     expected: list[int] = []
     for number, (a, b) in enumerate(pairs):
@@ -167,7 +174,10 @@ def test_arithmetic_is_that_of_the_format(pairs: list[tuple[int, int]], constant
     result = 2 * len(pairs)
     for number, (a, b) in enumerate(pairs):
         for name, function in _OPERATIONS.items():
-            lines += [(name, result, 2 * number, 2 * number + 1), ("output_dim", 0, len(expected), result)]
+            lines += [
+                (name, result, 2 * number, 2 * number + 1),
+                ("output_dim", 0, len(expected), result),
+            ]
             expected.append(function(a, b))
     main = Main(program([*lines, ("return",)], result + 1), (), ((F32, (-1,) * len(expected)),))
     shape = (ctypes.c_int64 * len(expected))()
@@ -199,7 +209,9 @@ def test_a_failing_kernel_ends_main() -> None:
              ("launch", 0, 0, 1, (0, 0), (0,), 0, 1), ("return",)]  # fmt: skip
     main = Main(program(lines, 1, 1), (), ((F32, (1,)),), _SCALE, ["scale", "fails"])
     seen: list[tuple[int, int, int]] = []
-    hook = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64, ctypes.c_int64)(lambda *a: seen.append(a))
+    hook = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64, ctypes.c_int64)(
+        lambda *a: seen.append(a)
+    )
     address = address_of(hook)
     out = [np.zeros(1, np.float32)]
     assert main((), out, profile=address, profile_context=5).code == abi.RC_LIMIT
@@ -209,7 +221,8 @@ def test_a_failing_kernel_ends_main() -> None:
 
 
 def test_a_requirement_of_a_launch_has_its_text() -> None:
-    """A kernel's report becomes bad input with the message of its number; any other code stays as it is."""
+    """A kernel's report becomes bad input with the message of its number; any other code stays as
+    it is."""
     lines = [("input_dim", 0, 0, 0), ("const", 1, 1), ("begin",),
              ("launch_checked", 0, 0, 0, (), (0,), 1, 1, (2, 0)), ("return",)]  # fmt: skip
     kernel = """
@@ -221,13 +234,20 @@ define hidden i32 @reports(ptr %buffers, ptr %scalars, i64 %first, i64 %last, pt
 """
     messages = ("second", "not used", "first")
     main = Main(program(lines, 2, 0, messages), ((F32, (-1,)),), (), kernel, ["reports"])
-    for code, expected in ((0, (0, "")), (256, (1, "first")), (257, (1, "second")), (258, (258, "")), (6, (6, ""))):
+    for code, expected in (
+        (0, (0, "")),
+        (256, (1, "first")),
+        (257, (1, "second")),
+        (258, (258, "")),
+        (6, (6, "")),
+    ):
         outcome = main([np.zeros(code, np.float32)])
         assert (outcome.code, outcome.error) == expected
 
 
 def test_grow_and_copy() -> None:
-    """A block of the caller is written by a copy on the host; without a callback the limit is reported."""
+    """A block of the caller is written by a copy on the host; without a callback the limit is
+    reported."""
     lines = [("const", 0, 16), ("begin",), ("buffer_input", 0, 0), ("buffer_grow", 1, 0, 0), ("copy", 0, 0, 1, 0, 0),
              ("buffer_output", 2, 0), ("copy", 0, 0, 2, 1, 0), ("return",)]  # fmt: skip
     main = Main(program(lines, 1, 3), ((F32, (4,)),), ((F32, (4,)),))
@@ -247,7 +267,8 @@ def test_grow_and_copy() -> None:
 
 
 def test_devices_get_their_launches_and_copies() -> None:
-    """A launch on a device passes buffers, scalars, extent and grain; a copy is the target's, or the source's where the target is the host."""
+    """A launch on a device passes buffers, scalars, extent and grain; a copy is the target's, or
+    the source's where the target is the host."""
     lines = [("const", 0, 16), ("const", 1, 0), ("begin",), ("buffer_input", 0, 0), ("buffer_workspace", 1, 1, 1, 0),
              ("buffer_device_weights", 2, 2, 64, 16), ("copy", 0, 1, 1, 0, 0), ("launch", 1, 9, 0, (1, 2), (0,), 0, 3),
              ("copy", 1, 2, 2, 1, 0), ("copy", 1, 0, 0, 1, 0), ("return",)]  # fmt: skip
@@ -258,7 +279,15 @@ def test_devices_get_their_launches_and_copies() -> None:
     copy_type = ctypes.CFUNCTYPE(number, word, word, word, word, word, word)
 
     def launch(self: int, kernel: int, arguments: Any, buffers: int, scalars: int) -> int:
-        seen.append((self, kernel, buffers, scalars, *(arguments[index] for index in range(1, buffers + scalars + 2))))
+        seen.append(
+            (
+                self,
+                kernel,
+                buffers,
+                scalars,
+                *(arguments[index] for index in range(1, buffers + scalars + 2)),
+            )
+        )
         return 0
 
     def copy(self: int, target: int, source: int, _to: int, _from: int, size_bytes: int) -> int:
@@ -279,7 +308,12 @@ def test_devices_get_their_launches_and_copies() -> None:
             table[device * words + abi.DEVICE.offsets[name] // 8] = value
     x = np.zeros(4, dtype=np.float32)
     assert main([x], devices=table.ctypes.data).code == 0
-    assert seen == [(77, 1, 0, 16), (77, 9, 2, 1, 4096 + 64, 16, 16, 3), (78, 2, 1, 16), (77, 0, 1, 16)]
+    assert seen == [
+        (77, 1, 0, 16),
+        (77, 9, 2, 1, 4096 + 64, 16, 16, 3),
+        (78, 2, 1, 16),
+        (77, 0, 1, 16),
+    ]
     assert main([x]).code == abi.RC_DEVICE
 
 
@@ -295,15 +329,23 @@ def test_digests_are_in_the_image() -> None:
 
 
 def test_the_frame_is_not_on_the_stack() -> None:
-    """A program of 200,000 registers runs on a thread whose stack is a tenth of that: the caller lends the frame."""
+    """A program of 200,000 registers runs on a thread whose stack is a tenth of that: the caller
+    lends the frame."""
     registers = 200_000
-    lines = [("const", registers - 1, 7), ("output_dim", 0, 0, registers - 1), ("begin",), ("return",)]
+    lines = [
+        ("const", registers - 1, 7),
+        ("output_dim", 0, 0, registers - 1),
+        ("begin",),
+        ("return",),
+    ]
     main = Main(program(lines, registers), (), ((F32, (-1,)),))
     assert main.frame_bytes > 8 * registers
     outcomes: list[int] = []
     former = threading.stack_size(160 * 1024)
     try:
-        thread = threading.Thread(target=lambda: outcomes.append(main((), [np.zeros(7, np.float32)]).code))
+        thread = threading.Thread(
+            target=lambda: outcomes.append(main((), [np.zeros(7, np.float32)]).code)
+        )
         thread.start()
         thread.join()
     finally:

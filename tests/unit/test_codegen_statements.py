@@ -1,4 +1,5 @@
-"""Loops, memory access, reductions and guards, compiled for every level that this machine runs, against numpy."""
+"""Loops, memory access, reductions and guards, compiled for every level that this machine runs,
+against numpy."""
 
 from __future__ import annotations
 
@@ -8,7 +9,14 @@ from typing import Literal as OneOf
 
 import numpy as np
 import pytest
-from tests.unit.codegen_harness import NUMPY, RUNNABLE, Array, elementwise, run_for_code, run_program
+from tests.unit.codegen_harness import (
+    NUMPY,
+    RUNNABLE,
+    Array,
+    elementwise,
+    run_for_code,
+    run_program,
+)
 
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, symbol
@@ -60,12 +68,14 @@ def _fenced(count: int, dtype: DType = "f32") -> tuple[Array, mmap.mmap]:
     """An array that ends where no memory can be touched, and what keeps it alive."""
     memory = mmap.mmap(-1, 2 * _PAGE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + _PAGE), ctypes.c_size_t(_PAGE), 0) == 0
+    assert (
+        ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + _PAGE), ctypes.c_size_t(_PAGE), 0) == 0
+    )
     size = np.dtype(NUMPY[dtype]).itemsize
     return np.frombuffer(memory, NUMPY[dtype], count, _PAGE - count * size), memory
 
 
-# ---- addresses ------------------------------------------------------------------------------------------------------
+# ---- addresses -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
@@ -81,7 +91,8 @@ def _fenced(count: int, dtype: DType = "f32") -> tuple[Array, mmap.mmap]:
     ids=str,
 )  # fmt: skip
 def test_every_form_of_index(index: Dim, kind: str, target: Target) -> None:
-    """Contiguous, strided, reversed, divided and quadratic indices read the element that the formula names."""
+    """Contiguous, strided, reversed, divided and quadratic indices read the element that the
+    formula names."""
     x = np.arange(5000, dtype=np.float32)
     for n in (0, 1, 3, target.f32_lanes, 37, 70):
         for m in (0, 3):
@@ -101,8 +112,11 @@ def _evaluated(index: Dim, **symbols: int) -> int:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "i8", "bool", "i64"])
 def test_strided_stores_scatter(dtype: DType, target: Target) -> None:
-    """Stores with a stride write their elements and no others, for every length up to two vectors and one."""
-    program = _program(f"{dtype} {dtype}", (For("j", _N, "vector", (Store(1, 3 * _J + 1, Load(0, _J)),)),))
+    """Stores with a stride write their elements and no others, for every length up to two vectors
+    and one."""
+    program = _program(
+        f"{dtype} {dtype}", (For("j", _N, "vector", (Store(1, 3 * _J + 1, Load(0, _J)),)),)
+    )
     for n in range(2 * target.f32_lanes + 2):
         x = np.ones(n, NUMPY[dtype])
         y = _run(program, target, x, np.zeros(3 * n + 4, NUMPY[dtype]), n=n)
@@ -114,8 +128,8 @@ def test_strided_stores_scatter(dtype: DType, target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("kind", ["vector", "serial"])
 def test_requirements_are_reported(target: Target, kind: OneOf["vector", "serial"]) -> None:
-    """The kernel returns the number of a requirement that an element breaks, in any lane, and goes on; lanes that do not run
-    break none."""
+    """The kernel returns the number of a requirement that an element breaks, in any lane, and goes
+    on; lanes that do not run break none."""
     small = Require(0, Apply("less", (Load(0, _J), Constant(100, "i64")), "bool"))
     uniform = Require(3, Compare("less", _M, 9))
     body = For("j", _N, kind, (small, uniform, Store(1, _J, Load(0, _J))))
@@ -126,17 +140,21 @@ def test_requirements_are_reported(target: Target, kind: OneOf["vector", "serial
             values = np.where(x == wrong, 100, x)
             y = np.zeros(n, np.int64)
             # Behind the last element lies what would break it.
-            code = run_for_code(program, target, (np.append(values, [1 << 40] * 64), y), {"n": n, "m": 0})
+            code = run_for_code(
+                program, target, (np.append(values, [1 << 40] * 64), y), {"n": n, "m": 0}
+            )
             assert code == (0 if wrong is None else abi.RC_REQUIREMENT)
             np.testing.assert_array_equal(y, values)
     assert (
-        run_for_code(program, target, (np.arange(3), np.zeros(3, np.int64)), {"n": 3, "m": 9}) == abi.RC_REQUIREMENT + 3
+        run_for_code(program, target, (np.arange(3), np.zeros(3, np.int64)), {"n": 3, "m": 9})
+        == abi.RC_REQUIREMENT + 3
     )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_gather_by_values(target: Target) -> None:
-    """An index that was loaded (LetIndex) chooses the element per lane, negative numbers count from the end."""
+    """An index that was loaded (LetIndex) chooses the element per lane, negative numbers count from
+    the end."""
     wide = Apply("cast", (Load(1, _J),), "i64")
     zero = Constant(0, "i64")
     wrapped = Apply("add", (wide, FromIndex(_M, "i64")), "i64")
@@ -165,11 +183,14 @@ def test_tails_touch_nothing_outside(dtype: DType, target: Target) -> None:
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize("pads", [(1, 2), (5, 0), (40, 3)])
 def test_guards_keep_loads_inside(pads: tuple[int, int], target: Target) -> None:
-    """Padding: the arm that is not chosen reads nothing, in whole vectors, tails and scalar code."""
+    """Padding: the arm that is not chosen reads nothing, in whole vectors, tails and scalar
+    code."""
     before, after = pads
     index = _J - before
     inside = Apply(
-        "logical_and", (Compare("less_equal", 0, index), Compare("less", index, _N - before - after)), "bool"
+        "logical_and",
+        (Compare("less_equal", 0, index), Compare("less", index, _N - before - after)),
+        "bool",
     )
     value = Apply("select", (inside, Load(0, index), Constant(-1.0, "f32")), "f32")
     for kind in ("vector", "serial"):
@@ -177,20 +198,24 @@ def test_guards_keep_loads_inside(pads: tuple[int, int], target: Target) -> None
         for n in (1, 16, 37):
             (x, _x) = _fenced(n)
             x[:] = np.arange(n)
-            y = _run(program, target, x, np.zeros(n + before + after, np.float32), n=n + before + after)
+            y = _run(
+                program, target, x, np.zeros(n + before + after, np.float32), n=n + before + after
+            )
             np.testing.assert_array_equal(y, np.pad(x, pads, constant_values=-1))
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_uniform_guards_keep_vector_loads_inside(target: Target) -> None:
-    """A guard on an outer index keeps the whole vector away from memory, also for gathers and single elements."""
+    """A guard on an outer index keeps the whole vector away from memory, also for gathers and
+    single elements."""
     row = symbol("r")
     inside = Compare("less", row, _M)
     arms = [Load(0, row * _N + _J), Load(0, row * _N + _N - 1 - _J), Load(0, row * _N)]
     total = Apply("add", (Apply("add", (arms[0], arms[1]), "f32"), arms[2]), "f32")
     value = Apply("select", (inside, total, Constant(0.0, "f32")), "f32")
     program = _program(
-        "f32 f32", (For("r", _M + 2, "serial", (For("j", _N, "vector", (Store(1, row * _N + _J, value),)),)),)
+        "f32 f32",
+        (For("r", _M + 2, "serial", (For("j", _N, "vector", (Store(1, row * _N + _J, value),)),)),),
     )
     for n in (3, 16, 21):
         x, _memory = _fenced(2 * n)
@@ -201,7 +226,7 @@ def test_uniform_guards_keep_vector_loads_inside(target: Target) -> None:
         np.testing.assert_array_equal(y[2:], 0)
 
 
-# ---- tails and ranges -----------------------------------------------------------------------------------------------
+# ---- tails and ranges ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
@@ -209,7 +234,9 @@ def test_uniform_guards_keep_vector_loads_inside(target: Target) -> None:
 def test_tails_are_bit_equal_to_whole_vectors(function: str, target: Target) -> None:
     """An element's bits do not depend on whether it is computed in a whole vector or in a tail."""
     lanes = target.f32_lanes
-    x = np.abs(np.random.default_rng(0).standard_normal(2 * lanes)).astype(np.float32) + np.float32(0.1)
+    x = np.abs(np.random.default_rng(0).standard_normal(2 * lanes)).astype(np.float32) + np.float32(
+        0.1
+    )
     arguments = (Load(0, _J), Load(0, _J)) if function == "pow" else (Load(0, _J),)
     program = elementwise(Apply(function, arguments, "f32"), ("f32", "f32"))
     whole = np.zeros_like(x)
@@ -225,7 +252,9 @@ def test_ranges_of_the_parallel_index_compose(target: Target) -> None:
     """Running [0, k) and [k, extent) gives the bits of running [0, extent)."""
     mean = Reduce("s", "sum", "k", _N, "f32", (), Load(0, _I * _N + symbol("k")), lanes=True)
     value = Apply("exp", (Apply("sub", (Load(0, _I * _N + _J), Local("s", "f32")), "f32"),), "f32")
-    program = _program("f32 f32", (mean, For("j", _N, "vector", (Store(1, _I * _N + _J, value),))), extent=_M)
+    program = _program(
+        "f32 f32", (mean, For("j", _N, "vector", (Store(1, _I * _N + _J, value),))), extent=_M
+    )
     x = np.random.default_rng(1).standard_normal((6, 45)).astype(np.float32)
     whole, parts = np.zeros_like(x), np.zeros_like(x)
     run_program(program, target, (x, whole), {"n": 45, "m": 6})
@@ -234,7 +263,7 @@ def test_ranges_of_the_parallel_index_compose(target: Target) -> None:
     assert whole.tobytes() == parts.tobytes()
 
 
-# ---- reductions -----------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
@@ -242,19 +271,27 @@ def test_ranges_of_the_parallel_index_compose(target: Target) -> None:
 @pytest.mark.parametrize("mode", ["lanes", "serial", "vector"])
 @pytest.mark.parametrize("function", ["sum", "product", "max", "min"])
 def test_reductions(function: str, mode: str, dtype: DType, target: Target) -> None:
-    """Every reduction, over lanes, in order, and per lane, for every length up to three turns; empty gives the identity."""
+    """Every reduction, over lanes, in order, and per lane, for every length up to three turns;
+    empty gives the identity."""
     rng = np.random.default_rng(4)
     kind = np.dtype(NUMPY[dtype])
     index = _J if mode != "vector" else _J * 5 + symbol("c")
     value = Load(0, index)
     reduce = Reduce("t", function, "j", _N, dtype, (), value, lanes=mode == "lanes")  # type: ignore[arg-type]
-    body: tuple[Statement, ...] = (reduce, Store(1, symbol("c") if mode == "vector" else 0, Local("t", dtype)))
+    body: tuple[Statement, ...] = (
+        reduce,
+        Store(1, symbol("c") if mode == "vector" else 0, Local("t", dtype)),
+    )
     if mode == "vector":
         body = (For("c", 5, "vector", body),)
     program = _program(f"{dtype} {dtype}", body)
     for n in (0, 1, 2, 15, 16, 17, 50, 129, 200, 3 * 8 * target.f32_lanes + 5):
         low = 0 if kind.kind == "u" else -3
-        data = rng.integers(low, 4, (n, 5)) if dtype not in FLOATS else np.exp(rng.standard_normal((n, 5)) * 0.1)
+        data = (
+            rng.integers(low, 4, (n, 5))
+            if dtype not in FLOATS
+            else np.exp(rng.standard_normal((n, 5)) * 0.1)
+        )
         x = data.astype(kind) if mode == "vector" else data.astype(kind)[:, 0].copy()
         y = _run(program, target, x, np.zeros(5 if mode == "vector" else 1, kind), n=n)
         _check_reduction(function, dtype, x, y)
@@ -267,13 +304,17 @@ def _check_reduction(function: str, dtype: DType, x: Array, y: Array) -> None:
         reduce = np.add if function == "sum" else np.multiply
         expected = reduce.reduce(wide, axis=0, dtype=wide.dtype)
         tolerance = {"f32": 4e-6, "f64": 1e-14, "f16": 1e-3}.get(dtype, 0.0)
-        np.testing.assert_allclose(y.astype(wide.dtype), expected * np.ones(y.shape, wide.dtype), rtol=tolerance)
+        np.testing.assert_allclose(
+            y.astype(wide.dtype), expected * np.ones(y.shape, wide.dtype), rtol=tolerance
+        )
         return
     if dtype in FLOATS:
         least, greatest = kind.type(-np.inf), kind.type(np.inf)
     else:
         least, greatest = kind.type(np.iinfo(kind).min), kind.type(np.iinfo(kind).max)
-    expected = x.max(axis=0, initial=least) if function == "max" else x.min(axis=0, initial=greatest)
+    expected = (
+        x.max(axis=0, initial=least) if function == "max" else x.min(axis=0, initial=greatest)
+    )
     np.testing.assert_array_equal(y, expected * np.ones(y.shape, kind))
 
 
@@ -300,14 +341,26 @@ def test_known_and_symbolic_extents_give_equal_bits(target: Target) -> None:
             deviation = Apply("exp", (Load(0, _J),), "f32")
             body = (
                 Reduce("a", "sum", "j", extent, "f32", (), Load(0, _J), lanes=True),
-                Reduce("b", "sum", "j", extent, "f32", (Let("e", deviation),), Local("e", "f32"), lanes=True),
+                Reduce(
+                    "b",
+                    "sum",
+                    "j",
+                    extent,
+                    "f32",
+                    (Let("e", deviation),),
+                    Local("e", "f32"),
+                    lanes=True,
+                ),
                 Store(1, 0, Local("a", "f32")),
                 Store(1, 1, Local("b", "f32")),
             )
             y = _run(_program("f32 f32", body), target, x, np.zeros(2, np.float32), n=n)
             results.append(y.tobytes())
             np.testing.assert_allclose(
-                y, [x.sum(dtype=np.float64), np.exp(x.astype(np.float64)).sum()], rtol=2e-5, atol=1e-5
+                y,
+                [x.sum(dtype=np.float64), np.exp(x.astype(np.float64)).sum()],
+                rtol=2e-5,
+                atol=1e-5,
             )
         assert results[0] == results[1]
 
@@ -317,9 +370,18 @@ def test_reduction_bodies_store_on_the_way(target: Target) -> None:
     """A reduction over lanes may store in every iteration, and its tail stores nothing more."""
     value = Apply("exp", (Load(0, _J),), "f32")
     reduce = Reduce(
-        "t", "sum", "j", _N, "f32", (Let("e", value), Store(1, _J, Local("e", "f32"))), Local("e", "f32"), lanes=True
+        "t",
+        "sum",
+        "j",
+        _N,
+        "f32",
+        (Let("e", value), Store(1, _J, Local("e", "f32"))),
+        Local("e", "f32"),
+        lanes=True,
     )
-    scale = For("j", _N, "vector", (Store(1, _J, Apply("div", (Load(1, _J), Local("t", "f32")), "f32")),))
+    scale = For(
+        "j", _N, "vector", (Store(1, _J, Apply("div", (Load(1, _J), Local("t", "f32")), "f32")),)
+    )
     program = _program("f32 f32", (reduce, scale))
     for n in (1, 7, 16, 100):
         x = np.linspace(-2, 2, n).astype(np.float32)
@@ -334,20 +396,30 @@ def test_negative_extents_are_empty(target: Target) -> None:
     """A loop or reduction whose extent comes out negative runs no iteration, in lanes or not."""
     for lanes in (True, False):
         reduce = Reduce(
-            "t", "sum", "j", _N - 5, "f32", (Store(1, _J + 1, Constant(9.0, "f32")),), Load(0, _J), lanes=lanes
+            "t",
+            "sum",
+            "j",
+            _N - 5,
+            "f32",
+            (Store(1, _J + 1, Constant(9.0, "f32")),),
+            Load(0, _J),
+            lanes=lanes,
         )
-        loop = For("j", _N - _M, "vector" if lanes else "serial", (Store(1, _J + 1, Constant(8.0, "f32")),))
+        loop = For(
+            "j", _N - _M, "vector" if lanes else "serial", (Store(1, _J + 1, Constant(8.0, "f32")),)
+        )
         program = _program("f32 f32", (reduce, loop, Store(1, 0, Local("t", "f32"))))
         y = _run(program, target, np.ones(40, np.float32), np.full(40, -1, np.float32), n=2, m=9)
         np.testing.assert_array_equal(y, [0, *[-1] * 39])
 
 
-# ---- control --------------------------------------------------------------------------------------------------------
+# ---- control -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 def test_if_and_unrolled_loops(target: Target) -> None:
-    """``If`` runs its body for one side only; an unrolled loop sees its variable as a number, also in reductions."""
+    """``If`` runs its body for one side only; an unrolled loop sees its variable as a number, also
+    in reductions."""
     tap = symbol("t")
     window = Reduce("w", "sum", "t", 3, "f32", (), Load(0, _J + tap), unroll=True)
     even = If(
@@ -359,7 +431,9 @@ def test_if_and_unrolled_loops(target: Target) -> None:
         (For("t", 2, "unroll", (Store(1, _I * _N + tap, FromIndex(tap + _I * 10, "f32")),)),),
     )
     x = np.arange(40, dtype=np.float32)
-    y = _run(_program("f32 f32", (even, odd), extent=3), target, x, np.zeros((3, 20), np.float32), n=20)
+    y = _run(
+        _program("f32 f32", (even, odd), extent=3), target, x, np.zeros((3, 20), np.float32), n=20
+    )
     np.testing.assert_array_equal(y[0], x[:20] + x[1:21] + x[2:22])
     np.testing.assert_array_equal(y[2], y[0])
     np.testing.assert_array_equal(y[1, :4], [10, 11, 0, 0])
@@ -369,14 +443,30 @@ def test_if_and_unrolled_loops(target: Target) -> None:
 def test_serial_loops_see_their_own_stores(target: Target) -> None:
     """A running sum through memory, several columns in lanes."""
     previous = Apply(
-        "select", (Compare("equal", symbol("t"), 0), Constant(0.0, "f32"), Load(1, (symbol("t") - 1) * 20 + _J)), "f32"
+        "select",
+        (
+            Compare("equal", symbol("t"), 0),
+            Constant(0.0, "f32"),
+            Load(1, (symbol("t") - 1) * 20 + _J),
+        ),
+        "f32",
     )
     total = Apply("add", (previous, Load(0, symbol("t") * 20 + _J)), "f32")
     program = _program(
-        "f32 f32", (For("t", _N, "serial", (For("j", 20, "vector", (Store(1, symbol("t") * 20 + _J, total),)),)),)
+        "f32 f32",
+        (
+            For(
+                "t",
+                _N,
+                "serial",
+                (For("j", 20, "vector", (Store(1, symbol("t") * 20 + _J, total),)),),
+            ),
+        ),
     )
     x = np.arange(120, dtype=np.float32).reshape(6, 20)
-    np.testing.assert_array_equal(_run(program, target, x, np.zeros_like(x), n=6), np.cumsum(x, axis=0))
+    np.testing.assert_array_equal(
+        _run(program, target, x, np.zeros_like(x), n=6), np.cumsum(x, axis=0)
+    )
 
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)

@@ -1,4 +1,5 @@
-"""Compilation as a whole: the same bundle everywhere, weights once, names beside, errors in the user's words."""
+"""Compilation as a whole: the same bundle everywhere, weights once, names beside, errors in the
+user's words."""
 
 from __future__ import annotations
 
@@ -35,11 +36,15 @@ CODEC = Codec(ARTIFACT_TYPES)
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 
 
-def two_layers(batch: int | str = 3, names: tuple[str, str] = ("first", "second")) -> onnx.ModelProto:
+def two_layers(
+    batch: int | str = 3, names: tuple[str, str] = ("first", "second")
+) -> onnx.ModelProto:
     """x[batch, 20] @ a[20, 33] + b -> relu -> @ c[33, 7]."""
     random = np.random.RandomState(5)
     arrays = {"a": (20, 33), "b": (33,), "c": (33, 7)}
-    weights = {name: random.standard_normal(shape).astype(np.float32) for name, shape in arrays.items()}
+    weights = {
+        name: random.standard_normal(shape).astype(np.float32) for name, shape in arrays.items()
+    }
     graph = helper.make_graph(
         [
             helper.make_node("MatMul", ["x", "a"], ["h0"], name=names[0]),
@@ -57,7 +62,9 @@ def two_layers(batch: int | str = 3, names: tuple[str, str] = ("first", "second"
 
 def expected(model: onnx.ModelProto, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     """The answer in float64."""
-    a, b, c = (numpy_helper.to_array(tensor).astype(np.float64) for tensor in model.graph.initializer)
+    a, b, c = (
+        numpy_helper.to_array(tensor).astype(np.float64) for tensor in model.graph.initializer
+    )
     answer: npt.NDArray[np.float64] = np.maximum(x @ a + b, 0) @ c
     return answer
 
@@ -81,7 +88,12 @@ def test_facade_takes_path_bytes_and_message(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     contents = {
         ingot.compile(source, targets=["x86-64-v2"]).to_bytes()
-        for source in (model, model.SerializeToString(), str(tmp_path / "m.onnx"), tmp_path / "m.onnx")
+        for source in (
+            model,
+            model.SerializeToString(),
+            str(tmp_path / "m.onnx"),
+            tmp_path / "m.onnx",
+        )
     }
     assert len(contents) == 1
     x = some_input()
@@ -90,13 +102,16 @@ def test_facade_takes_path_bytes_and_message(tmp_path: Path) -> None:
 
 
 def test_each_variant_gives_the_answer(bundle: Path) -> None:
-    """Every variant that this machine can run gives the right numbers, by both executors and 1 and 2 threads, bit-equal."""
+    """Every variant that this machine can run gives the right numbers, by both executors and 1 and
+    2 threads, bit-equal."""
     x = some_input()
     features = ingot_runtime.load(bundle).loaded.variant.target
     assert features in LEVELS
     for level in LEVELS[: LEVELS.index(features) + 1]:
         outputs = [
-            ingot_runtime.load(bundle, variant=level, executor=executor, threads=threads).run({"x": x})["y"]
+            ingot_runtime.load(bundle, variant=level, executor=executor, threads=threads).run(
+                {"x": x}
+            )["y"]
             for executor in ("aot", "vm")
             for threads in (1, 2)
         ]
@@ -105,7 +120,8 @@ def test_each_variant_gives_the_answer(bundle: Path) -> None:
 
 
 def test_variants_share_constants(bundle: Path) -> None:
-    """A constant with the same packing is in the file once: the bias, and what two levels pack alike."""
+    """A constant with the same packing is in the file once: the bias, and what two levels pack
+    alike."""
     described = describe_bundle(bundle)
     own = sum(memory["weights_bytes"] for memory in described["memory"].values())
     layout = compile_model(two_layers().SerializeToString(), make_options(LEVELS)).layout
@@ -124,11 +140,14 @@ def test_a_symbolic_size_stays_symbolic() -> None:
     assert session.outputs[0].shape == ("batch", 7)
     for batch in (1, 5, 64, 0):
         x = some_input(batch)
-        np.testing.assert_allclose(session.run({"x": x})["y"], expected(model, x), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            session.run({"x": x})["y"], expected(model, x), rtol=1e-5, atol=1e-5
+        )
 
 
 def test_a_special_size_runs_beside_the_general_one() -> None:
-    """``shapes`` adds kernels for one size; every size still runs, and both ways give the same bits, aot and vm."""
+    """``shapes`` adds kernels for one size; every size still runs, and both ways give the same
+    bits, aot and vm."""
     model = two_layers(batch="batch")
     general = ingot_runtime.load(ingot.compile(model).to_bytes())
     both = ingot.compile(model, shapes={"x": [4, 20]})
@@ -150,7 +169,8 @@ sys.exit(main(["compile", sys.argv[1], "-o", sys.argv[2], "-q", "--workers", sys
 
 
 def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
-    """Folder, spelling of the path, HOME, hash seed, time zone, locale, umask and workers leave no trace."""
+    """Folder, spelling of the path, HOME, hash seed, time zone, locale, umask and workers leave no
+    trace."""
     settings = (
         ("one", "{folder}/m.onnx", "0", "UTC", "C", 0o022, "1"),
         ("two/deep", "./m.onnx", "1", "Asia/Tokyo", "C.UTF-8", 0o077, "2"),
@@ -167,7 +187,11 @@ def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
         }  # fmt: skip
         arguments = [spelling.format(folder=folder), "out.ingot", workers]
         subprocess.run(
-            [sys.executable, "-c", _COMPILE, *arguments], cwd=folder, env=environment, check=True, umask=mask
+            [sys.executable, "-c", _COMPILE, *arguments],
+            cwd=folder,
+            env=environment,
+            check=True,
+            umask=mask,
         )
         contents.add((folder / "out.ingot").read_bytes())
         assert (folder / "out.ingot").stat().st_mode & 0o777 == 0o666 & ~mask
@@ -175,12 +199,16 @@ def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
 
 
 def test_names_are_beside(bundle: Path, tmp_path: Path) -> None:
-    """Renamed nodes change the report and nothing else: code, weights, programs and the recorded digests are the same."""
+    """Renamed nodes change the report and nothing else: code, weights, programs and the recorded
+    digests are the same."""
     renamed = tmp_path / "renamed.ingot"
     ingot.compile(two_layers(names=("uno", "dos")), targets=LEVELS).save(renamed)
     first, second = describe_bundle(bundle), describe_bundle(renamed)
     assert first["lock"] == second["lock"]
-    sections = [{(row["kind"], row["id"]): row["sha256"] for row in one["sections"]} for one in (first, second)]
+    sections = [
+        {(row["kind"], row["id"]): row["sha256"] for row in one["sections"]}
+        for one in (first, second)
+    ]
     different = {key[0] for key in sections[0] if sections[0][key] != sections[1][key]}
     assert different == {"debug"}
 
@@ -224,7 +252,9 @@ def test_records_of_kernels_read_back() -> None:
 def test_errors_name_the_users_nodes() -> None:
     """A contradiction that a later stage finds is told by node name, not by number."""
     model = two_layers(names=("the_culprit", "second"))
-    model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.zeros((19, 33), np.float32), "a"))
+    model.graph.initializer[0].CopyFrom(
+        numpy_helper.from_array(np.zeros((19, 33), np.float32), "a")
+    )
     with pytest.raises(IngotError) as caught:
         ingot.compile(model)
     assert "the_culprit" in str(caught.value)
@@ -232,7 +262,8 @@ def test_errors_name_the_users_nodes() -> None:
 
 
 def test_blobs_in_memory_keep_views_and_one_copy() -> None:
-    """Read-only bytes are kept as they are; equal bytes are kept once; unknown digests are lost artifacts."""
+    """Read-only bytes are kept as they are; equal bytes are kept once; unknown digests are lost
+    artifacts."""
     blobs = MemoryBlobs()
     backing = bytes(range(256)) * 64
     name = blobs.put(memoryview(backing)[256:512])

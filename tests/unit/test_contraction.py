@@ -47,7 +47,8 @@ def product_program(
     a_strides: tuple[Dim, Dim] | None = None,
     epilogue: Value | None = None,
 ) -> LoopProgram:
-    """C[m, n] = sum of A * B; buffers A, B, C, bias[n], residual[m, n]; scalars M, N, K where symbolic."""
+    """C[m, n] = sum of A * B; buffers A, B, C, bias[n], residual[m, n]; scalars M, N, K where
+    symbolic."""
     width = tile.vectors * lanes_of(dtype, target)
     block = row_block or tile.rows * 2
     blocks, panels = ceil_div(rows, block), ceil_div(columns, width)
@@ -60,7 +61,11 @@ def product_program(
         0, M * row_pitch + K * depth_pitch, 1, b_index, packed, dtype, "acc", (Store(2, M * columns + N, value),), tile,
     )  # fmt: skip
     buffers = tuple(Buffer(dtype, number == 2) for number in range(5))
-    scalars = tuple(name for name, size in (("M", rows), ("N", columns), ("K", depth)) if not isinstance(size, int))
+    scalars = tuple(
+        name
+        for name, size in (("M", rows), ("N", columns), ("K", depth))
+        if not isinstance(size, int)
+    )
     return LoopProgram(buffers, scalars, "p", panels * blocks, 1, (statement,))
 
 
@@ -76,7 +81,12 @@ def panels(b: Array, width: int) -> Array:
 def assert_near(got: Array, a: Array, b: Array, dtype: DType, extra: Array | float = 0.0) -> None:
     """Each element is as near as a chain of K rounded operations is for certain."""
     exact = a.astype(np.longdouble) @ b.astype(np.longdouble)
-    bound = (a.shape[1] + 3) * EPSILON[dtype] * (np.abs(a).astype(np.longdouble) @ np.abs(b) + np.abs(extra)) * 2
+    bound = (
+        (a.shape[1] + 3)
+        * EPSILON[dtype]
+        * (np.abs(a).astype(np.longdouble) @ np.abs(b) + np.abs(extra))
+        * 2
+    )
     assert (np.abs(got - (exact + extra)) <= bound).all()
 
 
@@ -117,10 +127,20 @@ def test_products_of_all_tails(level: str, rows: int, columns: int, depth: int) 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("packed", [True, False])
 def test_symbolic_sizes(level: str, packed: bool) -> None:
-    """One kernel serves any number of rows, columns and depth; B may be read in place, never past its end."""
+    """One kernel serves any number of rows, columns and depth; B may be read in place, never past
+    its end."""
     target, tile = parse_target(level), RegisterTile(4, 2)
-    kernel = Kernel(product_program(target, symbol("M"), symbol("N"), symbol("K"), tile, packed=packed), target)
-    for rows, columns, depth in ((1, 1, 1), (4, 32, 8), (9, 37, 5), (17, 8, 0), (3, 70, 11), (0, 3, 4)):
+    kernel = Kernel(
+        product_program(target, symbol("M"), symbol("N"), symbol("K"), tile, packed=packed), target
+    )
+    for rows, columns, depth in (
+        (1, 1, 1),
+        (4, 32, 8),
+        (9, 37, 5),
+        (17, 8, 0),
+        (3, 70, 11),
+        (0, 3, 4),
+    ):
         a, b, c = normal((rows, depth), 1), normal((depth, columns), 2), empty((rows, columns))
         stored = panels(b, tile.vectors * target.f32_lanes) if packed else b
         kernel.run([a, stored, c, c, c], (rows, columns, depth))
@@ -132,7 +152,11 @@ def test_f64(level: str) -> None:
     """f64 products have half the lanes and their own precision."""
     target, tile = parse_target(level), RegisterTile(4, 2)
     rows, columns, depth = 11, 43, 19
-    a, b, c = normal((rows, depth), 1, "f8"), normal((depth, columns), 2, "f8"), empty((rows, columns), "f8")
+    a, b, c = (
+        normal((rows, depth), 1, "f8"),
+        normal((depth, columns), 2, "f8"),
+        empty((rows, columns), "f8"),
+    )
     program = product_program(target, rows, columns, depth, tile, dtype="f64")
     Kernel(program, target).run([a, panels(b, tile.vectors * lanes_of("f64", target)), c, c, c])
     assert_near(c, a, b, "f64")
@@ -144,7 +168,9 @@ def test_strided_a(level: str, symbolic: bool) -> None:
     """A may be transposed or spread out: any pitch of row and depth, constant or not."""
     target, tile = parse_target(level), RegisterTile(4, 2)
     rows, columns, depth = 10, 20, 14
-    sizes: tuple[Dim, Dim, Dim] = (symbol("M"), symbol("N"), symbol("K")) if symbolic else (rows, columns, depth)
+    sizes: tuple[Dim, Dim, Dim] = (
+        (symbol("M"), symbol("N"), symbol("K")) if symbolic else (rows, columns, depth)
+    )
     a, b, c = normal((depth, rows), 1), normal((depth, columns), 2), empty((rows, columns))
     program = product_program(target, *sizes, tile, a_strides=(1, sizes[0]))
     scalars = (rows, columns, depth) if symbolic else ()
@@ -155,7 +181,8 @@ def test_strided_a(level: str, symbolic: bool) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("depth", [3, 40])
 def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> None:
-    """Each element is one chain: tiles, row blocks, symbolic sizes and cuts of the range give equal bits."""
+    """Each element is one chain: tiles, row blocks, symbolic sizes and cuts of the range give equal
+    bits."""
     target = parse_target(level)
     rows, columns = 23, 150
     a, b = normal((rows, depth), 1), normal((depth, columns), 2)
@@ -171,7 +198,9 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
         for sizes in (known, (symbol("M"), symbol("N"), symbol("K"))):
             c = empty((rows, columns))
             kernel = Kernel(product_program(target, *sizes, tile, row_block=block), target)
-            kernel.run([a, stored, c, c, c], (rows, columns, depth) if sizes[0] != rows else (), parts)
+            kernel.run(
+                [a, stored, c, c, c], (rows, columns, depth) if sizes[0] != rows else (), parts
+            )
             results.add(c.tobytes())
     assert len(results) == 1
 
@@ -180,13 +209,16 @@ def test_bits_do_not_depend_on_tile_block_or_threads(level: str, depth: int) -> 
 @pytest.mark.parametrize("columns", [32, 45])
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_heavy_epilogues_equal_light_ones(level: str, columns: int, symbolic: bool) -> None:
-    """An epilogue with gelu and a residual sees the right row, column, accumulator and neighbour tensor."""
+    """An epilogue with gelu and a residual sees the right row, column, accumulator and neighbour
+    tensor."""
     target = parse_target(level)
     rows, depth = 14, 9
     tile = choose_tile(rows, columns, target)
     a, b, bias = normal((rows, depth), 1), normal((depth, columns), 2), normal((columns,), 3)
     residual, c = normal((rows, columns), 4), empty((rows, columns))
-    sizes: tuple[Dim, Dim, Dim] = (symbol("M"), symbol("N"), symbol("K")) if symbolic else (rows, columns, depth)
+    sizes: tuple[Dim, Dim, Dim] = (
+        (symbol("M"), symbol("N"), symbol("K")) if symbolic else (rows, columns, depth)
+    )
     biased = Apply("add", (Local("acc", "f32"), Load(3, N)), "f32")
     value = Apply("add", (Apply("gelu_none", (biased,), "f32"), Load(4, M * sizes[1] + N)), "f32")
     program = product_program(target, *sizes, tile, epilogue=value)
@@ -198,9 +230,14 @@ def test_heavy_epilogues_equal_light_ones(level: str, columns: int, symbolic: bo
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(("stride", "channels", "kernel"), [(1, 5, 3), (2, 3, 7), (2, 16, 3), (1, 20, 1)])
-def test_convolution_over_a_haloed_image(level: str, stride: int, channels: int, kernel: int) -> None:
-    """Taps over an image with a halo make a convolution, also where a row of C crosses rows of the image."""
+@pytest.mark.parametrize(
+    ("stride", "channels", "kernel"), [(1, 5, 3), (2, 3, 7), (2, 16, 3), (1, 20, 1)]
+)
+def test_convolution_over_a_haloed_image(
+    level: str, stride: int, channels: int, kernel: int
+) -> None:
+    """Taps over an image with a halo make a convolution, also where a row of C crosses rows of the
+    image."""
     target = parse_target(level)
     size, outputs = 9, 21
     radius, out = kernel // 2, -(-9 // stride)
@@ -219,7 +256,11 @@ def test_convolution_over_a_haloed_image(level: str, stride: int, channels: int,
         "k", channels, 0, a_index, 1, panel * (kernel * kernel * channels * width - width) + N + depth * width, True,
         "f32", "acc", (Store(2, M * outputs + N, Local("acc", "f32")),), tile,
     )  # fmt: skip
-    buffers = (Buffer("f32", written=False), Buffer("f32", written=False), Buffer("f32", written=True))
+    buffers = (
+        Buffer("f32", written=False),
+        Buffer("f32", written=False),
+        Buffer("f32", written=True),
+    )
     image = normal((size + 2 * radius, size + 2 * radius, channels), 1)
     weights, c = normal((kernel * kernel * channels, outputs), 2), empty((out * out, outputs))
     Kernel(LoopProgram(buffers, (), "p", blocks * count, 1, (statement,)), target).run(
@@ -236,7 +277,9 @@ def test_infinities_and_nan_pass(level: str) -> None:
     target, tile = parse_target(level), RegisterTile(4, 2)
     a, b, c = normal((9, 7), 1), np.abs(normal((7, 30), 2)) + 0.1, empty((9, 30))
     a[2, 3], a[8, 0] = np.nan, np.inf
-    Kernel(product_program(target, 9, 30, 7, tile), target).run([a, panels(b, 2 * target.f32_lanes), c, c, c])
+    Kernel(product_program(target, 9, 30, 7, tile), target).run(
+        [a, panels(b, 2 * target.f32_lanes), c, c, c]
+    )
     assert np.isnan(c[2]).all()
     assert (c[8] == np.inf).all()
     assert np.isfinite(np.delete(c, (2, 8), axis=0)).all()
@@ -263,10 +306,13 @@ def test_foreign_targets_compile() -> None:
 
 
 def test_no_block_is_long() -> None:
-    """LLVM is quadratic in the length of a block: none of the usual tiles passes 600 instructions."""
+    """LLVM is quadratic in the length of a block: none of the usual tiles passes 600
+    instructions."""
     target = parse_target(BEST)
     for rows, columns in ((128, 768), (196, 256), (49, 512), (1, 1000), (784, 24), (128, 80)):
         tile = choose_tile(rows, columns, target)
-        text = kernel_module(product_program(target, rows, columns, 768, tile, row_block=tile.rows * 4), target).text
+        text = kernel_module(
+            product_program(target, rows, columns, 768, tile, row_block=tile.rows * 4), target
+        ).text
         lengths = [block.count("\n") for block in text.split(":\n")]
         assert max(lengths) <= 600

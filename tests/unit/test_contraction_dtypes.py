@@ -1,4 +1,5 @@
-"""Contractions whose A, B and sums have element types of their own, against numpy, on every level that the machine runs."""
+"""Contractions whose A, B and sums have element types of their own, against numpy, on every level
+that the machine runs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType, TensorType
-from ingot_compiler.lowering.loops import Buffer, Contraction, Local, LoopProgram, RegisterTile, Store
+from ingot_compiler.lowering.loops import (
+    Buffer,
+    Contraction,
+    Local,
+    LoopProgram,
+    RegisterTile,
+    Store,
+)
 from ingot_compiler.lowering.parse_loops import parse_loops
 from ingot_compiler.lowering.print_loops import print_loops
 from ingot_compiler.lowering.verify_loops import verify_loops
@@ -41,7 +49,12 @@ def program(
     if pairs:
         taps = (("pair", dim_floordiv(depth, 2)),)
         a_index = row + pair * 2 + symbol("k")
-        b_index = panel * (depth * width) + pair * (2 * width) + (symbol("column") - start) * 2 + symbol("k")
+        b_index = (
+            panel * (depth * width)
+            + pair * (2 * width)
+            + (symbol("column") - start) * 2
+            + symbol("k")
+        )
     store = Store(2, symbol("row") * columns + symbol("column"), Local("acc", total))
     statement = Contraction(
         "row", rows, dim_mod(P, blocks) * 6, 6, "column", columns, start, taps, "k", 2 if pairs else depth,
@@ -79,7 +92,8 @@ def product(a: Array, b: Array, dtype: DType) -> Array:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_pairs_are_exact(level: str, sizes: tuple[int, int, int]) -> None:
-    """Any i16, the least by the least too, whose pair of products is beyond i32: tails of rows and columns, open numbers of rows."""
+    """Any i16, the least by the least too, whose pair of products is beyond i32: tails of rows and
+    columns, open numbers of rows."""
     target = parse_target(level)
     rows, columns, depth = sizes
     a, b = drawn((rows, depth), "i16", 1), drawn((depth, columns), "i16", 2)
@@ -124,7 +138,9 @@ def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) ->
     target = parse_target(level)
     a, b = normal((5, 9), 1, NUMPY[a_dtype]), normal((9, 37), 2, NUMPY[b_dtype])
     c, same = empty((5, 37)), empty((5, 37))
-    Kernel(program(target, (5, 37, 9), (a_dtype, b_dtype, "f32"), pairs=False), target).run([a, b, c])
+    Kernel(program(target, (5, 37, 9), (a_dtype, b_dtype, "f32"), pairs=False), target).run(
+        [a, b, c]
+    )
     wide = [aligned(a.astype(np.float32)), aligned(b.astype(np.float32)), same]
     Kernel(program(target, (5, 37, 9), ("f32", "f32", "f32"), pairs=False), target).run(wide)
     np.testing.assert_array_equal(c, same)
@@ -132,10 +148,14 @@ def test_halves_are_summed_in_f32(level: str, a_dtype: DType, b_dtype: DType) ->
 
 @pytest.mark.parametrize("target", RUNNABLE, ids=str)
 @pytest.mark.parametrize(
-    ("dtypes", "pairs"), [(("i16", "i16", "i32"), True), (("u8", "i8", "i32"), False), (("i64", "i64", "i64"), False)]
+    ("dtypes", "pairs"),
+    [(("i16", "i16", "i32"), True), (("u8", "i8", "i32"), False), (("i64", "i64", "i64"), False)],
 )
-def test_code_equals_the_interpreter(target: Target, dtypes: tuple[DType, DType, DType], pairs: bool) -> None:
-    """The interpreter of loops widens, adds and wraps as the machine does; the text form reads back, and is verified."""
+def test_code_equals_the_interpreter(
+    target: Target, dtypes: tuple[DType, DType, DType], pairs: bool
+) -> None:
+    """The interpreter of loops widens, adds and wraps as the machine does; the text form reads
+    back, and is verified."""
     a, b = drawn((4, 6), dtypes[0], 1), drawn((6, 19), dtypes[1], 2)
     stored = paired(b, TILE.vectors * lanes_of(dtypes[2], target)) if pairs else b
     loops = program(target, (4, 19, 6), dtypes, pairs)
@@ -152,7 +172,9 @@ def test_other_machines_have_pairs() -> None:
     """Where no instruction multiplies pairs, they are multiplied half by half."""
     for name in ("aarch64", "riscv64", "x86-64-v3+avx512f"):
         target = parse_target(name)
-        text = kernel_module(program(target, (7, 40, 6), ("i16", "i16", "i32"), pairs=True), target).text
+        text = kernel_module(
+            program(target, (7, 40, 6), ("i16", "i16", "i32"), pairs=True), target
+        ).text
         assert "ashr" in text
         assert compile_object(text, target, verify=True)[:4] == b"\x7fELF"
 
@@ -168,9 +190,12 @@ def test_pairs_that_lie_apart_are_refused() -> None:
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize(("a_dtype", "b_dtype"), [("u8", "i8"), ("i8", "i8"), ("i16", "u8")])
 def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtype: DType) -> None:
-    """``matmul_integer`` of narrow integers, a known and a made B, even and odd depth, with what follows fused: exact."""
+    """``matmul_integer`` of narrow integers, a known and a made B, even and odd depth, with what
+    follows fused: exact."""
     a, b = drawn((11, depth), a_dtype, 1), drawn((depth, 37), b_dtype, 2)
-    builder = Builder([TensorType(a_dtype, a.shape), *([] if constant else [TensorType(b_dtype, b.shape)])])
+    builder = Builder(
+        [TensorType(a_dtype, a.shape), *([] if constant else [TensorType(b_dtype, b.shape)])]
+    )
     right = builder.constant(b, b_dtype) if constant else 1
     total = builder.op("matmul_integer", 0, right)
     outputs = [total, builder.op("cast", builder.op("add", total, total), dtype="f32")]
@@ -182,7 +207,8 @@ def test_the_op_becomes_tiles(depth: int, constant: bool, a_dtype: DType, b_dtyp
 
 @pytest.mark.parametrize("dtype", ["i8", "u16", "i32", "u64"])
 def test_products_of_integers_have_tiles(dtype: DType) -> None:
-    """``matmul`` of any integers is a contraction, whose sums wrap in the operands' type; batches broadcast."""
+    """``matmul`` of any integers is a contraction, whose sums wrap in the operands' type; batches
+    broadcast."""
     a, b = drawn((6, 5), dtype, 1).reshape(2, 3, 5), drawn((5, 21), dtype, 2)
     builder = Builder([TensorType(dtype, a.shape)])
     outputs = [builder.op("matmul", 0, builder.constant(b, dtype))]

@@ -1,4 +1,5 @@
-"""If, Loop and Scan: text, types, oracle, kernels under a poisoned memory plan, and bundles that aot and vm run alike."""
+"""If, Loop and Scan: text, types, oracle, kernels under a poisoned memory plan, and bundles that
+aot and vm run alike."""
 
 from __future__ import annotations
 
@@ -139,7 +140,10 @@ _case(
    r = Sub(p2, z)
  }>
 }""",
-    [{"n": i64(n), "m": i64(m), "x": numbers(5, 4), "y": numbers(4)} for n, m in ((0, 0), (3, 0), (3, 4), (5, 1))],
+    [
+        {"n": i64(n), "m": i64(m), "x": numbers(5, 4), "y": numbers(4)}
+        for n, m in ((0, 0), (3, 0), (3, 4), (5, 1))
+    ],
 )
 _case(
     "branches of different sizes",
@@ -208,7 +212,8 @@ def assert_alike(expected: Array, actual: Array) -> None:
 
 
 def test_a_loop_means_what_numpy_does() -> None:
-    """Carried sizes may change, results collect a row per iteration, no iteration gives the initial value and no rows."""
+    """Carried sizes may change, results collect a row per iteration, no iteration gives the initial
+    value and no rows."""
     graph = parse_graph(GROWING)
     x = numbers(2, 3)
     for count in (0, 1, 3):
@@ -238,7 +243,8 @@ def test_loops_that_do_not_fit_are_refused(old: str, new: str, why: str) -> None
 
 @pytest.mark.parametrize("name", CASES)
 def test_graphs_with_regions_survive_text_and_passes(name: str) -> None:
-    """Reading back what is printed gives the graph; the passes leave a graph that verifies and means the same."""
+    """Reading back what is printed gives the graph; the passes leave a graph that verifies and
+    means the same."""
     text, feeds = CASES[name]
     graph, names, store = translated(text)
     optimized = optimize(graph).graph
@@ -248,27 +254,33 @@ def test_graphs_with_regions_survive_text_and_passes(name: str) -> None:
     for feed in feeds:
         inputs = [np.asarray(feed[name]) for name in names]
         for expected, actual in zip(
-            interpret(graph, inputs, store.read), interpret(optimized, inputs, store.read), strict=True
+            interpret(graph, inputs, store.read),
+            interpret(optimized, inputs, store.read),
+            strict=True,
         ):
             assert_alike(expected, actual)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_under_the_memory_plan_give_what_the_interpreter_gives(name: str) -> None:
-    """Buffers that other iterations or branches need are not overwritten; nothing unwritten is read."""
+    """Buffers that other iterations or branches need are not overwritten; nothing unwritten is
+    read."""
     text, feeds = CASES[name]
     graph, names, store = translated(text)
     compiled = compile_graph(graph)
     for feed in feeds:
         inputs = [np.asarray(feed[name]) for name in names]
         expected = interpret(graph, inputs, store.read)
-        for want, have in zip(expected, run_compiled(compiled, graph, inputs, store.read), strict=True):
+        for want, have in zip(
+            expected, run_compiled(compiled, graph, inputs, store.read), strict=True
+        ):
             assert_alike(want, have)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_bundles_run_alike_as_code_and_in_the_vm(name: str, tmp_path: Path) -> None:
-    """A saved bundle gives the interpreter's results, the same bits from aot and vm, again and again."""
+    """A saved bundle gives the interpreter's results, the same bits from aot and vm, again and
+    again."""
     text, feeds = CASES[name]
     graph, names, store = translated(text)
     path = tmp_path / "m.ingot"

@@ -1,4 +1,5 @@
-"""Depfiles: the real make and the real ninja read the very names that were written, or the name is refused."""
+"""Depfiles: the real make and the real ninja read the very names that were written, or the name is
+refused."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ from ingot_artifacts.errors import OutputError
 from ingot_build_rules.engine.events.depfile import depfile_text
 
 NINJA = str(Path(sys.executable).with_name("ninja"))
-_BUILD = "rule run\n  command = cp text d && touch -- $out\n  depfile = d\n  deps = gcc\nbuild {}: run\n"
+_BUILD = (
+    "rule run\n  command = cp text d && touch -- $out\n  depfile = d\n  deps = gcc\nbuild {}: run\n"
+)
 
 
 def write_files(folder: Path, target: str, dependencies: Sequence[str]) -> None:
@@ -34,7 +37,9 @@ def write_files(folder: Path, target: str, dependencies: Sequence[str]) -> None:
 def make_says(folder: Path, target: str, rule: str = "%: ; @true") -> int:
     """Ask make whether the target is up to date: 0 yes, 1 no, 2 an error."""
     (folder / "Makefile").write_text(f"include text\n{rule}\n")
-    done = subprocess.run(["make", "-rRq", "--", target], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make", "-rRq", "--", target], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert "overriding" not in done.stderr
     return done.returncode
 
@@ -52,7 +57,8 @@ def ninja_reads(folder: Path, target: str) -> list[str]:
 
 
 def assert_read_alike(folder: Path, target: str, dependencies: Sequence[str]) -> None:
-    """Make finds the target current, each dependency alone makes it old, and ninja lists just these dependencies."""
+    """Make finds the target current, each dependency alone makes it old, and ninja lists just these
+    dependencies."""
     write_files(folder, target, dependencies)
     assert make_says(folder, target) == 0
     for name in dependencies:

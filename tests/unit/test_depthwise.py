@@ -12,7 +12,16 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.backends.host.tiles import choose_pixels
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
-from ingot_compiler.lowering.loops import Apply, Buffer, Depthwise, Load, Local, LoopProgram, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Buffer,
+    Depthwise,
+    Load,
+    Local,
+    LoopProgram,
+    Store,
+    Value,
+)
 
 Y, X, C, KY, KX = symbol("y"), symbol("x"), symbol("c"), symbol("ky"), symbol("kx")
 
@@ -28,7 +37,8 @@ def depthwise_program(
     dtype: DType = "f32",
     epilogue: Value | None = None,
 ) -> LoopProgram:
-    """Output y is the parallel index; buffers: haloed image [y, x, c], weights [ky, kx, c], output, bias [c]."""
+    """Output y is the parallel index; buffers: haloed image [y, x, c], weights [ky, kx, c], output,
+    bias [c]."""
     out = -(-size // stride)
     width: Dim = symbol("W") if symbolic else out
     depth: Dim = symbol("C") if symbolic else channels
@@ -68,7 +78,8 @@ def reference(image: Array, weights: Array, out: int, stride: int) -> Array:
 def test_rows_of_all_tails(
     level: str, stride: int, size: int, channels: int, kernel: tuple[int, int], pixels: int
 ) -> None:
-    """Pixels and channels that no group divides are summed right, for both strides and odd kernels."""
+    """Pixels and channels that no group divides are summed right, for both strides and odd
+    kernels."""
     out = -(-size // stride)
     image = normal((size + kernel[0] - 1, size + kernel[1] - 1, channels), 1)
     weights, result = normal((*kernel, channels), 2), empty((out, out, channels))
@@ -86,7 +97,9 @@ def test_symbolic_sizes(level: str) -> None:
         image, weights = normal((12, 12, channels), 1), normal((*kernel, channels), 2)
         results = [empty((10, 10, channels)), empty((10, 10, channels))]
         general.run([image, weights, results[0], results[0]], (10, channels))
-        Kernel(depthwise_program(10, channels, kernel, 1, 7), target).run([image, weights, results[1], results[1]])
+        Kernel(depthwise_program(10, channels, kernel, 1, 7), target).run(
+            [image, weights, results[1], results[1]]
+        )
         assert results[0].tobytes() == results[1].tobytes()
         assert np.abs(results[0] - reference(image, weights, 10, 1)).max() < 1e-5
 
@@ -121,14 +134,19 @@ def test_epilogues(level: str, function: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_f64(level: str) -> None:
     """f64 images have half the lanes and their own precision."""
-    image, weights, result = normal((8, 8, 13), 1, "f8"), normal((3, 3, 13), 2, "f8"), empty((6, 6, 13), "f8")
+    image, weights, result = (
+        normal((8, 8, 13), 1, "f8"),
+        normal((3, 3, 13), 2, "f8"),
+        empty((6, 6, 13), "f8"),
+    )
     program = depthwise_program(6, 13, (3, 3), 1, 6, dtype="f64")
     Kernel(program, parse_target(level)).run([image, weights, result, result])
     assert np.abs(result - reference(image, weights, 6, 1)).max() < 1e-13
 
 
 def test_pixels_fit_the_registers() -> None:
-    """A chosen group leaves room for a row of weights and two inputs, and never is longer than the row."""
+    """A chosen group leaves room for a row of weights and two inputs, and never is longer than the
+    row."""
     for name in (*LEVELS, "aarch64"):
         target = parse_target(name)
         for extent in (1, 7, 14, 56, 113, None):

@@ -1,4 +1,5 @@
-"""Depthwise convolutions on row-major planes: compiled code against the interpreter, and when they are chosen."""
+"""Depthwise convolutions on row-major planes: compiled code against the interpreter, and when they
+are chosen."""
 
 from __future__ import annotations
 
@@ -21,7 +22,11 @@ def depthwise(
     channels: int = 3,
 ) -> int:
     """A depthwise convolution with a bias."""
-    operands = (x, builder.constant(normal(1, channels, 1, *kernel)), builder.constant(normal(2, channels)))
+    operands = (
+        x,
+        builder.constant(normal(1, channels, 1, *kernel)),
+        builder.constant(normal(2, channels)),
+    )
     return builder.op(
         "conv",
         *operands,
@@ -35,7 +40,9 @@ def depthwise(
 
 def kinds(builder: Builder, outputs: list[int]) -> list[str]:
     """The kinds of the kernels that a graph becomes."""
-    return [launch.group.kind for launch in launches_of(compile_graph(builder.finish(outputs)).fused)]
+    return [
+        launch.group.kind for launch in launches_of(compile_graph(builder.finish(outputs)).fused)
+    ]
 
 
 GEOMETRIES = [
@@ -60,7 +67,8 @@ def test_planes(
     dilations: tuple[int, ...],
     pads: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> None:
-    """Edges on all sides, strides, dilations and unequal pads, one or two spatial axes, on every level."""
+    """Edges on all sides, strides, dilations and unequal pads, one or two spatial axes, on every
+    level."""
     builder = Builder([f32(2, 3, *size)])
     result = builder.op("relu", depthwise(builder, 0, kernel, strides, dilations, pads))
     assert kinds(builder, [result]) == ["depthwise_plane"]
@@ -68,7 +76,8 @@ def test_planes(
 
 
 def test_planes_are_for_images_that_arrive_and_leave_row_major() -> None:
-    """A second convolution, or a transpose to channels-last behind the first, keeps channels in lanes."""
+    """A second convolution, or a transpose to channels-last behind the first, keeps channels in
+    lanes."""
     builder = Builder([f32(1, 3, 9, 9)])
     first = depthwise(builder, 0, (3, 3))
     assert "depthwise_plane" in kinds(builder, [first])

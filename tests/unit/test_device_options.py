@@ -20,7 +20,8 @@ V2, V3 = "x86-64-v2", "x86-64-v3"
     ],
 )
 def test_texts(text: str, expected: str) -> None:
-    """The canonical text says all, and is read back as it is; without a target it is the one that most machines run."""
+    """The canonical text says all, and is read back as it is; without a target it is the one that
+    most machines run."""
     device = read_device("acc", text, (V3, V2))
     assert str(device) == expected
     assert read_device("acc", expected, (V3,)) == device
@@ -56,4 +57,7 @@ def test_names() -> None:
         make_options(("x86-64-v2",), devices={"acc": "null"}, place=[("*", "ac")])
     options = make_options(("x86-64-v2",), devices={"b": "null:1", "a": "null"}, place=[("*", "a")])
     assert [device.name for device in options.devices] == ["a", "b"]
-    assert options.plain()["devices"] == {"a": "null:0,target=x86-64-v2", "b": "null:1,target=x86-64-v2"}
+    assert options.plain()["devices"] == {
+        "a": "null:0,target=x86-64-v2",
+        "b": "null:1,target=x86-64-v2",
+    }

@@ -1,4 +1,5 @@
-"""Small ONNX models to saved bundles to outputs: right by ONNX's reference, bit-equal in every way of running."""
+"""Small ONNX models to saved bundles to outputs: right by ONNX's reference, bit-equal in every way
+of running."""
 
 from __future__ import annotations
 
@@ -53,11 +54,14 @@ def test_conv_net_of_fixed_shape(tmp_path: Path) -> None:
 def test_conv_net_of_any_shape(tmp_path: Path) -> None:
     """Batch, height and width are free in one bundle."""
     shapes = [(1, 3, 32, 32), (3, 3, 17, 5), (2, 3, 1, 9), (1, 3, 64, 33)]
-    check_model(conv_net("n", "h", "w"), [{"x": normal(9, *shape)} for shape in shapes], tmp_path, RELATIVE)
+    check_model(
+        conv_net("n", "h", "w"), [{"x": normal(9, *shape)} for shape in shapes], tmp_path, RELATIVE
+    )
 
 
 def transformer_nodes() -> list[NodeProto]:
-    """Embedding, one block with decomposed attention, layer norm and erf-GELU, as exporters write them."""
+    """Embedding, one block with decomposed attention, layer norm and erf-GELU, as exporters write
+    them."""
     heads = {part: [node("MatMul", f"h w{part}", f"{part}0"), node("Reshape", f"{part}0 split", f"{part}1"),
                     node("Transpose", f"{part}1", part, perm=[0, 2, 3, 1] if part == "k" else [0, 2, 1, 3])]
              for part in "qkv"}  # fmt: skip
@@ -87,7 +91,10 @@ def test_transformer_block_of_any_length(tmp_path: Path) -> None:
         "lowest": np.float32(-1e30), "split": np.array([0, 0, 4, 8]), "join": np.array([0, 0, width]),
         "axes12": np.array([1, 2]),
     }  # fmt: skip
-    inputs = [tensor("ids", ["b", "s"], TensorProto.INT64), tensor("mask", ["b", "s"], TensorProto.INT64)]
+    inputs = [
+        tensor("ids", ["b", "s"], TensorProto.INT64),
+        tensor("mask", ["b", "s"], TensorProto.INT64),
+    ]
     arrays = {name: np.asarray(array) for name, array in constants.items()}
     model = make_model(transformer_nodes(), inputs, [tensor("y", ["b", "s", width])], arrays)
     feeds: list[dict[str, Array]] = []
@@ -101,7 +108,8 @@ def test_transformer_block_of_any_length(tmp_path: Path) -> None:
 
 
 def test_nan_and_infinity_pass_through(tmp_path: Path) -> None:
-    """Special values come out where the reference has them: products, windows, rows, reductions, comparisons."""
+    """Special values come out where the reference has them: products, windows, rows, reductions,
+    comparisons."""
     nodes = [
         node("MatMul", "x w", "product"), node("Relu", "x", "relu"), node("Softmax", "x", "rows"),
         node("ReduceMax", "x axes", "largest"), node("ReduceSum", "x axes", "total"), node("Tanh", "x", "tanh"),
@@ -127,16 +135,31 @@ def test_nan_and_infinity_pass_through(tmp_path: Path) -> None:
 
 
 def test_a_window_with_nan_gives_nan(tmp_path: Path) -> None:
-    """MaxPool propagates NaN like every other maximum here (ONNX's reference loses it, by the order of its comparisons)."""
+    """MaxPool propagates NaN like every other maximum here (ONNX's reference loses it, by the order
+    of its comparisons)."""
     pool = node("MaxPool", "x", "y", kernel_shape=[1, 3], pads=[0, 1, 0, 1])
     path = tmp_path / "model.ingot"
     ingot.compile(make_model([pool], [tensor("x", [1, 1, 1, 6])], [tensor("y", None)])).save(path)
     x = np.array([1, -INF, -INF, -INF, NAN, 5], np.float32).reshape(1, 1, 1, 6)
     (result,) = run_all_ways(path, [{"x": x}])
-    np.testing.assert_array_equal(result["y"].ravel(), np.array([1, 1, -INF, NAN, NAN, NAN], np.float32))
+    np.testing.assert_array_equal(
+        result["y"].ravel(), np.array([1, 1, -INF, NAN, NAN, NAN], np.float32)
+    )
 
 
-DTYPES = ("float16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
+DTYPES = (
+    "float16",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -162,7 +185,8 @@ def test_every_element_type_goes_in_and_out(name: str, tmp_path: Path) -> None:
 
 
 def test_zero_size_tensors(tmp_path: Path) -> None:
-    """No batch, no columns, no rows to sum: shapes are right, and what is computed from nothing is what ONNX says."""
+    """No batch, no columns, no rows to sum: shapes are right, and what is computed from nothing is
+    what ONNX says."""
     nodes = [
         node("MatMul", "x w", "product"), node("ReduceSum", "x axis0", "total", keepdims=0),
         node("Concat", "x none", "more", axis=0), node("Softmax", "x", "rows"), node("MatMul", "nothing v", "from_nothing"),
@@ -172,8 +196,13 @@ def test_zero_size_tensors(tmp_path: Path) -> None:
         "w": normal(0, 5, 3), "axis0": np.array([0]), "none": np.zeros((0, 5), np.float32), "v": np.zeros((0, 4), np.float32),
         "flat": np.array([-1]),
     }  # fmt: skip
-    outputs = [tensor(name, None) for name in ("product", "total", "more", "rows", "from_nothing", "line", "turned")]
-    model = make_model(nodes, [tensor("x", ["n", 5]), tensor("nothing", [2, 0])], outputs, constants)
+    outputs = [
+        tensor(name, None)
+        for name in ("product", "total", "more", "rows", "from_nothing", "line", "turned")
+    ]
+    model = make_model(
+        nodes, [tensor("x", ["n", 5]), tensor("nothing", [2, 0])], outputs, constants
+    )
     nothing = np.zeros((2, 0), np.float32)
     feeds = [{"x": normal(1, rows, 5), "nothing": nothing} for rows in (0, 1, 4)]
     results = check_model(model, feeds, tmp_path, 1e-5)
@@ -182,15 +211,23 @@ def test_zero_size_tensors(tmp_path: Path) -> None:
 
 
 def test_outputs_that_are_inputs_constants_or_each_other(tmp_path: Path) -> None:
-    """Each output is memory of its own: writing to one changes nothing else, and the next call is right again."""
+    """Each output is memory of its own: writing to one changes nothing else, and the next call is
+    right again."""
     nodes = [
         node("Identity", "x", "same"), node("Identity", "k", "constant"), node("Relu", "x", "a"), node("Identity", "a", "b"),
         node("Transpose", "a", "c"), node("Reshape", "a shape", "d"), node("Slice", "a one two", "e"),
         node("Identity", "k", "again"),
     ]  # fmt: skip
-    constants = {"k": normal(0, 4), "shape": np.array([6, 2]), "one": np.array([1]), "two": np.array([3])}
+    constants = {
+        "k": normal(0, 4),
+        "shape": np.array([6, 2]),
+        "one": np.array([1]),
+        "two": np.array([3]),
+    }
     names = ("same", "constant", "a", "b", "c", "d", "e", "again")
-    model = make_model(nodes, [tensor("x", [3, 4])], [tensor(name, None) for name in names], constants)
+    model = make_model(
+        nodes, [tensor("x", [3, 4])], [tensor(name, None) for name in names], constants
+    )
     x = normal(1, 3, 4)
     expected = check_model(model, [{"x": x}], tmp_path)[0]
     session = ingot_runtime.load(tmp_path / "model.ingot")
@@ -205,7 +242,9 @@ def test_outputs_that_are_inputs_constants_or_each_other(tmp_path: Path) -> None
 
 def test_one_name_is_input_and_output(tmp_path: Path) -> None:
     """ONNX allows an output that is an input by its very name."""
-    model = make_model([node("Neg", "x", "y")], [tensor("x", ["n"])], [tensor("x", ["n"]), tensor("y", ["n"])])
+    model = make_model(
+        [node("Neg", "x", "y")], [tensor("x", ["n"])], [tensor("x", ["n"]), tensor("y", ["n"])]
+    )
     path = tmp_path / "model.ingot"
     ingot.compile(model).save(path)
     x = normal(0, 5)
@@ -228,7 +267,9 @@ def test_no_nodes(tmp_path: Path) -> None:
     """A model that hands its input and a constant through."""
     path = tmp_path / "model.ingot"
     k = normal(1, 2, 2)
-    model = make_model([], [tensor("x", ["n", 3])], [tensor("x", ["n", 3]), tensor("k", [2, 2])], {"k": k})
+    model = make_model(
+        [], [tensor("x", ["n", 3])], [tensor("x", ["n", 3]), tensor("k", [2, 2])], {"k": k}
+    )
     ingot.compile(model).save(path)
     for rows in (0, 2, 9000):
         x = normal(0, rows, 3)
@@ -250,13 +291,19 @@ def test_scalars(tmp_path: Path) -> None:
         node("Shape", "x", "rank0"),
     ]  # fmt: skip
     inputs = [tensor("x", []), tensor("i", [], TensorProto.INT64)]
-    outputs = [tensor("y", []), tensor("row", [4]), tensor("largest", []), tensor("rank0", [0], TensorProto.INT64)]
+    outputs = [
+        tensor("y", []),
+        tensor("row", [4]),
+        tensor("largest", []),
+        tensor("rank0", [0], TensorProto.INT64),
+    ]
     model = make_model(nodes, inputs, outputs, {"table": normal(0, 5, 4)})
     check_model(model, [{"x": np.array(2.5, np.float32), "i": np.array(-2)}], tmp_path)
 
 
 def test_shapes_that_only_the_values_tell(tmp_path: Path) -> None:
-    """Reshape, slice, pad, expand, range and tile by inputs: sizes of inner values and of outputs."""
+    """Reshape, slice, pad, expand, range and tile by inputs: sizes of inner values and of
+    outputs."""
     nodes = [
         node("Reshape", "x shape", "grid", allowzero=1), node("Softmax", "grid", "rows"),
         node("Slice", "rows starts ends", "part"), node("Pad", "part pads", "padded"), node("Range", "zero count one", "steps"),
@@ -272,10 +319,19 @@ def test_shapes_that_only_the_values_tell(tmp_path: Path) -> None:
         tensor("starts", [2], integer),
         tensor("ends", [2], integer),
     ]
-    inputs += [tensor("pads", [4], integer), tensor("count", [], integer), tensor("column", ["r", 1])]
+    inputs += [
+        tensor("pads", [4], integer),
+        tensor("count", [], integer),
+        tensor("column", ["r", 1]),
+    ]
     outputs = [tensor(name, None) for name in ("rows", "part", "padded", "wide", "square", "total")]
     outputs += [tensor(name, None, integer) for name in ("steps", "tiled", "sizes")]
-    constants = {"zero": np.array(0), "one": np.array(1), "axes": np.array([0]), "twice": np.array([2])}
+    constants = {
+        "zero": np.array(0),
+        "one": np.array(1),
+        "axes": np.array([0]),
+        "twice": np.array([2]),
+    }
     model = make_model(nodes, inputs, outputs, constants)
     feeds: list[dict[str, Array]] = []
     for rows, columns in ((3, 4), (1, 30), (6, 7), (5, 0)):
@@ -313,7 +369,8 @@ def refused(path: Path, feed: dict[str, Array], why: str) -> None:
 
 
 def test_a_window_larger_than_its_image_is_refused(tmp_path: Path) -> None:
-    """Sizes that come out negative, at the output or in between, are refused; the smallest image that fits works."""
+    """Sizes that come out negative, at the output or in between, are refused; the smallest image
+    that fits works."""
     nodes = [
         node("Conv", "x w", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "r"), node("MaxPool", "r", "p", kernel_shape=[3, 3]),
         node("ReduceSum", "p axes", "y", keepdims=0),
@@ -326,9 +383,14 @@ def test_a_window_larger_than_its_image_is_refused(tmp_path: Path) -> None:
 
 
 def test_sizes_that_overflow_are_refused(tmp_path: Path) -> None:
-    """A product of sizes that would wrap around in 64 bits, to 0 or to just the right number, is refused."""
+    """A product of sizes that would wrap around in 64 bits, to 0 or to just the right number, is
+    refused."""
     integer = TensorProto.INT64
-    nodes = [node("ConstantOfShape", "shape", "filled"), node("Reshape", "x shape", "grid"), node("Neg", "grid", "y")]
+    nodes = [
+        node("ConstantOfShape", "shape", "filled"),
+        node("Reshape", "x shape", "grid"),
+        node("Neg", "grid", "y"),
+    ]
     inputs = [tensor("x", ["n", 3]), tensor("shape", [2], integer)]
     path = tmp_path / "model.ingot"
     ingot.compile(make_model(nodes, inputs, [tensor("filled", None), tensor("y", None)])).save(path)

@@ -1,4 +1,5 @@
-"""One bundle over the host and devices with memory of their own: from marks to results, the bits of the host alone."""
+"""One bundle over the host and devices with memory of their own: from marks to results, the bits of
+the host alone."""
 
 import itertools
 from collections.abc import Sequence
@@ -31,16 +32,25 @@ def network() -> ModelProto:
         node("Gemm", "f w2 b2", "g"),
         node("Softmax", "g", "y"),
     ]
-    for each, block in zip(nodes, ("stem", "stem", "body", "join", "mean", "mean", "dense", "end"), strict=True):
+    for each, block in zip(
+        nodes, ("stem", "stem", "body", "join", "mean", "mean", "dense", "end"), strict=True
+    ):
         each.name = f"/{block}/{each.op_type}"
-    weights = {"w0": normal(0, 8, 8, 3, 3), "w1": normal(1, 8, 8, 3, 3), "w2": normal(2, 8, 5), "b2": normal(3, 5)}
+    weights = {
+        "w0": normal(0, 8, 8, 3, 3),
+        "w1": normal(1, 8, 8, 3, 3),
+        "w2": normal(2, 8, 5),
+        "b2": normal(3, 5),
+    }
     return make_model(nodes, [tensor("x", list(X.shape))], [tensor("y", [2, 5])], weights)
 
 
 @pytest.fixture(scope="module")
 def expected() -> bytes:
     """What the host alone gives."""
-    return bytes(ingot_runtime.load(ingot.compile(network()).to_bytes()).run({"x": X})["y"].tobytes())
+    return bytes(
+        ingot_runtime.load(ingot.compile(network()).to_bytes()).run({"x": X})["y"].tobytes()
+    )
 
 
 def results(places: Sequence[str], devices: dict[str, str]) -> set[bytes]:
@@ -98,10 +108,15 @@ def test_open_sizes(expected: bytes, tmp_path: Path) -> None:
         assert alone.run({"x": x})["y"].tobytes() == two.run({"x": x})["y"].tobytes()
 
 
-def both_ways(model: ModelProto, feed: dict[str, Array], on_device: Sequence[str]) -> dict[str, Array]:
-    """The outputs of a model with these nodes on ``acc``, native and stepped, first and second call."""
+def both_ways(
+    model: ModelProto, feed: dict[str, Array], on_device: Sequence[str]
+) -> dict[str, Array]:
+    """The outputs of a model with these nodes on ``acc``, native and stepped, first and second
+    call."""
     place = {"*": "host", **dict.fromkeys(on_device, "acc")}
-    bundle = ingot.compile(model, targets=["x86-64-v2"], devices={"acc": "null"}, place=place).to_bytes()
+    bundle = ingot.compile(
+        model, targets=["x86-64-v2"], devices={"acc": "null"}, place=place
+    ).to_bytes()
     found: list[dict[str, Array]] = []
     for executor in ("aot", "vm"):
         with ingot_runtime.load(bundle, executor=executor) as session:
@@ -120,7 +135,8 @@ def named(model: ModelProto) -> ModelProto:
 
 @pytest.mark.parametrize("place", [["/y"], ["/v"], ["/u"], ["/v", "/u"]])
 def test_buffers_that_fill_whole_pages(place: Sequence[str]) -> None:
-    """What is of no size, scratch here, has a place in the pool too where everything before it ends with a page."""
+    """What is of no size, scratch here, has a place in the pool too where everything before it ends
+    with a page."""
     x = normal(7, 1024)
     nodes = [node("Mul", "x x", "v"), node("Exp", "v", "u"), node("Add", "u x", "y")]
     model = named(make_model(nodes, [tensor("x", [1024])], [tensor("y", [1024])]))
@@ -131,7 +147,9 @@ def test_a_device_that_only_holds_a_value() -> None:
     """A reshape is no launch: its value goes to the device, and comes back."""
     x = normal(7, 4, 6)
     nodes = [node("Reshape", "x s", "v"), node("Neg", "v", "y")]
-    model = named(make_model(nodes, [tensor("x", [4, 6])], [tensor("y", [24])], {"s": np.array([24])}))
+    model = named(
+        make_model(nodes, [tensor("x", [4, 6])], [tensor("y", [24])], {"s": np.array([24])})
+    )
     assert (both_ways(model, {"x": x}, ["/v"])["y"] == -x.ravel()).all()
 
 
@@ -162,7 +180,8 @@ LATE: dict[str, ModelProto] = {
 
 @pytest.mark.parametrize("name", LATE)
 def test_sizes_that_the_data_decide(name: str) -> None:
-    """Each node alone on the device, all of them, all but the first and all but the last: blocks that only `main` asks for lie there."""
+    """Each node alone on the device, all of them, all but the first and all but the last: blocks
+    that only `main` asks for lie there."""
     model = named(LATE[name])
     nodes = [each.name for each in model.graph.node]
     alone = both_ways(model, {"x": SPARSE}, [])
@@ -184,7 +203,11 @@ def choice() -> ModelProto:
         for name, each in inside.items()
     }
     nodes = [node("ReduceSum", "x", "s", keepdims=0), node("Greater", "s z", "c"), node("If", "c", "r", **branches), node("Mul", "r r", "y")]  # fmt: skip
-    return named(make_model(nodes, [tensor("x", [3, 3])], [tensor("y", [3, 3])], {"z": np.array(0, np.float32)}))
+    return named(
+        make_model(
+            nodes, [tensor("x", [3, 3])], [tensor("y", [3, 3])], {"z": np.array(0, np.float32)}
+        )
+    )
 
 
 def test_control_flow_beside_a_device() -> None:
@@ -200,7 +223,12 @@ def test_control_flow_beside_a_device() -> None:
     [
         ("/r", "if on device acc", "node '/r' (If)", "with all that is in its branches"),
         ("*", "if on device acc", "node '/r' (If)", "with all that is in its branches"),
-        ("/then/*", "a placement inside control flow", "--place /then/*=acc", "'/then/Relu': in a branch of If"),
+        (
+            "/then/*",
+            "a placement inside control flow",
+            "--place /then/*=acc",
+            "'/then/Relu': in a branch of If",
+        ),
     ],
 )
 def test_control_flow_on_a_device(glob: str, what: str, where: str, why: str) -> None:

@@ -1,4 +1,5 @@
-"""Random graphs through the whole pipeline: bundle, loader, native ``main`` and stepped, against the interpreter."""
+"""Random graphs through the whole pipeline: bundle, loader, native ``main`` and stepped, against
+the interpreter."""
 
 from __future__ import annotations
 
@@ -22,19 +23,31 @@ Drawn = tuple[Builder, list[TensorType], tuple[int, ...]]
     max_examples=12, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
-@given(drawn=graphs(smooth=False), calls=st.lists(bindings(), min_size=1, max_size=3), special=st.booleans())
+@given(
+    drawn=graphs(smooth=False),
+    calls=st.lists(bindings(), min_size=1, max_size=3),
+    special=st.booleans(),
+)
 def test_one_bundle_for_all_sizes(drawn: Drawn, calls: list[dict[str, int]], special: bool) -> None:
-    """Sizes, workspace and instructions of ``main`` are right for any sizes of the symbols, call after call.
+    """Sizes, workspace and instructions of ``main`` are right for any sizes of the symbols, call
+    after call.
 
-    Also where the sizes of the first call have a specialisation of their own beside the general one.
+    Also where the sizes of the first call have a specialisation of their own beside the general
+    one.
     """
     builder, types, outputs = drawn
     graph = builder.finish(outputs)
     feeds = [inputs_for(types, sizes, seed) for seed, sizes in enumerate(calls)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.ingot"
-        GraphModel(graph, list(builder.store.values()), calls[0] if special else None).save(str(path))
-        results = run_all_ways(path, [{f"x{index}": array for index, array in enumerate(feed)} for feed in feeds])
+        GraphModel(graph, list(builder.store.values()), calls[0] if special else None).save(
+            str(path)
+        )
+        results = run_all_ways(
+            path, [{f"x{index}": array for index, array in enumerate(feed)} for feed in feeds]
+        )
     for feed, result in zip(feeds, results, strict=True):
-        for expected, actual in zip(interpret(graph, feed, builder.read), result.values(), strict=True):
+        for expected, actual in zip(
+            interpret(graph, feed, builder.read), result.values(), strict=True
+        ):
             assert_close(np.asarray(expected), actual, 0.0)

@@ -1,4 +1,5 @@
-"""The engine: keys follow named ingredients, actions run once, the scheduler and the naive build agree."""
+"""The engine: keys follow named ingredients, actions run once, the scheduler and the naive build
+agree."""
 
 from __future__ import annotations
 
@@ -98,7 +99,12 @@ CALL_ALL = Rule("call_all", 1, ("functions",), _call_all, loads=("functions",))
 DOUBLE = Rule("double", 1, ("value",), _double)
 ADD = Rule("add", 1, ("left", "right"), _add)
 FOLLOW = Rule("follow", 1, ("name",), _follow, _resolve)
-BOOK = Rulebook("", (DOUBLE, ADD, FOLLOW), {"Number": __name__, "Pair": __name__, "Place": __name__}, (WrongError,))
+BOOK = Rulebook(
+    "",
+    (DOUBLE, ADD, FOLLOW),
+    {"Number": __name__, "Pair": __name__, "Place": __name__},
+    (WrongError,),
+)
 
 
 @contextmanager
@@ -116,7 +122,9 @@ def scheduler(folder: Path, policy: Policy | None = None, code: str = "") -> Gen
 
 async def total(build: Build, count: int) -> int:
     """The sum of doubled numbers, as a chain of artifacts."""
-    doubles = await build.need_all(DOUBLE, [Number(value, f"hint {value}") for value in range(count)])
+    doubles = await build.need_all(
+        DOUBLE, [Number(value, f"hint {value}") for value in range(count)]
+    )
     sum_ = doubles[0]
     for item in doubles[1:]:
         sum_ = await build.need(ADD, Pair(sum_, item))
@@ -148,7 +156,8 @@ def test_code_is_an_ingredient(tmp_path: Path) -> None:
 
 
 def test_the_key_follows_name_version_and_ingredients() -> None:
-    """Every part of a key changes it; an attribute that is no ingredient does not; the list says what is in it."""
+    """Every part of a key changes it; an attribute that is no ingredient does not; the list says
+    what is in it."""
     keys = KeyMaker(lambda _: "code", lambda _: "")
     base = keys.key(DOUBLE, Number(1))
     assert [(item.name, item.text) for item in base.ingredients] == [
@@ -164,29 +173,51 @@ def test_the_key_follows_name_version_and_ingredients() -> None:
             (Rule("double", 1, ("value", "hint"), _double), 1),
         )
     ]
-    assert len({base.digest, KeyMaker(lambda _: "other", lambda _: "").key(DOUBLE, Number(1)).digest, *fresh}) == 6
+    assert (
+        len(
+            {
+                base.digest,
+                KeyMaker(lambda _: "other", lambda _: "").key(DOUBLE, Number(1)).digest,
+                *fresh,
+            }
+        )
+        == 6
+    )
 
 
 def test_loaded_code_is_an_ingredient_of_those_who_load_it() -> None:
-    """The key has the code of the module that the inputs name, and no other; a rule that loads nothing has none."""
+    """The key has the code of the module that the inputs name, and no other; a rule that loads
+    nothing has none."""
     code = {"p.a": "1", "p.b": "1"}
 
     def key(*functions: str) -> Key:
-        return KeyMaker(lambda _: "", lambda _: "", lambda module: code[module]).key(CALL_ALL, Named(functions))
+        return KeyMaker(lambda _: "", lambda _: "", lambda module: code[module]).key(
+            CALL_ALL, Named(functions)
+        )
 
     before = key("p.a:f"), key("p.b:f")
-    assert [item.name for item in before[0].ingredients] == ["rule", "version", "code", "code p.a", "functions"]
+    assert [item.name for item in before[0].ingredients] == [
+        "rule",
+        "version",
+        "code",
+        "code p.a",
+        "functions",
+    ]
     code["p.b"] = "2"
     after = key("p.a:f"), key("p.b:f", "p.a:f", "p.b:g")
     assert before[0] == after[0]
     assert key("p.b:f").digest != before[1].digest
-    assert [(item.name, item.digest) for item in after[1].ingredients[3:5]] == [("code p.b", "2"), ("code p.a", "1")]
+    assert [(item.name, item.digest) for item in after[1].ingredients[3:5]] == [
+        ("code p.b", "2"),
+        ("code p.a", "1"),
+    ]
     with pytest.raises(LookupError, match=r"no digest of the code of p\.a"):
         KeyMaker(lambda _: "", lambda _: "").key(CALL_ALL, Named(("p.a:f",)))
 
 
 def test_what_a_rule_finds_is_part_of_its_key(tmp_path: Path) -> None:
-    """A file that was found while running is looked at again; going back to what was there before runs nothing."""
+    """A file that was found while running is looked at again; going back to what was there before
+    runs nothing."""
     folder = tmp_path / "files"
     folder.mkdir()
     for name, text in (("start", "a"), ("a", "first"), ("b", "second")):
@@ -209,7 +240,8 @@ def test_what_a_rule_finds_is_part_of_its_key(tmp_path: Path) -> None:
 
 
 def test_errors_of_rules_come_through(tmp_path: Path) -> None:
-    """What a rule raises on purpose stays what it is; a bug is named with its rule; the next build tries again."""
+    """What a rule raises on purpose stays what it is; a bug is named with its rule; the next build
+    tries again."""
     for _ in range(2):
         with scheduler(tmp_path) as build, pytest.raises(WrongError):
             build.run(build.need(DOUBLE, Number(13)))
@@ -240,12 +272,17 @@ def test_expecting_the_cache_runs_nothing(tmp_path: Path) -> None:
 def test_a_hit_that_differs_is_found(tmp_path: Path) -> None:
     """Running hits again finds a rule that depends on more than its key."""
     answers = [1, 2]
-    moody: Rule[Number, int] = Rule("double", 1, ("value",), lambda _, inputs: inputs.value + answers.pop())
+    moody: Rule[Number, int] = Rule(
+        "double", 1, ("value",), lambda _, inputs: inputs.value + answers.pop()
+    )
     with scheduler(tmp_path) as build:
         build.rulebook.by_name["double"] = moody
         try:
             assert build.run(build.need(moody, Number(1))) == 3
-            with scheduler(tmp_path, Policy(checked_share=1.0)) as again, pytest.raises(HitDiffersError):
+            with (
+                scheduler(tmp_path, Policy(checked_share=1.0)) as again,
+                pytest.raises(HitDiffersError),
+            ):
                 again.run(again.need(moody, Number(1)))
         finally:
             build.rulebook.by_name["double"] = DOUBLE
@@ -253,7 +290,8 @@ def test_a_hit_that_differs_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["delete", "flip"])
 def test_lost_artifacts_are_made_again(tmp_path: Path, damage: str) -> None:
-    """Any blob may vanish or change between two builds: the answer is right, and a third build runs nothing."""
+    """Any blob may vanish or change between two builds: the answer is right, and a third build runs
+    nothing."""
     with scheduler(tmp_path) as build:
         build.run(total(build, 4))
     for blob in sorted((tmp_path / "v1" / "cas").rglob("*")):
@@ -277,7 +315,9 @@ def test_messages_come_again_with_a_hit(tmp_path: Path) -> None:
     for _ in range(2):
         with scheduler(tmp_path) as build:
             task = build.run_all([total(build, 2)])[0]
-            assert [action.messages for _, action in task.trace if action.rule is ADD] == [("added",)]
+            assert [action.messages for _, action in task.trace if action.rule is ADD] == [
+                ("added",)
+            ]
 
 
 def test_a_cycle_is_an_error(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What the scheduler and its executor owe each other: actions that are complete as data, cancels, estimates, results that are checked."""
+"""What the scheduler and its executor owe each other: actions that are complete as data, cancels,
+estimates, results that are checked."""
 
 from __future__ import annotations
 
@@ -9,7 +10,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from tests.hostile.engine_harness import BOOK, WORK, Work, WrongError, each, fold, folded, open_scheduler, ran, value_of
+from tests.hostile.engine_harness import (
+    BOOK,
+    WORK,
+    Work,
+    WrongError,
+    each,
+    fold,
+    folded,
+    open_scheduler,
+    ran,
+    value_of,
+)
 from tests.unit.build_harness import TARGET, chain
 from tests.unit.executor_harness import spec_of
 from tests.unit.remote_executor import RemoteExecutor
@@ -36,9 +48,12 @@ ROOM = 4
 
 
 class Watched(InlineExecutor):
-    """Takes four actions at once and runs them one by one; writes down what it is asked; ``spoil`` changes outcomes."""
+    """Takes four actions at once and runs them one by one; writes down what it is asked; ``spoil``
+    changes outcomes."""
 
-    def __init__(self, build: Scheduler, spoil: Callable[[Outcome], Outcome] = lambda outcome: outcome) -> None:
+    def __init__(
+        self, build: Scheduler, spoil: Callable[[Outcome], Outcome] = lambda outcome: outcome
+    ) -> None:
         super().__init__(BOOK, build.values)
         self.spoil = spoil
         self.submitted: list[ActionSpec] = []
@@ -71,7 +86,9 @@ class Watched(InlineExecutor):
 
 @contextmanager
 def watched(
-    folder: Path, policy: Policy | None = None, spoil: Callable[[Outcome], Outcome] = lambda outcome: outcome
+    folder: Path,
+    policy: Policy | None = None,
+    spoil: Callable[[Outcome], Outcome] = lambda outcome: outcome,
 ) -> Generator[tuple[Scheduler, Watched]]:
     """A build over an executor that is looked at."""
     with open_scheduler(folder, policy=policy) as build:
@@ -86,13 +103,16 @@ async def one(build: Build, work: Work) -> int:
 
 
 def test_an_action_names_all_that_it_takes() -> None:
-    """Rule, version, code, tools by digest, inputs and the blobs in them by size; as plain values and back it is the same."""
+    """Rule, version, code, tools by digest, inputs and the blobs in them by size; as plain values
+    and back it is the same."""
     values = Values(MemoryBlobs(), Codec(BOOK.types))
     parts = (values.keep(7), values.keep(1000))
     rule = replace(WORK, version=3, tools=("zig",), reads_files=True)
     action = spec_of(rule, Work(1, parts), values, Cost(0.5, 100))
     sizes = [values.blobs.get(part.digest).nbytes for part in parts]
-    assert action.blobs == tuple(Blob(part.digest, size) for part, size in zip(parts, sizes, strict=True))
+    assert action.blobs == tuple(
+        Blob(part.digest, size) for part, size in zip(parts, sizes, strict=True)
+    )
     assert (action.rule, action.version, action.code) == ("work", 3, "code")
     assert action.tools == (Tool("zig", "tool zig"),)
     assert values.codec.decode(action.inputs, values) == Work(1, parts)
@@ -104,7 +124,8 @@ def test_an_action_names_all_that_it_takes() -> None:
 
 
 def test_a_build_over_an_executor_that_shares_nothing(tmp_path: Path) -> None:
-    """Every action crosses as bytes to a process with the named blobs alone: the result is right, and the next build runs nothing."""
+    """Every action crosses as bytes to a process with the named blobs alone: the result is right,
+    and the next build runs nothing."""
     with open_scheduler(tmp_path / "cache") as build:
         remote = RemoteExecutor(BOOK, build.values.blobs, tmp_path / "remote", 2)
         build.executor = remote
@@ -148,7 +169,8 @@ class _FilesHere:
 
 
 def test_our_rules_run_where_nothing_is_shared(tmp_path: Path) -> None:
-    """A whole compilation, all actions but those that say that they read files in processes without the cache: equal bytes."""
+    """A whole compilation, all actions but those that say that they read files in processes without
+    the cache: equal bytes."""
     path = tmp_path / "model.onnx"
     path.write_bytes(chain([8, 16, 4]).SerializeToString())
     options = CompileOptions((str(resolve_target(TARGET)),))
@@ -163,7 +185,8 @@ def test_our_rules_run_where_nothing_is_shared(tmp_path: Path) -> None:
 
 
 def test_a_failure_cancels_what_has_not_begun(tmp_path: Path) -> None:
-    """Without -k, what waits in the executor is cancelled and told as stopped; its leases are free; the next build runs it."""
+    """Without -k, what waits in the executor is cancelled and told as stopped; its leases are free;
+    the next build runs it."""
     with watched(tmp_path) as (build, executor):
         works = [Work(number, do="raise" if number == 0 else "") for number in range(8)]
         tasks = build.run_all([one(build, work) for work in works])
@@ -213,10 +236,14 @@ SPOILED: dict[str, Callable[[Outcome], Outcome]] = {
 
 @pytest.mark.parametrize("how", SPOILED)
 def test_a_result_that_does_not_hold_is_refused(tmp_path: Path, how: str) -> None:
-    """An executor that says wrong things of a result fails its action, in four parts; nothing of it is kept."""
+    """An executor that says wrong things of a result fails its action, in four parts; nothing of it
+    is kept."""
     with (
         watched(tmp_path, spoil=SPOILED[how]) as (build, _),
-        pytest.raises(ActionError, match=r"a result that cannot be used\n  where: rule work\n  why: .*\n  do: "),
+        pytest.raises(
+            ActionError,
+            match=r"a result that cannot be used\n  where: rule work\n  why: .*\n  do: ",
+        ),
     ):
         build.run(one(build, Work(1)))
     with watched(tmp_path) as (build, _):
@@ -225,7 +252,8 @@ def test_a_result_that_does_not_hold_is_refused(tmp_path: Path, how: str) -> Non
 
 
 def test_an_executor_that_keeps_the_artifacts_to_itself(tmp_path: Path) -> None:
-    """It names the right blobs and gives none: the build ends with an error, not for ever and not with a wrong result."""
+    """It names the right blobs and gives none: the build ends with an error, not for ever and not
+    with a wrong result."""
     folder = tmp_path / "v1"
 
     def forget(outcome: Outcome) -> Outcome:
@@ -233,7 +261,10 @@ def test_an_executor_that_keeps_the_artifacts_to_itself(tmp_path: Path) -> None:
             os.unlink(blob_path(str(folder), digest))
         return outcome
 
-    with watched(tmp_path, spoil=forget) as (build, _), pytest.raises(ActionError, match="an artifact is lost"):
+    with (
+        watched(tmp_path, spoil=forget) as (build, _),
+        pytest.raises(ActionError, match="an artifact is lost"),
+    ):
         build.run(fold(build, range(2)))
 
 
@@ -264,7 +295,8 @@ def test_an_action_is_handed_over_when_its_inputs_are_there(tmp_path: Path) -> N
 
 
 def test_costs_are_of_this_build_or_of_past_ones(tmp_path: Path) -> None:
-    """The first action of a rule costs what history says, or nobody knows; later ones what those before took and made."""
+    """The first action of a rule costs what history says, or nobody knows; later ones what those
+    before took and made."""
     for history, first in (({}, Cost()), ({"work": 0.25}, Cost(0.25))):
         with open_scheduler(tmp_path / str(len(history))) as build:
             build.backlog = Backlog(history)

@@ -1,4 +1,5 @@
-"""Lint: what an action reads must be known to its key; what is its code, its cache or its own need not."""
+"""Lint: what an action reads must be known to its key; what is its code, its cache or its own need
+not."""
 
 from __future__ import annotations
 
@@ -44,7 +45,9 @@ def _resolve(files: FileDigests, inputs: Inputs, name: str) -> str:
     return files.digest(f"{inputs.folder}/{name}")
 
 
-def lint(folder: Path, compute: Callable[[RuleContext, Inputs], object], inputs: Inputs | None = None) -> Outcome:
+def lint(
+    folder: Path, compute: Callable[[RuleContext, Inputs], object], inputs: Inputs | None = None
+) -> Outcome:
     """Run one action under lint."""
     rule: Rule[Inputs, Any] = Rule("reader", 1, ("paths",), compute, _resolve)
     book = Rulebook("", (rule,), {"Inputs": __name__}, ())
@@ -58,7 +61,8 @@ def lint(folder: Path, compute: Callable[[RuleContext, Inputs], object], inputs:
 
 
 def test_an_undeclared_read_is_an_error(tmp_path: Path) -> None:
-    """It names the rule and the file, however the file was opened, and whether or not the rule caught its error."""
+    """It names the rule and the file, however the file was opened, and whether or not the rule
+    caught its error."""
 
     def read(_: RuleContext, __: Inputs) -> str:
         return Path(OUTSIDE).read_text()
@@ -75,7 +79,8 @@ def test_an_undeclared_read_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_is_declared_may_be_read(tmp_path: Path) -> None:
-    """A path among the inputs, also by way of a link; a file that is noted, before or after it is read."""
+    """A path among the inputs, also by way of a link; a file that is noted, before or after it is
+    read."""
     (tmp_path / "link").symlink_to(OUTSIDE)
 
     def read_named(_: RuleContext, inputs: Inputs) -> str:
@@ -92,7 +97,8 @@ def test_what_is_declared_may_be_read(tmp_path: Path) -> None:
 
 
 def test_what_is_its_own_may_be_read(tmp_path: Path) -> None:
-    """Files and folders that the action made, what its programs left there, blobs, code; what is not there is no read."""
+    """Files and folders that the action made, what its programs left there, blobs, code; what is
+    not there is no read."""
 
     def work(context: RuleContext, _: Inputs) -> int:
         with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +120,8 @@ def test_what_is_its_own_may_be_read(tmp_path: Path) -> None:
 
 
 def test_nobody_is_watched_afterwards(tmp_path: Path) -> None:
-    """Outside of an action everything may be read; errors and losses of an action stay what they are."""
+    """Outside of an action everything may be read; errors and losses of an action stay what they
+    are."""
 
     def fail(_: RuleContext, __: Inputs) -> str:
         Path(OUTSIDE).read_text()
@@ -128,12 +135,17 @@ def test_nobody_is_watched_afterwards(tmp_path: Path) -> None:
 def compile_linted(folder: Path, model: Path) -> dict[str, int]:
     """Compile a model under lint; return how many actions ran."""
     with open_build(BuildSettings(str(folder), ANYONE, lint=True)) as build:
-        assert start_compilation(build, str(model), CompileOptions((str(resolve_target(TARGET)),))).to_bytes()
+        assert start_compilation(
+            build, str(model), CompileOptions((str(resolve_target(TARGET)),))
+        ).to_bytes()
         return {name: count.ran for name, count in build.counts.items()}
 
 
-def test_our_rules_read_what_their_keys_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compilation with weights beside the model: nothing is read that no key knows of; every hit runs again under lint, too."""
+def test_our_rules_read_what_their_keys_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compilation with weights beside the model: nothing is read that no key knows of; every hit
+    runs again under lint, too."""
     model = with_external(chain([8, 16, 4]), tmp_path, "weights/first.bin")
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     first = compile_linted(tmp_path / "cache", tmp_path / "model.onnx")

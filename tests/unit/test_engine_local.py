@@ -1,4 +1,5 @@
-"""Where actions run: in the command's own process while there is little to do, in workers when there is much."""
+"""Where actions run: in the command's own process while there is little to do, in workers when
+there is much."""
 
 from __future__ import annotations
 
@@ -20,12 +21,16 @@ from ingot_build_rules.engine.scheduler import Scheduler
 
 
 @contextmanager
-def local(folder: Path, jobs: int, warn: Callable[[str], None] = lambda _: None) -> Generator[Scheduler]:
+def local(
+    folder: Path, jobs: int, warn: Callable[[str], None] = lambda _: None
+) -> Generator[Scheduler]:
     """A build whose executor begins in this process."""
     with open_scheduler(folder) as build:
         address = FolderLayer(versioned(str(folder))).address
         pool = PoolExecutor(BOOK, [address], str(folder / "v1" / "tmp"))
-        executor = LocalExecutor(InlineExecutor(BOOK, build.values), pool, jobs, build.backlog, warn)
+        executor = LocalExecutor(
+            InlineExecutor(BOOK, build.values), pool, jobs, build.backlog, warn
+        )
         build.executor = executor
         try:
             yield build
@@ -58,8 +63,11 @@ def test_a_large_build_goes_on_in_workers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_without_workers_all_is_done_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool) -> None:
-    """Workers that end before they listen, or cannot be started: one warning, no endless starting of others, a right build."""
+def test_without_workers_all_is_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    """Workers that end before they listen, or cannot be started: one warning, no endless starting
+    of others, a right build."""
     program, log = tmp_path / "python", tmp_path / "log"
     if exists:
         program.write_text("#!/bin/sh\nexit 7\n")

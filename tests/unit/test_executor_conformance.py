@@ -1,4 +1,5 @@
-"""What every executor must keep: each submission has one outcome, its own; errors, cancels and lost workers end one action alone."""
+"""What every executor must keep: each submission has one outcome, its own; errors, cancels and lost
+workers end one action alone."""
 
 from __future__ import annotations
 
@@ -20,7 +21,17 @@ from tests.hostile.engine_harness import (
     value_of,
     wait_for,
 )
-from tests.unit.executor_harness import ELSEWHERE, JOBS, KINDS, STOPPING, Place, opened, outcome_of, run_all, spec_of
+from tests.unit.executor_harness import (
+    ELSEWHERE,
+    JOBS,
+    KINDS,
+    STOPPING,
+    Place,
+    opened,
+    outcome_of,
+    run_all,
+    spec_of,
+)
 
 from ingot_artifacts.store.blob_file import blob_path
 from ingot_build_rules.engine.actions.artifact import Artifact
@@ -37,7 +48,8 @@ def artifact_of(place: Place, value: int) -> Artifact[int]:
 
 
 def check_result(place: Place, outcome: Outcome, value: int, padding: bytes) -> None:
-    """The result is what the rule gives, its artifacts are named, and our cache has them with the right bytes."""
+    """The result is what the rule gives, its artifacts are named, and our cache has them with the
+    right bytes."""
     assert (outcome.error, outcome.lost, outcome.cancelled) == (None, "", False)
     result, refs = place.values.codec.decode_with_refs(outcome.result, place.values)
     assert outcome.refs == refs
@@ -48,7 +60,8 @@ def check_result(place: Place, outcome: Outcome, value: int, padding: bytes) -> 
 
 @every_kind
 def test_results_are_complete_and_right(tmp_path: Path, kind: str) -> None:
-    """More actions than run at once, some with artifacts among their inputs: each has its own result."""
+    """More actions than run at once, some with artifacts among their inputs: each has its own
+    result."""
     with opened(kind, tmp_path) as (executor, place):
         parts = tuple(artifact_of(place, value) for value in (5, 6))
         works = [Work(number, parts[: number % 3]) for number in range(7)]
@@ -62,7 +75,8 @@ def test_results_are_complete_and_right(tmp_path: Path, kind: str) -> None:
 
 @every_kind
 def test_an_action_loads_the_code_that_its_inputs_name(tmp_path: Path, kind: str) -> None:
-    """The module goes with the action; what the rulebook does not list, or the inputs do not name, is not loaded."""
+    """The module goes with the action; what the rulebook does not list, or the inputs do not name,
+    is not loaded."""
     with opened(kind, tmp_path) as (executor, place):
         good, unlisted = (
             spec_of(CALL, Call(f"{CALL.compute.__module__}:{name}", 5), place.values)
@@ -90,12 +104,16 @@ def test_equal_actions_are_two_submissions(tmp_path: Path, kind: str) -> None:
 
 @every_kind
 def test_capacity_is_what_can_be_submitted(tmp_path: Path, kind: str) -> None:
-    """Each submission takes one from it, each outcome gives it back; more than one action runs at once where it says so."""
+    """Each submission takes one from it, each outcome gives it back; more than one action runs at
+    once where it says so."""
     log = tmp_path / "log"
     with opened(kind, tmp_path) as (executor, place):
         free = executor.capacity()
         assert 1 <= free <= JOBS
-        handles = {executor.submit(spec_of(WORK, Work(number, (), str(log)), place.values)) for number in range(free)}
+        handles = {
+            executor.submit(spec_of(WORK, Work(number, (), str(log)), place.values))
+            for number in range(free)
+        }
         assert executor.capacity() == 0
         if kind in ELSEWHERE:
             assert free == JOBS
@@ -119,7 +137,8 @@ def test_wait_ends_when_its_time_is_over(tmp_path: Path, kind: str) -> None:
 @every_kind
 @pytest.mark.parametrize("wrong", ["raise", "bug", "sys.exit"])
 def test_an_error_ends_its_action_alone(tmp_path: Path, kind: str, wrong: str) -> None:
-    """It has the class and the four parts that it was raised with, references as references; what is run after it is run."""
+    """It has the class and the four parts that it was raised with, references as references; what
+    is run after it is run."""
     with opened(kind, tmp_path) as (executor, place):
         works = [Work(1, do=wrong), Work(2)]
         failed, good = run_all(executor, [spec_of(WORK, work, place.values) for work in works])
@@ -135,21 +154,31 @@ def test_an_error_ends_its_action_alone(tmp_path: Path, kind: str, wrong: str) -
 
 @every_kind
 def test_an_action_of_another_program_is_refused(tmp_path: Path, kind: str) -> None:
-    """Another rule, another version of it, inputs of another kind: an error that says which, and no crash."""
+    """Another rule, another version of it, inputs of another kind: an error that says which, and no
+    crash."""
     with opened(kind, tmp_path) as (executor, place):
         right = spec_of(WORK, Work(1), place.values)
-        wrong = [replace(right, rule="play"), replace(right, version=2), replace(right, inputs=b"noise")]
+        wrong = [
+            replace(right, rule="play"),
+            replace(right, version=2),
+            replace(right, inputs=b"noise"),
+        ]
         outcomes = run_all(executor, [*wrong, right])
         texts = [str(outcome.error) for outcome in outcomes[:3]]
-        assert all(text.startswith("a process cannot run an action\n  where: rule ") for text in texts)
-        for text, part in zip(texts, ("no such rule", "expected version 2, got version 1", "inputs"), strict=True):
+        assert all(
+            text.startswith("a process cannot run an action\n  where: rule ") for text in texts
+        )
+        for text, part in zip(
+            texts, ("no such rule", "expected version 2, got version 1", "inputs"), strict=True
+        ):
             assert part in text
         check_result(place, outcomes[3], value_of(1, ()), padding_of(1))
 
 
 @every_kind
 def test_a_lost_artifact_is_named(tmp_path: Path, kind: str) -> None:
-    """An input that vanished after the action was made: no error and no result, but the digest of what has to be made again."""
+    """An input that vanished after the action was made: no error and no result, but the digest of
+    what has to be made again."""
     with opened(kind, tmp_path) as (executor, place):
         part = artifact_of(place, 5)
         action = spec_of(WORK, Work(1, (part,)), place.values)
@@ -163,7 +192,8 @@ def test_a_lost_artifact_is_named(tmp_path: Path, kind: str) -> None:
 
 @every_kind
 def test_a_cancelled_action_has_one_outcome(tmp_path: Path, kind: str) -> None:
-    """Cancelled before it ran, or stopped, or its own result; never both; others are not touched; afterwards all goes on."""
+    """Cancelled before it ran, or stopped, or its own result; never both; others are not touched;
+    afterwards all goes on."""
     log = tmp_path / "log"
     with opened(kind, tmp_path) as (executor, place):
         handle = executor.submit(spec_of(WORK, Work(1, (), str(log)), place.values))
@@ -185,12 +215,20 @@ def test_a_cancelled_action_has_one_outcome(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ELSEWHERE)
 @pytest.mark.parametrize("wrong", ["kill", "segfault", "exit"])
 def test_a_lost_worker_is_an_error_of_its_action(tmp_path: Path, kind: str, wrong: str) -> None:
-    """Whoever runs an action dies: that action fails in four parts, the executor takes as many as before."""
+    """Whoever runs an action dies: that action fails in four parts, the executor takes as many as
+    before."""
     with opened(kind, tmp_path) as (executor, place):
         works = [Work(1, do=wrong), Work(2), Work(3)]
         outcomes = run_all(executor, [spec_of(WORK, work, place.values) for work in works])
         assert isinstance(outcomes[0].error, ActionError)
-        assert all((outcomes[0].error.what, outcomes[0].error.where, outcomes[0].error.why, outcomes[0].error.do))
+        assert all(
+            (
+                outcomes[0].error.what,
+                outcomes[0].error.where,
+                outcomes[0].error.why,
+                outcomes[0].error.do,
+            )
+        )
         for work, outcome in zip(works[1:], outcomes[1:], strict=True):
             check_result(place, outcome, value_of(work.number, ()), padding_of(work.number))
         assert executor.capacity() == JOBS

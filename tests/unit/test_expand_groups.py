@@ -1,4 +1,5 @@
-"""Groups give way to their launches: buffers, programs, symbols and steps are those of the whole graph."""
+"""Groups give way to their launches: buffers, programs, symbols and steps are those of the whole
+graph."""
 
 from __future__ import annotations
 
@@ -43,17 +44,28 @@ GUARDED = GroupSteps(
     (
         GroupLaunch(0, (0, 2)),
         GroupRead("largest", 2, 3, "f32"),
-        Choice(dim_min(symbol("largest"), 1), (GroupLaunch(1, (0, 1)),), (GroupLaunch(2, (0, 2, 1)),)),
+        Choice(
+            dim_min(symbol("largest"), 1), (GroupLaunch(1, (0, 1)),), (GroupLaunch(2, (0, 2, 1)),)
+        ),
     ),
     (("f32", 16),),
 )
-"""A product that is guarded by the largest element: a number that a launch has computed decides between two others."""
+"""A product that is guarded by the largest element: a number that a launch has computed decides
+between two others."""
 
 
 def group(read: int, written: int) -> Group:
     """A group from one buffer to another."""
     operand, result = (Operand(buffer, KIND, buffer, View((1,))) for buffer in (read, written))
-    return Group("pointwise", (), (operand,), (result,), ((read, KIND), (written, KIND)), source=(written,), device=0)
+    return Group(
+        "pointwise",
+        (),
+        (operand,),
+        (result,),
+        ((read, KIND), (written, KIND)),
+        source=(written,),
+        device=0,
+    )
 
 
 def graph(*steps: Group) -> FusedGraph:
@@ -73,7 +85,8 @@ def test_a_group_of_one_launch_is_that_launch() -> None:
 
 
 def test_steps_of_a_group_speak_of_the_graph_s_buffers_programs_and_symbols() -> None:
-    """Workspace comes behind the buffers, programs behind those of the groups before, and each group's symbols are its own."""
+    """Workspace comes behind the buffers, programs behind those of the groups before, and each
+    group's symbols are its own."""
     first, second = group(0, 1), group(1, 3)
     expanded = expand_groups(graph(first, second), (GUARDED, GUARDED))
     assert expanded.buffers[4:] == (BufferSpec("workspace", "f32", 16),) * 2
@@ -82,15 +95,22 @@ def test_steps_of_a_group_speak_of_the_graph_s_buffers_programs_and_symbols() ->
         Launch(second, 3, (1, 5)),
         SymbolRead("group1_largest", 5, 3, "f32", is_size=False, source=(3,)),
         SymbolSet(("group1_choice0",), (dim_min(symbol("group1_largest"), 1),)),
-        IfStep("group1_choice0", (Launch(second, 4, (1, 3), names),), (Launch(second, 5, (1, 5, 3), names),)),
+        IfStep(
+            "group1_choice0",
+            (Launch(second, 4, (1, 3), names),),
+            (Launch(second, 5, (1, 5, 3), names),),
+        ),
     )
     assert launch_count((GUARDED, GUARDED)) == len(launches_of(expanded)) == 6
     assert [bool(launch.results) for launch in launches_of(expanded)] == [False, True, True] * 2
 
 
 def test_workspace_of_one_group_is_free_behind_it() -> None:
-    """The partial results of two groups share their memory; neither shares it with what is live beside them."""
-    plan = plan_memory(expand_groups(graph(group(0, 1), group(1, 2), group(2, 3)), (GUARDED, GUARDED, ONCE)))
+    """The partial results of two groups share their memory; neither shares it with what is live
+    beside them."""
+    plan = plan_memory(
+        expand_groups(graph(group(0, 1), group(1, 2), group(2, 3)), (GUARDED, GUARDED, ONCE))
+    )
     first, last = (
         {item.buffer: item.first for item in plan.placements},
         {item.buffer: item.last for item in plan.placements},
@@ -103,7 +123,9 @@ def test_workspace_of_one_group_is_free_behind_it() -> None:
 
 def test_the_other_way_to_run_begins_where_its_first_group_does() -> None:
     """``Specialisation.first_step`` counts the steps that are there now."""
-    fused = replace(graph(group(0, 1), group(1, 3), group(0, 3)), specialisation=Specialisation(2, (("n", 4),)))
+    fused = replace(
+        graph(group(0, 1), group(1, 3), group(0, 3)), specialisation=Specialisation(2, (("n", 4),))
+    )
     expanded = expand_groups(fused, (ONCE, GUARDED, ONCE))
     assert expanded.specialisation == Specialisation(5, (("n", 4),))
     assert isinstance(expanded.steps[5], Launch)

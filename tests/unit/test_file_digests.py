@@ -1,4 +1,5 @@
-"""Digests of files: right whatever clocks and times say; and results of what changed while it was read are not kept."""
+"""Digests of files: right whatever clocks and times say; and results of what changed while it was
+read are not kept."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def remembered(state: Path, file: Path, text: str) -> None:
 
 
 def test_a_digest_is_remembered(tmp_path: Path, aged: None) -> None:
-    """What is remembered of a file is what it looks like, and its digest; a file that is gone is remembered no worse."""
+    """What is remembered of a file is what it looks like, and its digest; a file that is gone is
+    remembered no worse."""
     state, file = tmp_path / "state", tmp_path / "file"
     remembered(state, file, "text")
     assert read_state(str(state), KIND) == {str(file): (*_stamp(file), sha256("text"))}
@@ -70,7 +72,8 @@ def test_a_forged_time_is_found(tmp_path: Path, aged: None, *, rename: bool) -> 
 
 
 def test_where_everything_is_forged_only_rehash_finds_it(tmp_path: Path, aged: None) -> None:
-    """Who can write to the cache can lie about a file; whoever asks to look into every file is told the truth, and it stays."""
+    """Who can write to the cache can lie about a file; whoever asks to look into every file is told
+    the truth, and it stays."""
     state, file = tmp_path / "state", tmp_path / "file"
     remembered(state, file, "text")
     write_state(str(state), KIND, {str(file): (*_stamp(file), sha256("a lie"))})
@@ -82,7 +85,8 @@ def test_where_everything_is_forged_only_rehash_finds_it(tmp_path: Path, aged: N
 
 
 def test_a_young_file_is_not_remembered(tmp_path: Path) -> None:
-    """A file changed within two seconds before a build could change again without a sign: it is read again next time."""
+    """A file changed within two seconds before a build could change again without a sign: it is
+    read again next time."""
     state, file = tmp_path / "state", tmp_path / "file"
     file.write_text("young")
     files = DiskFiles(str(state))
@@ -92,8 +96,11 @@ def test_a_young_file_is_not_remembered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step_ns", [-(10**15), -3_000_000_000, 3_000_000_000, 10**15])
-def test_the_clock_goes_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ns: int) -> None:
-    """Between two builds the clock is set back or ahead, and files change at any of these times: digests are right."""
+def test_the_clock_goes_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_ns: int
+) -> None:
+    """Between two builds the clock is set back or ahead, and files change at any of these times:
+    digests are right."""
     state, file = tmp_path / "state", tmp_path / "file"
     real = time.time_ns
     for number, step in enumerate((0, step_ns, 0, step_ns)):
@@ -125,11 +132,15 @@ def test_what_is_not_a_file_has_no_digest(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe")
     files = DiskFiles(None)
-    assert [files.digest(str(tmp_path / name)) for name in ("", "none", "link", "pipe", "none/file", "\0")] == [""] * 6
+    assert [
+        files.digest(str(tmp_path / name))
+        for name in ("", "none", "link", "pipe", "none/file", "\0")
+    ] == [""] * 6
 
 
 def test_steady(tmp_path: Path) -> None:
-    """A file is steady since a moment if it changed before it, or was seen before it; so is one that is not there."""
+    """A file is steady since a moment if it changed before it, or was seen before it; so is one
+    that is not there."""
     file, files = tmp_path / "file", DiskFiles(None)
     path, missing = str(file), str(tmp_path / "folder" / "missing")
     before = timestamp()
@@ -161,7 +172,8 @@ def look(folder: Path, do: str = "") -> tuple[str, int]:
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
-    """An editor writes between a rule's read and the digest: the next build sees the new content, and from then on it is kept."""
+    """An editor writes between a rule's read and the digest: the next build sees the new content,
+    and from then on it is kept."""
     file = tmp_path / "file"
     file.write_text("old")
     settle()
@@ -176,7 +188,8 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_written_while_a_build_begins(tmp_path: Path) -> None:
-    """What was written in the same tick of the clock may be looked at once more; then it is kept."""
+    """What was written in the same tick of the clock may be looked at once more; then it is
+    kept."""
     (tmp_path / "file").write_text("text")
     runs = [look(tmp_path)[1] for _ in range(3)]
     assert runs[0] == 1

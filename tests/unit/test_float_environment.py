@@ -1,4 +1,5 @@
-"""Kernels compute under the default floating-point environment, whatever the calling thread has set, and give it back."""
+"""Kernels compute under the default floating-point environment, whatever the calling thread has
+set, and give it back."""
 
 import ctypes
 from collections.abc import Generator
@@ -17,7 +18,12 @@ from ingot_runtime.loader.image import map_code
 _DEFAULT, _MASK = 0x1F80, 0xFFC0
 # ldmxcsr [rdi]; ret, and at 16: stmxcsr [rdi]; ret.
 _CODE = bytes.fromhex("0fae17c3").ljust(16, b"\xcc") + bytes.fromhex("0fae1fc3")
-SETTINGS = {"flush to zero": 0x9FC0, "upwards": 0x5F80, "towards zero": 0x7F80, "division by zero traps": 0x1D80}
+SETTINGS = {
+    "flush to zero": 0x9FC0,
+    "upwards": 0x5F80,
+    "towards zero": 0x7F80,
+    "division by zero traps": 0x1D80,
+}
 
 
 @contextmanager
@@ -42,12 +48,19 @@ def control_register(value: int) -> Generator[tuple[Area, "ctypes.c_uint32"]]:
 def test_results_do_not_depend_on_the_caller(
     setting: str, threads: int, executor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Same bits, subnormal numbers among them; afterwards the caller's own setting is there again."""
+    """Same bits, subnormal numbers among them; afterwards the caller's own setting is there
+    again."""
     monkeypatch.setattr("ingot_runtime.load_bundle.usable_threads", int)
     nodes = [node("MatMul", "x w", "m"), node("Mul", "m tiny", "s"), node("Div", "s three", "y")]
-    constants = {"w": normal(0, 64, 64), "tiny": np.full(1, 1e-39, np.float32), "three": np.full(1, 3, np.float32)}
+    constants = {
+        "w": normal(0, 64, 64),
+        "tiny": np.full(1, 1e-39, np.float32),
+        "three": np.full(1, 3, np.float32),
+    }
     model = make_model(nodes, [tensor("x", ["n", 64])], [tensor("y", ["n", 64])], constants)
-    session = ingot_runtime.load(ingot.compile(model).to_bytes(), threads=threads, executor=executor)
+    session = ingot_runtime.load(
+        ingot.compile(model).to_bytes(), threads=threads, executor=executor
+    )
     x = normal(1, 2000, 64)
     expected = session.run({"x": x})["y"]
     assert (np.abs(expected[expected != 0]) < np.finfo(np.float32).tiny).any()

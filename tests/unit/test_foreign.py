@@ -1,7 +1,8 @@
 """Code for other processors: compiled, linked and inspected here; run under qemu-user where marked.
 
-A bundle's image needs neither loader nor Python nor libc: ``foreign_runner.c``, a static program of 150 lines, maps and calls
-it. The same runner, made for this machine, must give the loader's own bits.
+A bundle's image needs neither loader nor Python nor libc: ``foreign_runner.c``, a static program of
+150 lines, maps and calls it. The same runner, made for this machine, must give the loader's own
+bits.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from ingot_runtime.format.source import Source, open_file, read_plan
 from ingot_runtime.loader import cpu
 
 RELATIVE = 1e-5
-TRIPLES = {"aarch64": "aarch64-linux-none", "riscv64": "riscv64-linux-none", "x86-64-v2": "x86_64-linux-none"}
+TRIPLES = {
+    "aarch64": "aarch64-linux-none",
+    "riscv64": "riscv64-linux-none",
+    "x86-64-v2": "x86_64-linux-none",
+}
 _EXPORT_WORDS = {"MAIN_WORD": "main", "FRAME_WORD": "frame_bytes"}
 _CODES = {"float32": DTYPE_CODES["f32"], "int64": DTYPE_CODES["i64"]}
 _NAMES = {code: name for name, code in _CODES.items()}
@@ -47,7 +52,10 @@ def convolutions() -> ModelProto:
     ]  # fmt: skip
     constants = {"w0": normal(0, 8, 3, 3, 3), "w1": normal(1, 8, 1, 3, 3), "w2": normal(2, 8, 37)}
     return make_model(
-        nodes, [tensor("x", ["n", 3, "h", 9])], [tensor("y", ["n", 37]), tensor("best", ["n", 1], 7)], constants
+        nodes,
+        [tensor("x", ["n", 3, "h", 9])],
+        [tensor("y", ["n", 37]), tensor("best", ["n", 1], 7)],
+        constants,
     )
 
 
@@ -63,7 +71,9 @@ def attention() -> ModelProto:
         "table": normal(0, 20, 16), "split": np.array([0, 0, 2, 8]), "join": np.array([0, 0, 16]), "gamma": normal(1, 16),
         "beta": normal(2, 16),
     }  # fmt: skip
-    return make_model(nodes, [tensor("ids", ["b", "s"], 7)], [tensor("y", ["b", "s", 16])], constants)
+    return make_model(
+        nodes, [tensor("ids", ["b", "s"], 7)], [tensor("y", ["b", "s", 16])], constants
+    )
 
 
 MODELS: dict[str, tuple[ModelProto, dict[str, Array]]] = {
@@ -100,7 +110,9 @@ def bundle_weights(source: Source) -> bytes:
     return os.pread(source.fd, row.size_bytes, row.offset)
 
 
-def run_image(command: Sequence[str | Path], bundle: Path, feed: dict[str, Array]) -> dict[str, Array]:
+def run_image(
+    command: Sequence[str | Path], bundle: Path, feed: dict[str, Array]
+) -> dict[str, Array]:
     """The outputs of the one variant of a bundle, computed by the runner."""
     source = open_file(bundle)
     plan = read_plan(source)
@@ -112,7 +124,12 @@ def run_image(command: Sequence[str | Path], bundle: Path, feed: dict[str, Array
         words += [array.ndim, _CODES[array.dtype.name], array.nbytes, *array.shape]
     for item in plan.outputs:
         words += [len(item.dims), item.dtype, 0, *[0] * len(item.dims)]
-    stdin = struct.pack(f"<{len(words)}Q", *words) + image + weights + b"".join(array.tobytes() for array in arrays)
+    stdin = (
+        struct.pack(f"<{len(words)}Q", *words)
+        + image
+        + weights
+        + b"".join(array.tobytes() for array in arrays)
+    )
     done = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, (done.returncode, done.stderr)
     results: dict[str, Array] = {}
@@ -131,7 +148,9 @@ def run_image(command: Sequence[str | Path], bundle: Path, feed: dict[str, Array
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
     """Every model for every target, one bundle each."""
     folder = tmp_path_factory.mktemp("foreign")
-    paths = {(name, target): folder / f"{name}-{target}.ingot" for name in MODELS for target in TRIPLES}
+    paths = {
+        (name, target): folder / f"{name}-{target}.ingot" for name in MODELS for target in TRIPLES
+    }
     for (name, target), path in paths.items():
         ingot.compile(MODELS[name][0], targets=[target]).save(path)
     return paths
@@ -139,8 +158,11 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], P
 
 @pytest.mark.parametrize("target", ["aarch64", "riscv64"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_foreign_bundle_is_whole(bundles: dict[tuple[str, str], Path], name: str, target: str) -> None:
-    """All sections are there and hold; the image has its table and pages; the loader refuses to run it, by name."""
+def test_a_foreign_bundle_is_whole(
+    bundles: dict[tuple[str, str], Path], name: str, target: str
+) -> None:
+    """All sections are there and hold; the image has its table and pages; the loader refuses to run
+    it, by name."""
     source = open_file(bundles[name, target])
     plan = read_plan(source)
     assert [variant.target for variant in plan.variants] == [target]
@@ -161,7 +183,9 @@ def test_foreign_code_uses_its_vectors() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_image_needs_no_loader(bundles: dict[tuple[str, str], Path], tmp_path: Path, name: str) -> None:
+def test_an_image_needs_no_loader(
+    bundles: dict[tuple[str, str], Path], tmp_path: Path, name: str
+) -> None:
     """A static program of this machine gives the loader's own bits."""
     runner = make_runner(tmp_path, "x86-64-v2")
     feed = MODELS[name][1]
@@ -177,8 +201,12 @@ def test_foreign_code_gives_the_right_answer(
     bundles: dict[tuple[str, str], Path], tmp_path: Path, name: str, target: str
 ) -> None:
     """The whole image, ``main`` and all kernels, under qemu-user."""
-    emulator = next((path for end in ("", "-static") if (path := shutil.which(f"qemu-{target}{end}"))), None)
-    assert emulator, f"put qemu-{target} into PATH (package qemu-user-static), or leave out tests marked qemu"
+    emulator = next(
+        (path for end in ("", "-static") if (path := shutil.which(f"qemu-{target}{end}"))), None
+    )
+    assert emulator, (
+        f"put qemu-{target} into PATH (package qemu-user-static), or leave out tests marked qemu"
+    )
     model, feed = MODELS[name]
     results = run_image([emulator, make_runner(tmp_path, target)], bundles[name, target], feed)
     for output, array in reference(model, feed).items():

@@ -39,9 +39,14 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return text
 
 
-@pytest.mark.parametrize(("model", "options"), [("lstm", ()), ("gpt2", ()), ("gpt2", DEVICE), ("detector", ())])
-def test_a_graph_gives_the_bytes_of_its_model(model: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    """With weights and names beside it, nothing is lost: the bundle is the model's, byte for byte."""
+@pytest.mark.parametrize(
+    ("model", "options"), [("lstm", ()), ("gpt2", ()), ("gpt2", DEVICE), ("detector", ())]
+)
+def test_a_graph_gives_the_bytes_of_its_model(
+    model: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """With weights and names beside it, nothing is lost: the bundle is the model's, byte for
+    byte."""
     source = MODELS / model / "static.onnx"
     text, weights, device = tmp_path / "g.txt", str(tmp_path / "w.npz"), options[:2]
     write(source, "graph", text, *options, "--weights", weights)
@@ -60,13 +65,19 @@ def test_a_graph_gives_the_bytes_of_its_model(model: str, options: tuple[str, ..
 def run(path: str) -> list[bytes]:
     """The outputs of a bundle for ones."""
     with ingot_runtime.load(path) as session:
-        feed = {spec.name: np.ones([int(size) for size in spec.shape], spec.dtype) for spec in session.inputs}
+        feed = {
+            spec.name: np.ones([int(size) for size in spec.shape], spec.dtype)
+            for spec in session.inputs
+        }
         return [array.tobytes() for array in session.run(feed).values()]
 
 
 @pytest.mark.parametrize(("model", "options"), [("gpt2", ()), ("gpt2", DEVICE)])
-def test_a_placed_graph_gives_the_program_of_its_model(model: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    """The device table is in the text; with the weights beside it, a bundle that gives the model's bits."""
+def test_a_placed_graph_gives_the_program_of_its_model(
+    model: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """The device table is in the text; with the weights beside it, a bundle that gives the model's
+    bits."""
     source = MODELS / model / "static.onnx"
     text, weights = tmp_path / "p.txt", str(tmp_path / "w.npz")
     write(source, "placed", text, *options, "--weights", weights)
@@ -75,15 +86,23 @@ def test_a_placed_graph_gives_the_program_of_its_model(model: str, options: tupl
         assert write(text, stage, tmp_path / "b.txt", "--from", "placed") == expected
     direct, again = str(tmp_path / "a.ingot"), str(tmp_path / "b.ingot")
     assert main(["compile", str(source), "-o", direct, *TARGET, *options]) == 0
-    assert main(["compile", str(text), "-o", again, "--from", "placed", "--weights", weights, *TARGET]) == 0
+    assert (
+        main(["compile", str(text), "-o", again, "--from", "placed", "--weights", weights, *TARGET])
+        == 0
+    )
     assert run(again) == run(direct)
 
 
 def test_a_graph_without_a_file_of_weights_has_plain_names(tmp_path: Path) -> None:
     """A graph of no constants becomes a bundle as it is."""
     text = tmp_path / "sum.txt"
-    text.write_text("graph(%0: f32[2], %1: f32[2]) {\n  %2 = add(%0, %1) : f32[2] @[3]\n  return %2\n}\n")
-    assert main(["compile", str(text), "--from", "graph", "-o", str(tmp_path / "sum.ingot"), "-q"]) == 0
+    text.write_text(
+        "graph(%0: f32[2], %1: f32[2]) {\n  %2 = add(%0, %1) : f32[2] @[3]\n  return %2\n}\n"
+    )
+    assert (
+        main(["compile", str(text), "--from", "graph", "-o", str(tmp_path / "sum.ingot"), "-q"])
+        == 0
+    )
     with ingot_runtime.load(str(tmp_path / "sum.ingot")) as session:
         result = session.run({"input0": np.ones(2, np.float32), "input1": np.ones(2, np.float32)})
         assert result["output0"].tolist() == [2, 2]
@@ -96,12 +115,18 @@ def test_loops_give_the_kernels_of_their_model(tmp_path: Path) -> None:
     kernels = [line for line in whole.splitlines(keepends=True) if not line.startswith("#")]
     assert write_loops(text, "loops") == "".join(kernels)
     sizes = {
-        line.split(": ")[0]: line.split(", ")[-1] for line in write(source, "library", tmp_path / "a").splitlines()[1:]
+        line.split(": ")[0]: line.split(", ")[-1]
+        for line in write(source, "library", tmp_path / "a").splitlines()[1:]
     }
-    found = {line.split(": ")[0]: line.split(": ")[-1] for line in write_loops(text, "library").splitlines()[1:]}
+    found = {
+        line.split(": ")[0]: line.split(": ")[-1]
+        for line in write_loops(text, "library").splitlines()[1:]
+    }
     assert found == sizes
     assembly = [
-        line for line in write(source, "assembly", tmp_path / "a").splitlines() if not line.startswith("# nodes")
+        line
+        for line in write(source, "assembly", tmp_path / "a").splitlines()
+        if not line.startswith("# nodes")
     ]
     assert write_loops(text, "assembly").splitlines() == assembly
     one = tmp_path / "one.txt"
@@ -115,14 +140,20 @@ def test_loops_give_the_kernels_of_their_model(tmp_path: Path) -> None:
 def write_loops(text: Path, stage: str) -> str:
     """A text of kernels; their targets are in the text."""
     output = text.with_suffix(".out")
-    assert main(["compile", str(text), "--from", "loops", "--to", stage, "-o", str(output), "-q"]) == 0
+    assert (
+        main(["compile", str(text), "--from", "loops", "--to", stage, "-o", str(output), "-q"]) == 0
+    )
     return output.read_text()
 
 
 @pytest.mark.parametrize(
     ("stage", "text", "words"),
     [
-        ("graph", "graph(%0: f32[2]) {\n  %1 = ad(%0) : f32[2]\n  return %1\n}\n", ("line 2, column 8", "a core op")),
+        (
+            "graph",
+            "graph(%0: f32[2]) {\n  %1 = ad(%0) : f32[2]\n  return %1\n}\n",
+            ("line 2, column 8", "a core op"),
+        ),
         ("graph", "graph() {\n  return\n", ("line 2, column 9", "got the end of the text")),
         ("placed", "graph() {\n  return\n}\n", ("line 1, column 1", "the first device")),
         ("loops", "# nothing\n", ("line 1, column 1", 'expected "kernel" or "group"')),
@@ -155,7 +186,11 @@ def write_loops(text: Path, stage: str) -> str:
     ],
 )
 def test_wrong_texts_end_with_1(
-    stage: str, text: str, words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    stage: str,
+    text: str,
+    words: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A text that does not parse or is not valid: line, column, rule; never a traceback."""
     path = tmp_path / "t.txt"
@@ -165,8 +200,11 @@ def test_wrong_texts_end_with_1(
         assert word in told
 
 
-def test_options_that_do_not_go_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What a text says already, earlier stages, and files of weights that belong to nothing are refused."""
+def test_options_that_do_not_go_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a text says already, earlier stages, and files of weights that belong to nothing are
+    refused."""
     model, text = str(MODELS / "lstm" / "static.onnx"), str(tmp_path / "t.txt")
     for stage in ("graph", "placed", "loops"):
         for option in (("--shape", "x=1"), ("--place", "a=host")):
@@ -174,25 +212,36 @@ def test_options_that_do_not_go_together(tmp_path: Path, capsys: pytest.CaptureF
                 capsys, text, "--from", stage, "--to", "loops", *option
             )
     for option in (("--device", "a=null"), ("--weights", "w.npz")):
-        assert f"{option[0]} with --from loops" in refused(capsys, text, "--from", "loops", "--to", "loops", *option)
+        assert f"{option[0]} with --from loops" in refused(
+            capsys, text, "--from", "loops", "--to", "loops", *option
+        )
     assert "--device with --from placed" in refused(
         capsys, text, "--from", "placed", "--to", "loops", "--device", "a=null"
     )
-    assert "--to graph with --from placed" in refused(capsys, text, "--from", "placed", "--to", "graph")
-    assert "--to fused with --from loops" in refused(capsys, text, "--from", "loops", "--to", "fused")
+    assert "--to graph with --from placed" in refused(
+        capsys, text, "--from", "placed", "--to", "graph"
+    )
+    assert "--to fused with --from loops" in refused(
+        capsys, text, "--from", "loops", "--to", "fused"
+    )
     assert "weights without a text" in refused(capsys, model, "--to", "fused", "--weights", "w.npz")
-    assert "expected one of graph, placed, loops" in refused(capsys, text, "--from", "fused", "--to", "loops")
+    assert "expected one of graph, placed, loops" in refused(
+        capsys, text, "--from", "fused", "--to", "loops"
+    )
 
 
 def test_weights_of_another_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Constants that are missing or of another size, names that do not fit, arrays without a number: refused by name."""
+    """Constants that are missing or of another size, names that do not fit, arrays without a
+    number: refused by name."""
     text, weights, out = tmp_path / "g.txt", tmp_path / "w.npz", str(tmp_path / "o.ingot")
     write(MODELS / "lstm" / "static.onnx", "graph", text, "--weights", str(weights))
     with np.load(weights) as file:
         arrays = {name: file[name] for name in file.files}
     command = (str(text), "--from", "graph", "-o", out, "-q")
     assert "a constant without its weight" in refused(capsys, *command)
-    first = next(name for name in arrays if name != "names" and f'weight="{name}"' in text.read_text())
+    first = next(
+        name for name in arrays if name != "names" and f'weight="{name}"' in text.read_text()
+    )
     wrong: list[tuple[dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]], str]] = [
         ({**arrays, first: np.zeros(3, np.int8)}, f"constant {first}"),
         ({name: array for name, array in arrays.items() if name != first}, "got 0"),
@@ -212,7 +261,10 @@ def test_weights_of_another_graph(tmp_path: Path, capsys: pytest.CaptureFixture[
 @functools.cache
 def _texts(folder: str) -> dict[str, str]:
     model = MODELS / "lstm" / "static.onnx"
-    return {stage: write(model, stage, Path(folder) / stage, *DEVICE) for stage in ("graph", "placed", "loops")}
+    return {
+        stage: write(model, stage, Path(folder) / stage, *DEVICE)
+        for stage in ("graph", "placed", "loops")
+    }
 
 
 @pytest.mark.parametrize("stage", ["graph", "placed", "loops"])

@@ -46,7 +46,8 @@ def test_names_are_beside_not_inside() -> None:
 
 
 def test_symbols_by_first_appearance() -> None:
-    """Equal names are one symbol, dimensions without a name get one each, given sizes name the special case."""
+    """Equal names are one symbol, dimensions without a name get one each, given sizes name the
+    special case."""
     inputs = [value("a", ["n", None, 4]), value("b", [None, "n"])]
     source = model([helper.make_node("Shape", ["a"], ["y"]), helper.make_node("Shape", ["b"], ["z"])], inputs,
                    [value("y", None, 7), value("z", None, 7)])  # fmt: skip
@@ -67,7 +68,8 @@ def test_last_placement_wins() -> None:
 
 
 def test_initializers_that_are_inputs_are_constants() -> None:
-    """Before IR version 4 every initializer was listed as an input; unused ones are not stored at all."""
+    """Before IR version 4 every initializer was listed as an input; unused ones are not stored at
+    all."""
     source = relu_chain()
     source.graph.input.append(value("w", [3, 512]))
     source.graph.initializer.append(numpy_helper.from_array(np.ones(9, np.float32), "unused"))
@@ -77,7 +79,8 @@ def test_initializers_that_are_inputs_are_constants() -> None:
 
 
 def test_small_constants_become_literals() -> None:
-    """Rank 0 of any type and up to 1024 integers are text; everything else is a constant by digest."""
+    """Rank 0 of any type and up to 1024 integers are text; everything else is a constant by
+    digest."""
     constants: dict[str, Array] = {
         "scalar": np.array(1.5, np.float32),
         "ints": np.arange(1024, dtype=np.int64),
@@ -85,13 +88,16 @@ def test_small_constants_become_literals() -> None:
         "many": np.arange(1025, dtype=np.int64),
     }
     nodes = [helper.make_node("Neg", [name], [f"{name}_y"]) for name in constants]
-    graph = graph_of(model(nodes, [], [value(f"{name}_y", None, 0) for name in constants], constants))
+    graph = graph_of(
+        model(nodes, [], [value(f"{name}_y", None, 0) for name in constants], constants)
+    )
     counts = [node.op for node in graph.nodes]
     assert counts.count("constant") == 2
 
 
 def test_detached_tensors_are_views_of_the_file() -> None:
-    """Large raw data leaves the parsed bytes; what is left and what was taken are the file's bytes, uncopied."""
+    """Large raw data leaves the parsed bytes; what is left and what was taken are the file's bytes,
+    uncopied."""
     data = relu_chain().SerializeToString()
     parts = detach_tensors(data)
     assert len(parts.model) < 1000
@@ -103,13 +109,19 @@ def test_detached_tensors_are_views_of_the_file() -> None:
 def test_functions_of_the_model_are_expanded() -> None:
     """Calls of the model's own functions, nested ones too, are translated in place."""
     opset = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
-    twice = helper.make_function("own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], opset)
+    twice = helper.make_function(
+        "own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], opset
+    )
     inner = [
         helper.make_node("Twice", ["a"], ["t"], domain="own"),
         helper.make_node("Twice", ["t"], ["b"], domain="own"),
     ]
     four = helper.make_function("own", "FourTimes", ["a"], ["b"], inner, opset)
-    source = model([helper.make_node("FourTimes", ["x"], ["y"], domain="own")], [value("x", [3])], [value("y", [3])])
+    source = model(
+        [helper.make_node("FourTimes", ["x"], ["y"], domain="own")],
+        [value("x", [3])],
+        [value("y", [3])],
+    )
     source.opset_import.append(opset[1])
     source.functions.extend([twice, four])
     x = np.arange(3, dtype=np.float32)
@@ -126,14 +138,19 @@ def test_function_bodies_of_the_standard_stand_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.uint64, np.bool_, np.float16]
+    "dtype",
+    [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.uint64, np.bool_, np.float16],
 )
 def test_typed_fields_give_the_same_bytes_as_raw_data(dtype: type[np.generic]) -> None:
-    """A tensor that is written element by element has the same digest as one that is written raw."""
+    """A tensor that is written element by element has the same digest as one that is written
+    raw."""
     array = np.array([0, 1, 1, 0, 1] if dtype is np.bool_ else [0, 1, 100, 3, 7]).astype(dtype)
     raw = numpy_helper.from_array(array, "w")
     typed = helper.make_tensor("w", raw.data_type, array.shape, array.tolist())
-    sources = [model([helper.make_node("Identity", ["w"], ["y"])], [], [value("y", None, 0)]) for _ in range(2)]
+    sources = [
+        model([helper.make_node("Identity", ["w"], ["y"])], [], [value("y", None, 0)])
+        for _ in range(2)
+    ]
     for source, tensor in zip(sources, (raw, typed), strict=True):
         source.graph.initializer.append(tensor)
     assert load(sources[0])[0] == load(sources[1])[0]
@@ -151,6 +168,10 @@ def test_bools_are_stored_as_zero_and_one() -> None:
 
 def test_float_type_is_what_the_file_says() -> None:
     """The model's declared element type reaches the graph."""
-    graph = graph_of(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", [2], 10)], [value("y", [2], 10)]))
+    graph = graph_of(
+        model(
+            [helper.make_node("Relu", ["x"], ["y"])], [value("x", [2], 10)], [value("y", [2], 10)]
+        )
+    )
     assert [str(graph.types[output]) for output in graph.outputs] == ["f16[2]"]
     assert FLOAT != 10

@@ -1,4 +1,5 @@
-"""The onnx package's node cases through frontend and interpreter: as they are, with sizes unknown, with operands fixed."""
+"""The onnx package's node cases through frontend and interpreter: as they are, with sizes unknown,
+with operands fixed."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from tests.unit.frontend_harness import Outcome, fixed, run_model, symbolic
 QUICK_STRIDE = 5
 # Translations that ask for sizes which the symbolic form of these cases does not give.
 _FIXED_SIZES = ("_gru_", "_lstm_", "_rnn_", "_resize_", "_upsample_", "_gridsample_")
-# What they expect is further from the truth than what they get: f16 values with the rounding of every intermediate result, and
-# the f32 noise of numpy's transform in place of zeros.
+# What they expect is further from the truth than what they get: f16 values with the rounding of
+# every intermediate result, and the f32 noise of numpy's transform in place of zeros.
 _ROUGHER = frozenset(
     (
         "test_attention_4d_causal_fp16",
@@ -33,7 +34,10 @@ def _cases() -> tuple[TestCase, ...]:
         warnings.simplefilter("ignore")
         cases = load_model_tests(kind="node")
     return tuple(
-        sorted((case for case in cases if case.data_sets and len(case.data_sets) == 1), key=lambda case: case.name)
+        sorted(
+            (case for case in cases if case.data_sets and len(case.data_sets) == 1),
+            key=lambda case: case.name,
+        )
     )
 
 
@@ -51,19 +55,22 @@ def _run(case: TestCase, form: str) -> Outcome:
 
 
 def _wrong(cases: tuple[TestCase, ...], form: str) -> tuple[list[str], Counter[str]]:
-    """Cases that neither agree nor are refused as unsupported, and how many there are of each kind."""
+    """Cases that neither agree nor are refused as unsupported, and how many there are of each
+    kind."""
     outcomes = {case.name: _run(case, form) for case in cases}
     wrong = [
         f"{name}: {found.kind}, {found.detail}"
         for name, found in outcomes.items()
-        if found.kind not in ("agrees", "unsupported") and not (found.kind == "differs" and name in _ROUGHER)
+        if found.kind not in ("agrees", "unsupported")
+        and not (found.kind == "differs" and name in _ROUGHER)
     ]
     return wrong, Counter(found.kind for found in outcomes.values())
 
 
 @pytest.mark.parametrize("form", ["plain", "fixed"])
 def test_every_fifth_node_case_agrees(form: str) -> None:
-    """A case is right or refused by name; with operands fixed (axes, shapes), it takes the compile-time way."""
+    """A case is right or refused by name; with operands fixed (axes, shapes), it takes the
+    compile-time way."""
     wrong, counts = _wrong(_cases()[::QUICK_STRIDE], form)
     assert wrong == []
     assert counts["agrees"] >= 250
@@ -72,7 +79,11 @@ def test_every_fifth_node_case_agrees(form: str) -> None:
 @pytest.mark.parametrize("form", ["symbolic", "fixed symbolic"])
 def test_every_fifth_node_case_agrees_with_unknown_sizes(form: str) -> None:
     """No size of any input known at compile time: the same answers."""
-    cases = tuple(case for case in _cases()[::QUICK_STRIDE] if not any(part in case.name for part in _FIXED_SIZES))
+    cases = tuple(
+        case
+        for case in _cases()[::QUICK_STRIDE]
+        if not any(part in case.name for part in _FIXED_SIZES)
+    )
     wrong, counts = _wrong(cases, form)
     assert wrong == []
     assert counts["agrees"] >= 220

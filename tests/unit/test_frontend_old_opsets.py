@@ -10,7 +10,8 @@ from ingot_compiler.ir.errors import UnsupportedError
 
 
 def old_add(opset: int, width: int, **attributes: int) -> ModelProto:
-    """``y = x + w`` with x f32[2, 3, 4] and w f32[width]; ``broadcast`` and ``axis`` as before opset 7."""
+    """``y = x + w`` with x f32[2, 3, 4] and w f32[width]; ``broadcast`` and ``axis`` as before
+    opset 7."""
     node = helper.make_node("Add", ["x", "w"], ["y"])
     node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
     graph = helper.make_graph(
@@ -33,7 +34,8 @@ def test_old_broadcast(opset: int) -> None:
 
 
 def test_what_cannot_be_converted_is_listed() -> None:
-    """What the converter does not know (an inner axis) leaves the model as it was: the import says which op is too old."""
+    """What the converter does not know (an inner axis) leaves the model as it was: the import says
+    which op is too old."""
     with pytest.raises(UnsupportedError, match="oldest that this build reads"):
         ingot.compile(old_add(6, 3, broadcast=1, axis=1)).to_bytes()
 
@@ -41,7 +43,8 @@ def test_what_cannot_be_converted_is_listed() -> None:
 @pytest.mark.parametrize("opset", [1, 6])
 @pytest.mark.parametrize("between", [False, True])
 def test_old_slopes_lie_along_the_channels(opset: int, between: bool) -> None:
-    """``PRelu`` before opset 7 has one slope per channel, also of a tensor whose shape is not declared."""
+    """``PRelu`` before opset 7 has one slope per channel, also of a tensor whose shape is not
+    declared."""
     nodes = [helper.make_node("PRelu", ["h" if between else "x", "s"], ["y"])]
     nodes[:0] = [helper.make_node("Identity", ["x"], ["h"])] if between else []
     slopes = np.array([0.5, -1, 2], np.float32)

@@ -1,4 +1,5 @@
-"""Old forms of ops against ``onnx.reference``, and shapes that stay symbolic or are read at run time."""
+"""Old forms of ops against ``onnx.reference``, and shapes that stay symbolic or are read at run
+time."""
 
 from __future__ import annotations
 
@@ -43,9 +44,12 @@ OLD_FORMS: list[tuple[int, NodeProto]] = [
 ]
 
 
-@pytest.mark.parametrize(("opset", "node"), OLD_FORMS, ids=lambda entry: getattr(entry, "op_type", str(entry)))
+@pytest.mark.parametrize(
+    ("opset", "node"), OLD_FORMS, ids=lambda entry: getattr(entry, "op_type", str(entry))
+)
 def test_old_forms_agree_with_the_reference(opset: int, node: NodeProto) -> None:
-    """Attributes that later became operands, and meanings that changed, follow the model's own opset."""
+    """Attributes that later became operands, and meanings that changed, follow the model's own
+    opset."""
     inputs: dict[str, Any] = {"x": _x(2, 1, 4, 5), "t": _x(1, 8, 2, 3)}
     used = {name: array for name, array in inputs.items() if name in node.input}
     typed = [value(name, list(array.shape)) for name, array in used.items()]
@@ -59,7 +63,8 @@ def test_old_forms_agree_with_the_reference(opset: int, node: NodeProto) -> None
 
 
 def test_softmax_before_opset_13_sees_a_matrix() -> None:
-    """All axes from ``axis`` on are one row (ONNX Softmax-11); onnx.reference has the later meaning only."""
+    """All axes from ``axis`` on are one row (ONNX Softmax-11); onnx.reference has the later meaning
+    only."""
     x = _x(2, 3, 4)
     rows = np.exp(x.reshape(2, 12).astype(np.float64))
     want = (rows / rows.sum(1, keepdims=True)).reshape(2, 3, 4).astype(np.float32)
@@ -114,8 +119,12 @@ def test_shape_chains_end_as_expressions() -> None:
     ],
 )
 def test_slices_of_unknown_sizes(start: int, end: int, step: int, size: str) -> None:
-    """Bounds are clamped and counted from the end as expressions, and each gives the reference's rows at any size."""
-    constants = {name: np.array([number]) for name, number in (("a", start), ("b", end), ("c", 0), ("d", step))}
+    """Bounds are clamped and counted from the end as expressions, and each gives the reference's
+    rows at any size."""
+    constants = {
+        name: np.array([number])
+        for name, number in (("a", start), ("b", end), ("c", 0), ("d", step))
+    }
     nodes = [helper.make_node("Slice", ["x", "a", "b", "c", "d"], ["y"])]
     assert _shape_text(nodes, ["n"], constants) == size
     source = model(nodes, [value("x", ["n"])], [value("y", None)], constants)
@@ -143,7 +152,10 @@ def test_sizes_that_come_with_the_data() -> None:
         names = [f"i{position}" for position in range(len(operands))]
         inputs = [
             value("x", list(data.shape)),
-            *(value(name, [len(array)], INT64) for name, array in zip(names, operands, strict=True)),
+            *(
+                value(name, [len(array)], INT64)
+                for name, array in zip(names, operands, strict=True)
+            ),
         ]
         source = model([helper.make_node(op, ["x", *names], ["y"])], inputs, [value("y", None)])
         outcome = run_model(source, [data, *operands], [expected], 1e-5, 1e-5)
@@ -151,7 +163,8 @@ def test_sizes_that_come_with_the_data() -> None:
 
 
 def test_spellings_of_one_size_agree() -> None:
-    """A size written in two ways over one symbol takes the simpler one; two symbols may still broadcast."""
+    """A size written in two ways over one symbol takes the simpler one; two symbols may still
+    broadcast."""
     nodes = [
         helper.make_node("Slice", ["table", "zero", "n", "zero"], ["rows"]),
         helper.make_node("Add", ["x", "rows"], ["y"]),
@@ -160,7 +173,9 @@ def test_spellings_of_one_size_agree() -> None:
     shape = [helper.make_node("Shape", ["x"], ["n"], end=1)]
     assert _shape_text([*shape, *nodes], ["n", 3], constants) == "s0, 3"
     add = model(
-        [helper.make_node("Add", ["a", "b"], ["y"])], [value("a", ["n"]), value("b", ["m"])], [value("y", None)]
+        [helper.make_node("Add", ["a", "b"], ["y"])],
+        [value("a", ["n"]), value("b", ["m"])],
+        [value("y", None)],
     )
     for left, right in ((4, 4), (1, 4), (4, 1)):
         a, b = _x(left), _x(right)
@@ -169,9 +184,21 @@ def test_spellings_of_one_size_agree() -> None:
 
 
 def test_float_attributes_are_the_file_s_f32() -> None:
-    """An attribute is an f32, given or by default: a graph in f64 computes with just that number."""
+    """An attribute is an f32, given or by default: a graph in f64 computes with just that
+    number."""
     x = np.array([-1.0, -3.0, 2.0])
-    given, absent = helper.make_node("LeakyRelu", ["x"], ["y"], alpha=0.1), helper.make_node("LeakyRelu", ["x"], ["y"])
+    given, absent = (
+        helper.make_node("LeakyRelu", ["x"], ["y"], alpha=0.1),
+        helper.make_node("LeakyRelu", ["x"], ["y"]),
+    )
     for node, alpha in ((given, np.float32(0.1)), (absent, np.float32(0.01))):
-        source = model([node], [value("x", [3], TensorProto.DOUBLE)], [value("y", None, TensorProto.DOUBLE)], opset=16)
-        assert run_model(source, [x], [np.where(x < 0, x * np.float64(alpha), x)], 0, 0).kind == "agrees"
+        source = model(
+            [node],
+            [value("x", [3], TensorProto.DOUBLE)],
+            [value("y", None, TensorProto.DOUBLE)],
+            opset=16,
+        )
+        assert (
+            run_model(source, [x], [np.where(x < 0, x * np.float64(alpha), x)], 0, 0).kind
+            == "agrees"
+        )

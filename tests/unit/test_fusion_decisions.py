@@ -1,4 +1,5 @@
-"""The decisions of fusion, each alone: layouts, taking in an operand, the choice of a kind, requirements, storage."""
+"""The decisions of fusion, each alone: layouts, taking in an operand, the choice of a kind,
+requirements, storage."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ NO_DEMANDS = ImageDemands(frozenset(), {})
         (ResultLayout.LIKE_OPERAND, False, (0, 1, 2, 3)),
     ],
 )
-def test_order_of_a_result_without_operands(layout: ResultLayout, *, is_image: bool, expected: tuple[int, ...]) -> None:
+def test_order_of_a_result_without_operands(
+    layout: ResultLayout, *, is_image: bool, expected: tuple[int, ...]
+) -> None:
     """A user that reads an image decides; then the kind; without either a result is row-major."""
     assert natural_order(IMAGE, layout, [], is_image=is_image) == expected
 
@@ -64,17 +67,30 @@ def test_a_result_lies_like_its_first_operand_that_repeats_nothing() -> None:
 def test_a_resized_image_lies_like_the_image() -> None:
     """Whatever their sizes are."""
     source = TensorType("f32", (1, 8, 2, 2)), transpose_view(dense_view((1, 2, 2, 8)), (0, 3, 1, 2))
-    assert natural_order(IMAGE, ResultLayout.LIKE_FIRST_OPERAND, [source], is_image=False) == CHANNELS_LAST
+    assert (
+        natural_order(IMAGE, ResultLayout.LIKE_FIRST_OPERAND, [source], is_image=False)
+        == CHANNELS_LAST
+    )
 
 
-def conv_node(before: tuple[int, int], after: tuple[int, int], **more: int | tuple[int, ...]) -> Node:
+def conv_node(
+    before: tuple[int, int], after: tuple[int, int], **more: int | tuple[int, ...]
+) -> Node:
     """A convolution of value 0 by value 1 as value 2."""
-    table = {"pads_before": before, "pads_after": after, "strides": (1, 1), "dilations": (1, 1), "groups": 1, **more}
+    table = {
+        "pads_before": before,
+        "pads_after": after,
+        "strides": (1, 1),
+        "dilations": (1, 1),
+        "groups": 1,
+        **more,
+    }
     return Node("conv", (0, 1), (2,), make_attributes(table))
 
 
 def test_the_halo_of_a_value_is_enough_for_all_who_read_it() -> None:
-    """Along each side the largest pad counts; a pool reads the image and no zeros; without pads there is no halo."""
+    """Along each side the largest pad counts; a pool reads the image and no zeros; without pads
+    there is no halo."""
     one, two = conv_node((1, 0), (1, 2)), conv_node((0, 3), (0, 0))
     pool = Node("max_pool", (5,), (6,))
     demands = image_demands([(one, True), (two, True), (pool, False)])
@@ -94,8 +110,20 @@ ANCHORED = Deferred((0,), (), REDUCE, 0)
         (ANCHORED, 1, True, True, ""),
         (Deferred((0,), ()), 2, True, True, "the value has 2 users"),
         (replace(ANCHORED, kind=CUMSUM), 1, True, True, "cumsum stores what it computes"),
-        (Deferred(tuple(range(FUSED_NODES_MAX)), ()), 1, True, True, "a kernel has at most 48 operations"),
-        (Deferred((0, 1, 2), ()), 1, False, True, "its user has another shape and would compute it again"),
+        (
+            Deferred(tuple(range(FUSED_NODES_MAX)), ()),
+            1,
+            True,
+            True,
+            "a kernel has at most 48 operations",
+        ),
+        (
+            Deferred((0, 1, 2), ()),
+            1,
+            False,
+            True,
+            "its user has another shape and would compute it again",
+        ),
         (ANCHORED, 1, False, True, "its user has another shape and would compute it again"),
         (ANCHORED, 1, True, False, "its user has loops of its own"),
     ],
@@ -108,14 +136,17 @@ def test_why_a_kernel_does_not_take_in_an_operand(
 
 
 def test_a_joined_tree_has_the_loops_of_its_anchor() -> None:
-    """Nodes in their order, each leaf once, the kind of the part that has loops; or of the node itself."""
+    """Nodes in their order, each leaf once, the kind of the part that has loops; or of the node
+    itself."""
     leaf, other = (7, Stored(0, View(()))), (8, Stored(1, View(())))
     tree = join(5, [Deferred((3,), (leaf,), REDUCE, 3), Deferred((1,), (leaf, other))], [other])
     assert tree == Deferred((1, 3, 5), (leaf, other), REDUCE, 3)
     assert join(5, [Deferred((1,), ())], [], (CUMSUM, 5)) == Deferred((1, 5), (), CUMSUM, 5)
 
 
-DEPTHWISE = ConvFacts(IMAGE, TensorType("f32", (8, 1, 3, 3)), IMAGE, True, dense_view(IMAGE.shape), True)
+DEPTHWISE = ConvFacts(
+    IMAGE, TensorType("f32", (8, 1, 3, 3)), IMAGE, True, dense_view(IMAGE.shape), True
+)
 
 
 def kind_of(facts: ConvFacts, **more: int | tuple[int, ...]) -> str:
@@ -124,7 +155,8 @@ def kind_of(facts: ConvFacts, **more: int | tuple[int, ...]) -> str:
 
 
 def test_the_kind_of_a_convolution() -> None:
-    """Planes need a row-major image of known sizes whose result is returned; depthwise needs weights that the build knows."""
+    """Planes need a row-major image of known sizes whose result is returned; depthwise needs
+    weights that the build knows."""
     assert kind_of(DEPTHWISE) == "depthwise_plane"
     assert kind_of(replace(DEPTHWISE, x_view=None)) == "depthwise"
     assert kind_of(replace(DEPTHWISE, x_view=dense_view(IMAGE.shape, CHANNELS_LAST))) == "depthwise"
@@ -140,18 +172,24 @@ def test_the_kind_of_a_convolution() -> None:
 def sliced(size: str) -> tuple[FusionValues, Node, Node]:
     """Two slices of a vector of 4 to a size that may be negative."""
     builder = GraphBuilder([TensorType("f32", (4,))])
-    cuts = [builder.add("slice", (0,), {"starts": (0,), "sizes": (symbol(size) - 1,), "steps": (1,)}) for _ in range(2)]
+    cuts = [
+        builder.add("slice", (0,), {"starts": (0,), "sizes": (symbol(size) - 1,), "steps": (1,)})
+        for _ in range(2)
+    ]
     graph = builder.finish(cuts)
     first, second = graph.nodes
     return FusionValues(graph, [0] * len(graph.types), (), NO_DEMANDS), first, second
 
 
 def test_a_size_is_required_once() -> None:
-    """The second node of a size asks for nothing; behind a region what was checked inside is forgotten."""
+    """The second node of a size asks for nothing; behind a region what was checked inside is
+    forgotten."""
     values, first, second = sliced("n")
     requirements = Requirements(values, (0,))
     before = requirements.checked()
-    assert [str(item.what) for item in requirements.of_sizes(first)] == ["a size is negative: n - 1"]
+    assert [str(item.what) for item in requirements.of_sizes(first)] == [
+        "a size is negative: n - 1"
+    ]
     assert requirements.of_sizes(second) == []
     requirements.forget_since(before)
     assert len(requirements.of_sizes(second)) == 1
@@ -167,7 +205,8 @@ def test_a_count_that_an_operand_has_is_possible() -> None:
 
 
 def test_storage_forgets_what_a_region_stored_and_keeps_its_buffers() -> None:
-    """A value of a region lies nowhere behind it, nor does an image made there; the region's steps still name the buffers."""
+    """A value of a region lies nowhere behind it, nor does an image made there; the region's steps
+    still name the buffers."""
     storage = Storage([(0, IMAGE)])
     before = storage.places()
     place = storage.workspace(IMAGE, CHANNELS_LAST, 0, ((0, 0, 1, 1), (0, 0, 1, 1)))
@@ -182,7 +221,9 @@ def test_storage_forgets_what_a_region_stored_and_keeps_its_buffers() -> None:
 def test_equal_constants_of_a_device_share_a_buffer() -> None:
     """Two devices that read one expression have it twice."""
     builder = GraphBuilder([])
-    expression = builder.finish([builder.add("literal", (), {"dtype": "i64", "shape": (2,), "value": (1, 2)})])
+    expression = builder.finish(
+        [builder.add("literal", (), {"dtype": "i64", "shape": (2,), "value": (1, 2)})]
+    )
     storage = Storage([])
     places = [storage.constant(expression, device) for device in (0, 0, 1)]
     assert [place.buffer for place in places] == [0, 0, 1]
@@ -190,7 +231,8 @@ def test_equal_constants_of_a_device_share_a_buffer() -> None:
 
 
 def test_new_symbols_have_no_name_of_a_size() -> None:
-    """What a shape calls a size is no name for a condition; what was bound is only known while main runs."""
+    """What a shape calls a size is no name for a condition; what was bound is only known while main
+    runs."""
     symbols = RunTimeSymbols()
     assert symbols.new(frozenset({"control1"})) == "control2"
     symbols.bind(["n"])

@@ -1,4 +1,5 @@
-"""The fusion report: what became one kernel, bytes saved, and what stopped a kernel or a pattern, in the user's names."""
+"""The fusion report: what became one kernel, bytes saved, and what stopped a kernel or a pattern,
+in the user's names."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ def saved(tmp_path: Path, model: onnx.ModelProto) -> Path:
     return path
 
 
-def report(tmp_path: Path, model: onnx.ModelProto) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def report(
+    tmp_path: Path, model: onnx.ModelProto
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Launches and refusals."""
     debug = describe_bundle(saved(tmp_path, model))["debug"]
     return debug["launches"]["x86-64-v3"], debug["refusals"]
@@ -69,7 +72,8 @@ def attention(*, shared: bool) -> onnx.ModelProto:
 
 
 def test_fused_chain_saves_its_inner_tensors(tmp_path: Path) -> None:
-    """Conv, Relu and Neg are one kernel; two tensors of 512 bytes never reach memory; the result is returned."""
+    """Conv, Relu and Neg are one kernel; two tensors of 512 bytes never reach memory; the result is
+    returned."""
     launches, refusals = report(tmp_path, conv_relu(shared=False))
     (kernel,) = [launch for launch in launches if launch["kind"] == "conv"]
     assert [name for name, _ in kernel["nodes"]] == ["conv", "activation", "negated"]
@@ -112,8 +116,11 @@ def test_softmax_over_another_axis_is_no_attention(tmp_path: Path) -> None:
     assert refusal["reason"] == "the softmax is not over the last axis"
 
 
-def test_inspect_prints_fusion_and_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """People read lines, scripts JSON; the workspace stands beside its lower bound; shapes have no quotes."""
+def test_inspect_prints_fusion_and_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """People read lines, scripts JSON; the workspace stands beside its lower bound; shapes have no
+    quotes."""
     model = conv_relu(shared=True)
     for tensor in (*model.graph.input, *model.graph.output):
         tensor.type.tensor_type.shape.dim[0].dim_param = "batch"

@@ -8,7 +8,13 @@ import pytest
 
 from ingot_build_rules.engine.cache.state_file import write_state
 from ingot_build_rules.engine.events.events import ActionFinished, ActionHow, Event, Message
-from ingot_build_rules.engine.events.history import estimate, medians, read_history, with_events, write_history
+from ingot_build_rules.engine.events.history import (
+    estimate,
+    medians,
+    read_history,
+    with_events,
+    write_history,
+)
 
 
 def finished(rule: str, how: ActionHow, seconds: float) -> ActionFinished:
@@ -18,7 +24,11 @@ def finished(rule: str, how: ActionHow, seconds: float) -> ActionFinished:
 
 def test_only_what_ran_counts_and_the_latest_stay() -> None:
     """Hits and failures say nothing of how long a rule takes; old samples give way."""
-    events: list[Event] = [finished("a", "ran", 1.0), finished("a", "hit", 0.1), finished("b", "failed", 9.0)]
+    events: list[Event] = [
+        finished("a", "ran", 1.0),
+        finished("a", "hit", 0.1),
+        finished("b", "failed", 9.0),
+    ]
     samples = with_events({"a": (3.0,), "c": (1.0,)}, [*events, Message("note", "")])
     assert samples == {"a": (3.0, 1.0), "c": (1.0,)}
     assert with_events({}, [finished("a", "ran", float(index)) for index in range(100)]) == {
@@ -44,7 +54,16 @@ def test_the_file_has_a_bounded_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [1, {1: (1.0,)}, {"a": 1}, {"a": ("1",)}, {"a": (-1.0,)}, {"a": (float("nan"),)}, {"a": (float("inf"),)}]
+    "state",
+    [
+        1,
+        {1: (1.0,)},
+        {"a": 1},
+        {"a": ("1",)},
+        {"a": (-1.0,)},
+        {"a": (float("nan"),)},
+        {"a": (float("inf"),)},
+    ],
 )
 def test_a_foreign_history_is_empty(state: object, tmp_path: Path) -> None:
     """What has the wrong shape is not used, even where the file's own digest is right."""
@@ -63,7 +82,8 @@ def test_a_damaged_history_is_empty(tmp_path: Path) -> None:
 
 
 def test_estimates() -> None:
-    """Jobs share the work, the longest action cannot be shared, an unknown rule counts as the median one."""
+    """Jobs share the work, the longest action cannot be shared, an unknown rule counts as the
+    median one."""
     history = {"a": 1.0, "b": 4.0, "c": 2.0}
     assert estimate(history, {}, 4) == 0
     assert estimate(history, {"a": 0, "b": 0}, 4) == 0

@@ -46,7 +46,11 @@ imported(opset onnx 20) {
 
 def test_everything_is_read_back() -> None:
     """Regions, absent tensors, every kind of attribute, declared types of all sorts."""
-    text = TEXT.replace("from 3", "from 5").replace("from 2", "from 4").replace("Add(%3, %2)  # 2", "Add(%3, %2)  # 4")
+    text = (
+        TEXT.replace("from 3", "from 5")
+        .replace("from 2", "from 4")
+        .replace("Add(%3, %2)  # 2", "Add(%3, %2)  # 4")
+    )
     model = parse_imported(text)
     assert print_imported(model) == text
     assert parse_imported(print_imported(model)) == model
@@ -97,7 +101,8 @@ VALID = TEXT.replace("from 3", "from 5").replace("from 2", "from 4")
     ],
 )  # fmt: skip
 def test_errors_name_line_column_and_rule(old: str, new: str, place: str, why: str) -> None:
-    """Each thing that can be wrong with a text is refused where it stands; an empty region has no numbers to be wrong."""
+    """Each thing that can be wrong with a text is refused where it stands; an empty region has no
+    numbers to be wrong."""
     assert VALID.count(old) >= 1
     text = VALID.replace(old, new, 1)
     if not why:
@@ -110,7 +115,8 @@ def test_errors_name_line_column_and_rule(old: str, new: str, place: str, why: s
 
 
 def test_what_is_no_text_is_verified() -> None:
-    """Every output has a declared type; what ``--check`` finds is an error of the compiler that names stage and node."""
+    """Every output has a declared type; what ``--check`` finds is an error of the compiler that
+    names stage and node."""
     model, _ = load(relu_chain())
     verify_imported(model)
     node = replace(model.nodes[0], op="Rely")
@@ -145,10 +151,15 @@ def test_check_verifies_the_imported_model_and_the_steps_of_groups() -> None:
 @given(st.data())
 @settings(max_examples=100)
 def test_damaged_texts_are_refused_cleanly(data: st.DataObject) -> None:
-    """A text with a piece cut, doubled or replaced is a model that verifies, or a ModelError with a line; nothing else."""
+    """A text with a piece cut, doubled or replaced is a model that verifies, or a ModelError with a
+    line; nothing else."""
     first = data.draw(st.integers(0, len(VALID)))
     last = data.draw(st.integers(first, min(len(VALID), first + 12)))
-    piece = data.draw(st.sampled_from(["", "{", "}", "-", "%9", "_", "[", '"', "999999999", VALID[first:last] * 2]))
+    piece = data.draw(
+        st.sampled_from(
+            ["", "{", "}", "-", "%9", "_", "[", '"', "999999999", VALID[first:last] * 2]
+        )
+    )
     places: list[str] = []
     model: ImportedModel | None = None
     try:

@@ -16,7 +16,24 @@ from ingot_compiler.ir.ops import OPS, OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
-SPECIALS = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.25, -17.0, 88.0, 1e-30, math.inf, -math.inf, math.nan]
+SPECIALS = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    -2.5,
+    3.25,
+    -17.0,
+    88.0,
+    1e-30,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
 UNARY = {
     "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
     "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp", "floor": "Floor", "isnan": "IsNaN",
@@ -32,7 +49,8 @@ BINARY = {
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # ONNX's reference warns of overflow and NaN
 @pytest.mark.parametrize("op", sorted(UNARY))
 def test_unary_agrees_with_onnx(op: str) -> None:
-    """A unary op gives what ONNX's reference gives, to a few float32 roundings, specials included."""
+    """A unary op gives what ONNX's reference gives, to a few float32 roundings, specials
+    included."""
     x = np.array(SPECIALS, np.float32)
     np.testing.assert_allclose(run_op(op, [x]), run_onnx(UNARY[op], [x], 22), rtol=1e-6, atol=1e-37)
 
@@ -49,7 +67,9 @@ def test_relu_and_min_max_propagate_nan() -> None:
     """NaN is never replaced by a number."""
     x = np.array([math.nan, -1.0, 2.0], np.float32)
     np.testing.assert_array_equal(run_op("relu", [x]), [math.nan, 0.0, 2.0])
-    np.testing.assert_array_equal(run_op("min", [x, np.zeros(1, np.float32)]), [math.nan, -1.0, 0.0])
+    np.testing.assert_array_equal(
+        run_op("min", [x, np.zeros(1, np.float32)]), [math.nan, -1.0, 0.0]
+    )
     np.testing.assert_array_equal(run_op("max", [np.zeros(1, np.float32), x]), [math.nan, 0.0, 2.0])
 
 
@@ -58,7 +78,9 @@ def test_gelu_agrees_with_onnx(approximate: str) -> None:
     """Both forms of gelu give what ONNX's function body gives."""
     x = np.linspace(-6.0, 6.0, 49, dtype=np.float32)
     expected = run_onnx("Gelu", [x], 20, approximate=approximate)
-    np.testing.assert_allclose(run_op("gelu", [x], {"approximate": approximate}), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        run_op("gelu", [x], {"approximate": approximate}), expected, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_silu_is_x_times_sigmoid() -> None:
@@ -67,12 +89,18 @@ def test_silu_is_x_times_sigmoid() -> None:
     np.testing.assert_allclose(run_op("silu", [x]), x / (1 + np.exp(-x)), rtol=1e-14)
 
 
-@pytest.mark.parametrize(("positive", "negative"), [(True, True), (True, False), (False, True), (False, False)])
+@pytest.mark.parametrize(
+    ("positive", "negative"), [(True, True), (True, False), (False, True), (False, False)]
+)
 def test_isinf_selects_signs(positive: bool, negative: bool) -> None:
     """Only infinities of the wanted signs are found."""
     x = np.array(SPECIALS, np.float32)
-    expected = run_onnx("IsInf", [x], 20, detect_positive=int(positive), detect_negative=int(negative))
-    np.testing.assert_array_equal(run_op("isinf", [x], {"positive": positive, "negative": negative}), expected)
+    expected = run_onnx(
+        "IsInf", [x], 20, detect_positive=int(positive), detect_negative=int(negative)
+    )
+    np.testing.assert_array_equal(
+        run_op("isinf", [x], {"positive": positive, "negative": negative}), expected
+    )
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -86,13 +114,16 @@ def test_binary_broadcasts_and_agrees_with_onnx(op: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["i8", "i16", "i32", "i64", "u8", "u32", "u64"])
 def test_integer_division_and_remainders_follow_c(dtype: str) -> None:
-    """a = div(a, b) * b + fmod(a, b) with truncation; mod has the sign of the divisor; a divisor of 0 gives 0."""
+    """a = div(a, b) * b + fmod(a, b) with truncation; mod has the sign of the divisor; a divisor of
+    0 gives 0."""
     numpy_dtype = np.dtype(NUMPY_NAMES[dtype])
     values = [7, 8, 0, 1, 120] if dtype.startswith("u") else [7, -7, 8, -8, 0, 1, -1, 120]
     a, b = (grid.ravel().astype(numpy_dtype) for grid in np.meshgrid(values, values))
     for op, function in (("div", _truncated), ("fmod", _c_remainder), ("mod", operator.mod)):
         expected = [function(int(x), int(y)) if y else 0 for x, y in zip(a, b, strict=True)]
-        np.testing.assert_array_equal(run_op(op, [a, b]), np.array(expected, numpy_dtype), err_msg=op)
+        np.testing.assert_array_equal(
+            run_op(op, [a, b]), np.array(expected, numpy_dtype), err_msg=op
+        )
 
 
 def _truncated(a: int, b: int) -> int:
@@ -134,7 +165,11 @@ def test_bools(op: str, function: Callable[[Any, Any], Any]) -> None:
 
 @pytest.mark.parametrize(
     ("op", "function"),
-    [("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or), ("bitwise_xor", np.bitwise_xor)],
+    [
+        ("bitwise_and", np.bitwise_and),
+        ("bitwise_or", np.bitwise_or),
+        ("bitwise_xor", np.bitwise_xor),
+    ],
 )
 def test_bits(op: str, function: Callable[[Any, Any], Any]) -> None:
     """Bitwise ops work on the two's complement form."""
@@ -173,17 +208,27 @@ def test_cast_between_all_types(source: str, target: str) -> None:
 
 
 def test_float_elementwise_ops_round_once() -> None:
-    """Float32 results of transcendental ops are the float64 results rounded: at most half a unit in the last place."""
+    """Float32 results of transcendental ops are the float64 results rounded: at most half a unit in
+    the last place."""
     x = np.linspace(0.01, 0.99, 257, dtype=np.float32)
-    for op, function in (("exp", np.exp), ("log", np.log), ("sin", np.sin), ("tanh", np.tanh), ("acos", np.arccos)):
-        np.testing.assert_array_equal(run_op(op, [x]), function(x.astype(np.float64)).astype(np.float32), err_msg=op)
+    for op, function in (
+        ("exp", np.exp),
+        ("log", np.log),
+        ("sin", np.sin),
+        ("tanh", np.tanh),
+        ("acos", np.arccos),
+    ):
+        np.testing.assert_array_equal(
+            run_op(op, [x]), function(x.astype(np.float64)).astype(np.float32), err_msg=op
+        )
 
 
 def test_every_op_is_listed_once() -> None:
     """Names are unique, and elementwise ops say so."""
     assert len(OPS_BY_NAME) == len(OPS)
     assert all(
-        Trait.ELEMENTWISE in OPS_BY_NAME[op_name(op)].traits for op in (*UNARY, *BINARY, "select", "cast", "gelu")
+        Trait.ELEMENTWISE in OPS_BY_NAME[op_name(op)].traits
+        for op in (*UNARY, *BINARY, "select", "cast", "gelu")
     )
     assert Trait.ELEMENTWISE not in OPS_BY_NAME["matmul"].traits
 
@@ -202,7 +247,9 @@ def test_every_op_is_listed_once() -> None:
         ("isinf", ["f32"], {"positive": 1, "negative": True}, "positive to be true or false"),
     ],
 )
-def test_type_errors_say_expected_and_got(op: str, types: list[Any], attributes: dict[str, Any], expected: str) -> None:
+def test_type_errors_say_expected_and_got(
+    op: str, types: list[Any], attributes: dict[str, Any], expected: str
+) -> None:
     """Wrong operands and attributes are refused with what was expected."""
     with pytest.raises(OpTypeError) as caught:
         OPS_BY_NAME[op_name(op)].infer([TensorType(dtype, (2,)) for dtype in types], attributes)

@@ -20,7 +20,9 @@ S0 = symbol("s0")
 
 def test_symbols_are_bound_by_input_shapes() -> None:
     """One compiled graph runs at every size, and a symbol used twice must agree."""
-    graph = parse_graph("graph(%0: f32[n, 2], %1: f32[n, 1]) { %2 = add(%0, %1) : f32[n, 2] return %2, %0 }")
+    graph = parse_graph(
+        "graph(%0: f32[n, 2], %1: f32[n, 1]) { %2 = add(%0, %1) : f32[n, 2] return %2, %0 }"
+    )
     for size in (0, 1, 5):
         x = np.ones((size, 2), np.float32)
         total, same = interpret(graph, [x, x[:, :1]], no_constants)
@@ -35,7 +37,12 @@ def test_symbols_are_bound_by_input_shapes() -> None:
 def test_wrong_inputs_are_refused() -> None:
     """Count, element type, rank and sizes of inputs are checked against the graph."""
     graph = parse_graph("graph(%0: f32[2]) { return %0 }")
-    wrong: list[list[Array]] = [[], [np.zeros(2)], [np.zeros(3, np.float32)], [np.zeros((2, 1), np.float32)]]
+    wrong: list[list[Array]] = [
+        [],
+        [np.zeros(2)],
+        [np.zeros(3, np.float32)],
+        [np.zeros((2, 1), np.float32)],
+    ]
     for inputs in wrong:
         with pytest.raises(UserError):
             interpret(graph, inputs, no_constants)
@@ -96,7 +103,8 @@ def test_bf16_is_computed_in_float32_and_rounded_to_even() -> None:
 
 
 def test_bf16_conversion_is_exact_on_every_pattern() -> None:
-    """Widening and rounding all 65,536 patterns gives them back; NaNs stay NaNs and overflow gives infinity."""
+    """Widening and rounding all 65,536 patterns gives them back; NaNs stay NaNs and overflow gives
+    infinity."""
     patterns = np.arange(65536, dtype=np.uint32).astype(np.uint16)
     wide = bf16_to_f32(patterns)
     numbers = ~np.isnan(wide)
@@ -132,7 +140,9 @@ def test_values_are_yielded_node_by_node() -> None:
 
 def test_sizes_that_differ_at_run_time_are_named() -> None:
     """Two symbols that a type rule took for equal are compared when the graph runs."""
-    graph = parse_graph("graph(%0: f32[a], %1: f32[b]) { %2 = mul(%0, %1) : f32[max(a, b)] return %2 }")
+    graph = parse_graph(
+        "graph(%0: f32[a], %1: f32[b]) { %2 = mul(%0, %1) : f32[max(a, b)] return %2 }"
+    )
     (result,) = interpret(graph, [np.ones(1, np.float32), np.ones(4, np.float32)], no_constants)
     assert result.shape == (4,)
     with pytest.raises(InternalError) as caught:
@@ -144,7 +154,9 @@ def test_sizes_that_differ_at_run_time_are_named() -> None:
 
 def test_indices_out_of_range_are_named() -> None:
     """A gather beyond the end is an error that names the node, never a wrong value."""
-    graph = parse_graph("graph(%0: f32[2], %1: i64[1]) { %2 = gather(%0, %1) {axis=0} : f32[1] return %2 }")
+    graph = parse_graph(
+        "graph(%0: f32[2], %1: i64[1]) { %2 = gather(%0, %1) {axis=0} : f32[1] return %2 }"
+    )
     with pytest.raises(ModelError) as caught:
         interpret(graph, [np.ones(2, np.float32), np.array([2])], no_constants)
     assert caught.value.where == "node 0 (gather)"
@@ -154,7 +166,9 @@ def test_float16_sums_do_not_lose_small_terms() -> None:
     """Contractions sum in float64 and round once, whatever the element type."""
     builder = GraphBuilder([TensorType("f16", (1, 4096)), TensorType("f16", (4096, 1))])
     graph = builder.finish([builder.add("matmul", [0, 1])])
-    (result,) = interpret(graph, [np.full((1, 4096), 0.5, np.float16), np.ones((4096, 1), np.float16)], no_constants)
+    (result,) = interpret(
+        graph, [np.full((1, 4096), 0.5, np.float16), np.ones((4096, 1), np.float16)], no_constants
+    )
     assert result[0, 0] == 2048
 
 
@@ -162,4 +176,6 @@ def test_erf_keeps_rank_and_signs() -> None:
     """erf works on any rank and is odd."""
     x = np.array(0.5)
     assert erf(x).shape == ()
-    np.testing.assert_allclose(erf(np.array([[0.5, -0.5]])), [[0.5204998778130465, -0.5204998778130465]], rtol=1e-15)
+    np.testing.assert_allclose(
+        erf(np.array([[0.5, -0.5]])), [[0.5204998778130465, -0.5204998778130465]], rtol=1e-15
+    )

@@ -23,10 +23,13 @@ S0, S1 = symbol("s0"), symbol("s1")
 def test_literals_hold_every_element_type() -> None:
     """A literal gives its values; floats only as rank 0."""
     np.testing.assert_array_equal(
-        run_op("literal", [], {"dtype": "i32", "shape": (2, 2), "value": (1, -2, 3, 4)}), [[1, -2], [3, 4]]
+        run_op("literal", [], {"dtype": "i32", "shape": (2, 2), "value": (1, -2, 3, 4)}),
+        [[1, -2], [3, 4]],
     )
     assert run_op("literal", [], {"dtype": "f32", "shape": (), "value": (0.1,)}) == np.float32(0.1)
-    assert run_op("literal", [], {"dtype": "bool", "shape": (1,), "value": (True,)}).dtype == np.bool_
+    assert (
+        run_op("literal", [], {"dtype": "bool", "shape": (1,), "value": (True,)}).dtype == np.bool_
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,7 +44,8 @@ def test_literals_hold_every_element_type() -> None:
     ],
 )
 def test_literals_outside_of_their_limits_are_refused(attributes: dict[str, Any]) -> None:
-    """Floats of rank > 0, wrong counts, wrong types, values out of range, more than 1,024 elements."""
+    """Floats of rank > 0, wrong counts, wrong types, values out of range, more than 1,024
+    elements."""
     with pytest.raises(OpTypeError):
         OPS_BY_NAME["literal"].infer([], attributes)
 
@@ -59,9 +63,12 @@ def test_iota_and_dim_values_follow_symbols() -> None:
 def test_reshape_transpose_broadcast() -> None:
     """The plain movements are numpy's."""
     np.testing.assert_array_equal(run_op("reshape", [X], {"shape": (4, 1, 6)}), X.reshape(4, 1, 6))
-    np.testing.assert_array_equal(run_op("transpose", [X], {"permutation": (2, 0, 1)}), X.transpose(2, 0, 1))
     np.testing.assert_array_equal(
-        run_op("broadcast_to", [X[:, :1]], {"shape": (5, 2, 3, 4)}), np.broadcast_to(X[:, :1], (5, 2, 3, 4))
+        run_op("transpose", [X], {"permutation": (2, 0, 1)}), X.transpose(2, 0, 1)
+    )
+    np.testing.assert_array_equal(
+        run_op("broadcast_to", [X[:, :1]], {"shape": (5, 2, 3, 4)}),
+        np.broadcast_to(X[:, :1], (5, 2, 3, 4)),
     )
 
 
@@ -75,7 +82,9 @@ def test_slice_steps_in_both_directions() -> None:
 
 def test_concat_joins_along_an_axis() -> None:
     """Sizes add up along the axis; a single operand is allowed."""
-    np.testing.assert_array_equal(run_op("concat", [X, X[:, :1]], {"axis": 1}), np.concatenate([X, X[:, :1]], 1))
+    np.testing.assert_array_equal(
+        run_op("concat", [X, X[:, :1]], {"axis": 1}), np.concatenate([X, X[:, :1]], 1)
+    )
     np.testing.assert_array_equal(run_op("concat", [X], {"axis": 0}), X)
 
 
@@ -85,7 +94,9 @@ def test_pad_agrees_with_onnx(mode: str) -> None:
     value = np.array(9.0, np.float32)
     before, after = (0, 1, 2), (1, 2, 3)
     expected = run_onnx("Pad", [X, np.array([*before, *after]), value], 19, mode=mode)
-    np.testing.assert_array_equal(run_op("pad", [X, value], {"before": before, "after": after, "mode": mode}), expected)
+    np.testing.assert_array_equal(
+        run_op("pad", [X, value], {"before": before, "after": after, "mode": mode}), expected
+    )
 
 
 def test_gather_counts_negative_indices_from_the_end() -> None:
@@ -115,13 +126,19 @@ def test_gather_elements_agrees_with_onnx() -> None:
 def test_gather_nd_agrees_with_onnx(indices: Array, batch_dims: int) -> None:
     """gather_nd picks slices per batch element."""
     expected = run_onnx(
-        "GatherND", [X, np.where(indices < 0, indices + _size(indices), indices)], 13, batch_dims=batch_dims
+        "GatherND",
+        [X, np.where(indices < 0, indices + _size(indices), indices)],
+        13,
+        batch_dims=batch_dims,
     )
-    np.testing.assert_array_equal(run_op("gather_nd", [X, indices], {"batch_dims": batch_dims}), expected)
+    np.testing.assert_array_equal(
+        run_op("gather_nd", [X, indices], {"batch_dims": batch_dims}), expected
+    )
 
 
 def _size(indices: Array) -> int:
-    """The size that the last index of each vector counts in (negative indices stand only there in these cases)."""
+    """The size that the last index of each vector counts in (negative indices stand only there in
+    these cases)."""
     return 3 if indices.shape == (2, 2) else 4
 
 
@@ -140,10 +157,14 @@ def test_scatter_elements_agrees_with_onnx(reduction: str) -> None:
 def test_scatter_nd_agrees_with_onnx(reduction: str, depth: int) -> None:
     """Slices of every depth are replaced or combined as ONNX does."""
     indices = np.array([[1, 0, 2], [0, 2, 3], [1, 0, 2]])[:, :depth]
-    updates = np.linspace(-20, 40, 3 * X[0:1].size if depth == 1 else 3 * (4 if depth == 2 else 1), dtype=np.float32)
+    updates = np.linspace(
+        -20, 40, 3 * X[0:1].size if depth == 1 else 3 * (4 if depth == 2 else 1), dtype=np.float32
+    )
     updates = updates.reshape(3, *X.shape[depth:])
     expected = run_onnx("ScatterND", [X, indices, updates], 18, reduction=reduction)
-    np.testing.assert_array_equal(run_op("scatter_nd", [X, indices, updates], {"reduction": reduction}), expected)
+    np.testing.assert_array_equal(
+        run_op("scatter_nd", [X, indices, updates], {"reduction": reduction}), expected
+    )
 
 
 def test_the_last_update_wins() -> None:
@@ -158,9 +179,15 @@ def test_the_last_update_wins() -> None:
 
 def test_bools_scatter_logically() -> None:
     """On bools, add and max are or; mul and min are and."""
-    x, indices, updates = np.array([True, False, True]), np.array([0, 1, 2]), np.array([False, True, True])
+    x, indices, updates = (
+        np.array([True, False, True]),
+        np.array([0, 1, 2]),
+        np.array([False, True, True]),
+    )
     for reduction, expected in (("add", x | updates), ("mul", x & updates)):
-        result = run_op("scatter_elements", [x, indices, updates], {"axis": 0, "reduction": reduction})
+        result = run_op(
+            "scatter_elements", [x, indices, updates], {"axis": 0, "reduction": reduction}
+        )
         np.testing.assert_array_equal(result, expected)
 
 
@@ -174,7 +201,8 @@ def test_broadcasting_of_symbols() -> None:
 
 
 def test_symbolic_sizes_flow_through_movement() -> None:
-    """Type rules compute with expressions: concat adds, pad adds, gather inserts, reshape trusts."""
+    """Type rules compute with expressions: concat adds, pad adds, gather inserts, reshape
+    trusts."""
     x = TensorType("f32", (S0, 4))
     concat = OPS_BY_NAME["concat"].infer([x, x, TensorType("f32", (S1, 4))], {"axis": 0}).results
     assert concat[0].shape == (2 * S0 + S1, 4)
@@ -212,7 +240,9 @@ def test_symbolic_sizes_flow_through_movement() -> None:
         ("iota", [], {"dtype": "i8", "length": -1}),
     ],
 )
-def test_impossible_movements_are_refused(op: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any]) -> None:
+def test_impossible_movements_are_refused(
+    op: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any]
+) -> None:
     """What integers show to be impossible is an error of the type rule, before anything runs."""
     with pytest.raises(OpTypeError):
         OPS_BY_NAME[op_name(op)].infer([TensorType("f32", shape) for shape in shapes], attributes)

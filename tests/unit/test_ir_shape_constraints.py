@@ -1,4 +1,5 @@
-"""What ops take for granted of sizes: refused in numbers at compile time, required at run time where sizes are open."""
+"""What ops take for granted of sizes: refused in numbers at compile time, required at run time
+where sizes are open."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ GRU = {
     "activations": ("sigmoid", "tanh"), "alphas": (0.0, 0.0), "betas": (0.0, 0.0), "cell": "gru", "clip": 0.0,
     "has_lengths": True, "has_peepholes": False, "input_forget": False, "linear_before_reset": True, "reverse": (False,),
 }  # fmt: skip
-# op, attributes, sizes that fit, sizes that contradict one of the constraints each, element types where not f32
+# op, attributes, sizes that fit, sizes that contradict one of the constraints each, element types
+# where not f32
 CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] = [
     ("add", {}, [(2, 1), (3,)], [[(2, 4), (3,)]], ()),
     ("select", {}, [(1,), (3,), (2, 3)], [[(2,), (3,), (2, 3)]], ("bool",)),
@@ -94,7 +96,9 @@ CASES: list[tuple[str, dict[str, Any], Sizes, list[Sizes], tuple[DType, ...]]] =
 FIXED = {("suppress_overlaps", 0, 1), ("recurrent", 1, 0)}  # numbers in every graph
 
 
-def _operands(op: str, sizes: Sizes, dtypes: Sequence[DType], *, open_: bool) -> Iterator[TensorType]:
+def _operands(
+    op: str, sizes: Sizes, dtypes: Sequence[DType], *, open_: bool
+) -> Iterator[TensorType]:
     for operand, shape in enumerate(sizes):
         dims: list[Dim] = [
             symbol(f"o{operand}a{axis}") if open_ and (op, operand, axis) not in FIXED else size
@@ -105,28 +109,56 @@ def _operands(op: str, sizes: Sizes, dtypes: Sequence[DType], *, open_: bool) ->
 
 def _is_met(op: str, attributes: dict[str, Any], sizes: Sizes, dtypes: Sequence[DType]) -> bool:
     """Whether a graph that leaves every size open lets a call of these sizes through."""
-    constraints = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, sizes, dtypes, open_=True)), attributes).constraints
-    bound = {f"o{operand}a{axis}": size for operand, shape in enumerate(sizes) for axis, size in enumerate(shape)}
-    return all(evaluate(excess, bound) == 0 for constraint in constraints for excess, _ in requirements(constraint))
+    constraints = (
+        OPS_BY_NAME[op_name(op)]
+        .infer(list(_operands(op, sizes, dtypes, open_=True)), attributes)
+        .constraints
+    )
+    bound = {
+        f"o{operand}a{axis}": size
+        for operand, shape in enumerate(sizes)
+        for axis, size in enumerate(shape)
+    }
+    return all(
+        evaluate(excess, bound) == 0
+        for constraint in constraints
+        for excess, _ in requirements(constraint)
+    )
 
 
-@pytest.mark.parametrize(("op", "attributes", "fit", "contradict", "dtypes"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("op", "attributes", "fit", "contradict", "dtypes"), CASES, ids=[case[0] for case in CASES]
+)
 def test_open_sizes_are_required_as_numbers_are_checked(
-    op: str, attributes: dict[str, Any], fit: Sizes, contradict: list[Sizes], dtypes: tuple[DType, ...]
+    op: str,
+    attributes: dict[str, Any],
+    fit: Sizes,
+    contradict: list[Sizes],
+    dtypes: tuple[DType, ...],
 ) -> None:
-    """Sizes that fit leave nothing to require and meet what is required; others are refused, early or late."""
-    fitting = OPS_BY_NAME[op_name(op)].infer(list(_operands(op, fit, dtypes, open_=False)), attributes)
-    assert [what for constraint in fitting.constraints for _, what in requirements(constraint)] == []
+    """Sizes that fit leave nothing to require and meet what is required; others are refused, early
+    or late."""
+    fitting = OPS_BY_NAME[op_name(op)].infer(
+        list(_operands(op, fit, dtypes, open_=False)), attributes
+    )
+    assert [
+        what for constraint in fitting.constraints for _, what in requirements(constraint)
+    ] == []
     assert _is_met(op, attributes, fit, dtypes)
     for sizes in contradict:
         with pytest.raises(OpTypeError):
-            OPS_BY_NAME[op_name(op)].infer(list(_operands(op, sizes, dtypes, open_=False)), attributes)
+            OPS_BY_NAME[op_name(op)].infer(
+                list(_operands(op, sizes, dtypes, open_=False)), attributes
+            )
         assert not _is_met(op, attributes, sizes, dtypes)
 
 
-@pytest.mark.parametrize(("op", "x", "i"), [("gather_nd", (2, 3, 4), (2, 5, 1)), ("scatter_nd", (3, 4), (2, 1))])
+@pytest.mark.parametrize(
+    ("op", "x", "i"), [("gather_nd", (2, 3, 4), (2, 5, 1)), ("scatter_nd", (3, 4), (2, 1))]
+)
 def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
-    """Indices whose vectors have a known length: batch sizes, picked slices and empty axes are required."""
+    """Indices whose vectors have a known length: batch sizes, picked slices and empty axes are
+    required."""
     dims = [symbol(name) for name in "abcd"]
     kinds = [
         TensorType("f32", tuple(dims[: len(x)])),
@@ -152,9 +184,17 @@ def test_index_vectors(op: str, x: tuple[int, ...], i: tuple[int, ...]) -> None:
 
 
 def test_sizes_of_a_specialised_graph_may_contradict() -> None:
-    """A graph made for sizes that contradict is compiled, and refuses every call with the constraint that they break."""
-    builder = GraphBuilder([TensorType("f32", (2, symbol("a"))), TensorType("f32", (symbol("b"), 4))])
+    """A graph made for sizes that contradict is compiled, and refuses every call with the
+    constraint that they break."""
+    builder = GraphBuilder(
+        [TensorType("f32", (2, symbol("a"))), TensorType("f32", (symbol("b"), 4))]
+    )
     graph = builder.finish([builder.add("matmul", (0, 1))])
-    fused = fuse(place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE), (device_rules(str(BEST)),))
+    fused = fuse(
+        place(OptimizedGraph(specialise(graph, {"a": 3, "b": 5})), HOST_ALONE),
+        (device_rules(str(BEST)),),
+    )
     required = [step for step in fused.steps if isinstance(step, Requirement)]
-    assert [(step.difference, step.what) for step in required] == [(1, "expected equal inner sizes, got 3 and 5")]
+    assert [(step.difference, step.what) for step in required] == [
+        (1, "expected equal inner sizes, got 3 and 5")
+    ]

@@ -34,7 +34,9 @@ f32[s0, 64, floordiv(s1 - 1, 2) + 1, floordiv(s1 - 1, 2) + 1] @[1, 4] on "a\\"cc
 def golden_graph() -> Graph:
     """The graph of the golden text, built."""
     builder = GraphBuilder([TensorType("f32", (S0, 3, S1, S1)), TensorType("i64", (symbol("s2"),))])
-    weight = builder.add("constant", [], {"weight": "ab", "dtype": "f32", "shape": (64, 3, 7, 7)}, (0,))
+    weight = builder.add(
+        "constant", [], {"weight": "ab", "dtype": "f32", "shape": (64, 3, 7, 7)}, (0,)
+    )
     two, three, one = (2, 2), (3, 3), (1, 1)
     window: dict[str, Attribute] = {
         "strides": two,
@@ -51,7 +53,8 @@ def golden_graph() -> Graph:
 
 
 def test_the_golden_text_is_printed_and_parsed() -> None:
-    """Every part of the text form: several inputs and outputs, dims, ordinals, marks, strings, no results."""
+    """Every part of the text form: several inputs and outputs, dims, ordinals, marks, strings, no
+    results."""
     assert print_graph(golden_graph()) == GOLDEN
     assert parse_graph(GOLDEN) == golden_graph()
 
@@ -64,11 +67,18 @@ def test_layout_and_comments_do_not_matter() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [0.0, -0.0, 1.5, 1e300, -2.5e-310, 1e16, math.inf, -math.inf, math.nan, 0.1])
+@pytest.mark.parametrize(
+    "value", [0.0, -0.0, 1.5, 1e300, -2.5e-310, 1e16, math.inf, -math.inf, math.nan, 0.1]
+)
 def test_floats_keep_every_bit(value: float) -> None:
-    """Floats are printed so that they parse back to the same bits, signed zeros and NaN included."""
+    """Floats are printed so that they parse back to the same bits, signed zeros and NaN
+    included."""
     builder = GraphBuilder([])
-    text = print_graph(builder.finish([builder.add("literal", [], {"dtype": "f64", "shape": (), "value": (value,)})]))
+    text = print_graph(
+        builder.finish(
+            [builder.add("literal", [], {"dtype": "f64", "shape": (), "value": (value,)})]
+        )
+    )
     node = parse_graph(text).nodes[0]
     values = node.numbers("value")
     assert repr(values[0]) == repr(value)
@@ -78,7 +88,9 @@ def test_bools_and_integers_stay_apart() -> None:
     """True and 1 are equal in Python, but not in the text."""
     for dtype, value, text in (("bool", True, "[true]"), ("i8", 1, "[1]")):
         builder = GraphBuilder([])
-        graph = builder.finish([builder.add("literal", [], {"dtype": dtype, "shape": (), "value": (value,)})])
+        graph = builder.finish(
+            [builder.add("literal", [], {"dtype": dtype, "shape": (), "value": (value,)})]
+        )
         assert text in print_graph(graph)
         values = parse_graph(print_graph(graph)).nodes[0].numbers("value")
         assert type(values[0]) is type(value)
@@ -93,7 +105,9 @@ def test_nested_expressions_are_read_back() -> None:
     builder = GraphBuilder([TensorType("f32", (S0, S1))])
     graph = builder.finish([builder.add("dim_values", [], {"values": dims})])
     assert parse_graph(print_graph(graph)) == graph
-    assert parse_graph("graph(%0: f32[n]) { %1 = dim_values() {values=[2*(n + 1) - (n - 3)*n]} : i64[1] return %1 }")
+    assert parse_graph(
+        "graph(%0: f32[n]) { %1 = dim_values() {values=[2*(n + 1) - (n - 3)*n]} : i64[1] return %1 }"
+    )
 
 
 def test_regions_are_read_back() -> None:
@@ -101,7 +115,9 @@ def test_regions_are_read_back() -> None:
     scalar, vector = TensorType("bool", ()), TensorType("f32", (4,))
     visible = (scalar, vector)
     then = Graph((), (Node("neg", (1,), (2,)),), (2,), (*visible, vector))
-    inner = Graph((2,), (Node("abs", (2,), (3,), (), (), (7,)),), (3, 1), (*visible, vector, vector))
+    inner = Graph(
+        (2,), (Node("abs", (2,), (3,), (), (), (7,)),), (3, 1), (*visible, vector, vector)
+    )
     node = Node("if", (0,), (2, 3), (("depth", 1),), (then, inner), (3,), "acc")
     graph = Graph((0, 1), (node,), (3,), (*visible, vector, vector))
     text = print_graph(graph)
@@ -144,19 +160,43 @@ def test_empty_graphs_are_graphs() -> None:
             "line 2, column 15: %1 = abs(%0 : f32[2]",
             "got ':'",
         ),
-        ("graph(%0: f32[2]) {\n  %1 = abs(%2) : f32[2]\n  return\n}", "line 2, column 12", "defined before, got %2"),
-        ("graph(%0: f32[2]) {\n  %2 = abs(%0) : f32[2]\n  return\n}", "line 2, column 3", "expected %1 next"),
-        ("graph(%0: f32[2]) {\n  %1 = abs(%0)\n  return\n}", "line 2, column 8", "expected 1 result types, got 0"),
+        (
+            "graph(%0: f32[2]) {\n  %1 = abs(%2) : f32[2]\n  return\n}",
+            "line 2, column 12",
+            "defined before, got %2",
+        ),
+        (
+            "graph(%0: f32[2]) {\n  %2 = abs(%0) : f32[2]\n  return\n}",
+            "line 2, column 3",
+            "expected %1 next",
+        ),
+        (
+            "graph(%0: f32[2]) {\n  %1 = abs(%0)\n  return\n}",
+            "line 2, column 8",
+            "expected 1 result types, got 0",
+        ),
         ("graph(%1: f32[2]) { return }", "line 1, column 7", "expected %0 next"),
-        ("graph(%0: f99[2]) { return }", "line 1, column 11", "expected an element type out of f32 f64"),
-        ("graph(%0: f32[s0*2]) { return }", "line 1, column 1", "a symbol that an input or read_dim binds, got s0"),
+        (
+            "graph(%0: f99[2]) { return }",
+            "line 1, column 11",
+            "expected an element type out of f32 f64",
+        ),
+        (
+            "graph(%0: f32[s0*2]) { return }",
+            "line 1, column 1",
+            "a symbol that an input or read_dim binds, got s0",
+        ),
         (
             "graph(%0: f32[n, ceil(n, 2)]) { return }",
             "line 1, column 18",
             "a function out of floordiv max min mod, got ceil",
         ),
         ("graph() {\n  return %0\n}", "line 2, column 10", "defined before"),
-        ("graph() {\n  x(){a=1, a=2}\n  return\n}", "line 2, column 12", "expected every attribute once, got a twice"),
+        (
+            "graph() {\n  x(){a=1, a=2}\n  return\n}",
+            "line 2, column 12",
+            "expected every attribute once, got a twice",
+        ),
         ('graph() { x() {a="\\q"} return }', "line 1, column 18", "JSON escapes"),
         ("graph() { &", "line 1, column 11: graph() { &", "got '&'"),
         ("graph() {\n  return\n", "line 2, column 9: return", "got the end of the text"),
@@ -175,5 +215,10 @@ def test_the_digest_leaves_out_ordinals_only() -> None:
     """Ordinals do not count; ops, types, attributes, marks and order do."""
     graph = golden_graph()
     assert graph_digest(graph) == graph_digest(parse_graph(print_graph(graph, with_source=False)))
-    for old, new in (("groups=1", "groups=2"), ("-inf", "-1.0"), (' on "a\\"cc"', ""), ("%3, %6, %3", "%6, %3, %3")):
+    for old, new in (
+        ("groups=1", "groups=2"),
+        ("-inf", "-1.0"),
+        (' on "a\\"cc"', ""),
+        ("%3, %6, %3", "%6, %3, %3"),
+    ):
         assert graph_digest(parse_structure(GOLDEN.replace(old, new))) != graph_digest(graph)

@@ -1,4 +1,5 @@
-"""Traits say what is true of each op: the references and type rules bear them out, for every op that has one."""
+"""Traits say what is true of each op: the references and type rules bear them out, for every op
+that has one."""
 
 from __future__ import annotations
 
@@ -30,8 +31,14 @@ MOVEMENTS: dict[str, tuple[list[Any], dict[str, Any]]] = {
     "gather": ([X, np.array([1, 0])], {"axis": 1}),
     "gather_elements": ([X, np.array([[2, 0, 1]])], {"axis": 1}),
     "gather_nd": ([X, np.array([[1, 2], [0, 0]])], {"batch_dims": 0}),
-    "scatter_elements": ([X, np.array([[1]]), np.array([[50]], np.float32)], {"axis": 1, "reduction": "none"}),
-    "scatter_nd": ([X, np.array([[1]]), np.array([[50, 60, 70]], np.float32)], {"reduction": "none"}),
+    "scatter_elements": (
+        [X, np.array([[1]]), np.array([[50]], np.float32)],
+        {"axis": 1, "reduction": "none"},
+    ),
+    "scatter_nd": (
+        [X, np.array([[1]]), np.array([[50, 60, 70]], np.float32)],
+        {"reduction": "none"},
+    ),
 }
 
 
@@ -54,28 +61,39 @@ def _pairs(op: CoreOp) -> list[tuple[Any, Any]]:
 
 
 def test_commutative_ops_are_those_whose_operands_may_be_exchanged() -> None:
-    """Of all elementwise ops of two operands of one type, exactly these give the same with the operands exchanged."""
+    """Of all elementwise ops of two operands of one type, exactly these give the same with the
+    operands exchanged."""
     found: set[str] = set()
     for op in _with(Trait.ELEMENTWISE):
         pairs = [] if op.name == "require" else _pairs(op)
         with np.errstate(all="ignore"):
-            same = [np.array_equal(op.reference((a, b), {})[0], op.reference((b, a), {})[0]) for a, b in pairs]
+            same = [
+                np.array_equal(op.reference((a, b), {})[0], op.reference((b, a), {})[0])
+                for a, b in pairs
+            ]
         if same and all(same):
             found.add(op.name)
     assert found == {op.name for op in _with(Trait.COMMUTATIVE)}
 
 
 def _jumps(op: CoreOp, operand_count: int) -> bool:
-    """Whether a step of 1e-4 around a multiple of one half moves a small result by more than a tenth."""
+    """Whether a step of 1e-4 around a multiple of one half moves a small result by more than a
+    tenth."""
     grid = [array.ravel() for array in np.meshgrid(*[np.arange(-3, 3.5, 0.5)] * operand_count)]
     with np.errstate(all="ignore"):
-        found = [op.reference([grid[0] + step, *grid[1:]], {})[0].astype(np.float64) for step in (-1e-4, 0, 1e-4)]
-        beside = np.all([np.isfinite(one) & (np.abs(one) < 100) for one in found], axis=0)  # no pole
+        found = [
+            op.reference([grid[0] + step, *grid[1:]], {})[0].astype(np.float64)
+            for step in (-1e-4, 0, 1e-4)
+        ]
+        beside = np.all(
+            [np.isfinite(one) & (np.abs(one) < 100) for one in found], axis=0
+        )  # no pole
         return bool((np.ptp(found, axis=0)[beside] > 0.1).any())
 
 
 def test_steps_are_the_functions_that_jump() -> None:
-    """Of all elementwise functions of floats without attributes, exactly these; beside them ops that choose a place."""
+    """Of all elementwise functions of floats without attributes, exactly these; beside them ops
+    that choose a place."""
     found: set[str] = set()
     for op in _with(Trait.ELEMENTWISE):
         for count in (1, 2):
@@ -96,25 +114,35 @@ def test_sources_have_one_result_and_no_operands() -> None:
 
 @pytest.mark.parametrize("op", _with(Trait.MOVEMENT) + _with(Trait.INDEXED), ids=lambda op: op.name)
 def test_movements_make_no_new_element(op: CoreOp) -> None:
-    """What comes out went in, unknown elements too; of an indexed op, in any operand but the indices."""
+    """What comes out went in, unknown elements too; of an indexed op, in any operand but the
+    indices."""
     operands, attributes = MOVEMENTS[op.name]
-    data = [array for place, array in enumerate(operands) if Trait.MOVEMENT in op.traits or place != 1]
+    data = [
+        array for place, array in enumerate(operands) if Trait.MOVEMENT in op.traits or place != 1
+    ]
     (result,) = op.reference(operands, attributes)
     assert set(result.ravel()) <= {item for array in data for item in array.ravel()}
     unknown = [
-        array if Trait.INDEXED in op.traits and place == 1 else np.full(array.shape, None, np.object_)
+        array
+        if Trait.INDEXED in op.traits and place == 1
+        else np.full(array.shape, None, np.object_)
         for place, array in enumerate(operands)
     ]
     assert all(item is None for item in op.reference(unknown, attributes)[0].ravel())
 
 
 def test_elementwise_ops_broadcast() -> None:
-    """The type rule of an op of two equal operands gives the broadcast shape, and the constraint that they broadcast."""
+    """The type rule of an op of two equal operands gives the broadcast shape, and the constraint
+    that they broadcast."""
     checked = 0
     for op in _with(Trait.ELEMENTWISE):
         if op.name != "require" and _pairs(op):
             dtype: DType = (
-                "f32" if _pairs(op)[0][0].dtype.kind == "f" else "i32" if _pairs(op)[0][0].dtype.kind == "i" else "bool"
+                "f32"
+                if _pairs(op)[0][0].dtype.kind == "f"
+                else "i32"
+                if _pairs(op)[0][0].dtype.kind == "i"
+                else "bool"
             )
             inferred = op.infer([TensorType(dtype, (2, 1)), TensorType(dtype, (3,))], {})
             assert inferred.results[0].shape == (2, 3)

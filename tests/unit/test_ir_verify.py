@@ -23,7 +23,9 @@ def good() -> Graph:
     """Two nodes on one symbolic vector."""
     builder = GraphBuilder([VECTOR])
     first = builder.add("abs", [0], source=(0,))
-    return builder.finish([builder.add("reduce", [first], {"axes": (0,), "function": "sum", "keepdims": False})])
+    return builder.finish(
+        [builder.add("reduce", [first], {"axes": (0,), "function": "sum", "keepdims": False})]
+    )
 
 
 def with_node(index: int, **changes: object) -> Graph:
@@ -62,7 +64,11 @@ def test_good_graphs_pass() -> None:
         (with_node(0, results=()), "the graph", "value %1 next"),
         (with_node(0, source=(2, 1)), "node 0 (abs)", "ascending source ordinals"),
         (with_node(0, source=(-1,)), "node 0 (abs)", "ascending source ordinals"),
-        (with_node(1, attributes=good().nodes[1].attributes[::-1]), "node 1 (reduce)", "attributes sorted by name"),
+        (
+            with_node(1, attributes=good().nodes[1].attributes[::-1]),
+            "node 1 (reduce)",
+            "attributes sorted by name",
+        ),
         (
             with_node(1, attributes=good().nodes[1].attributes[:2]),
             "node 1 (reduce)",
@@ -73,9 +79,21 @@ def test_good_graphs_pass() -> None:
         (replace(good(), outputs=(-1,)), "the graph", "outputs that are defined"),
         (replace(good(), types=good().types[:2]), "the graph", "3 types, got 2"),
         (replace(good(), types=(*good().types, VECTOR)), "the graph", "3 types, got 4"),
-        (replace(good(), types=(*good().types[:2], VECTOR)), "node 1 (reduce)", "expected results f32[], got f32[s0]"),
-        (Graph((0,), (), (), (TensorType("f32", (2 * S0,)),)), "the graph", "a symbol that an input or read_dim binds"),
-        (Graph((0,), (), (), (TensorType("f32", (symbol("inf"),)),)), "the graph", "identifiers of the text form"),
+        (
+            replace(good(), types=(*good().types[:2], VECTOR)),
+            "node 1 (reduce)",
+            "expected results f32[], got f32[s0]",
+        ),
+        (
+            Graph((0,), (), (), (TensorType("f32", (2 * S0,)),)),
+            "the graph",
+            "a symbol that an input or read_dim binds",
+        ),
+        (
+            Graph((0,), (), (), (TensorType("f32", (symbol("inf"),)),)),
+            "the graph",
+            "identifiers of the text form",
+        ),
         (read_dim("s0"), "node 0 (read_dim)", "a fresh symbol"),
         (read_dim("true"), "node 0 (read_dim)", "a fresh symbol"),
         (
@@ -86,7 +104,8 @@ def test_good_graphs_pass() -> None:
     ],
 )
 def test_malformed_graphs_are_refused(graph: Graph, where: str, why: str) -> None:
-    """Every rule of a graph, broken once, gives an InternalError that names the node and what was expected."""
+    """Every rule of a graph, broken once, gives an InternalError that names the node and what was
+    expected."""
     with pytest.raises(InternalError) as caught:
         verify(graph)
     assert caught.value.where == where
@@ -94,13 +113,17 @@ def test_malformed_graphs_are_refused(graph: Graph, where: str, why: str) -> Non
 
 
 def test_regions_are_checked_in_their_scope() -> None:
-    """A region may read enclosing values, not those defined later; its types repeat the visible ones."""
+    """A region may read enclosing values, not those defined later; its types repeat the visible
+    ones."""
     scalar = TensorType("bool", ())
     region = Graph((), (Node("neg", (1,), (2,)),), (2,), (scalar, VECTOR, VECTOR))
 
     def around(inner: Graph) -> Graph:
         return Graph(
-            (0, 1), (Node(cast("OpName", "nothing"), (0,), (2,), (), (inner,)),), (2,), (scalar, VECTOR, VECTOR)
+            (0, 1),
+            (Node(cast("OpName", "nothing"), (0,), (2,), (), (inner,)),),
+            (2,),
+            (scalar, VECTOR, VECTOR),
         )
 
     with pytest.raises(InternalError) as caught:
@@ -110,8 +133,12 @@ def test_regions_are_checked_in_their_scope() -> None:
     problems = _problems(around(later))
     assert "node 0.0.0 (neg): operands that are defined before" in problems
     strangers = replace(region, types=(scalar, scalar, VECTOR))
-    assert "node 0.0 (graph): the types of the enclosing values first" in _problems(around(strangers))
+    assert "node 0.0 (graph): the types of the enclosing values first" in _problems(
+        around(strangers)
+    )
 
 
 def _problems(graph: Graph) -> list[str]:
-    return [f"{problem.where('node', 'graph')}: {problem.expected}" for problem in find_problems(graph)]
+    return [
+        f"{problem.where('node', 'graph')}: {problem.expected}" for problem in find_problems(graph)
+    ]

@@ -1,4 +1,5 @@
-"""The jobserver client: never more jobs than make allows, every token back whatever happens, ``-j1`` where there is no server."""
+"""The jobserver client: never more jobs than make allows, every token back whatever happens,
+``-j1`` where there is no server."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ import pytest
 
 from ingot_build_rules.engine.executors.jobserver import JobServer
 
-# Runs ``argv[2]`` jobs of 20 ms, each a line "+" and a line "-" in the file ``argv[1]``; says the warning, if there is one.
+# Runs ``argv[2]`` jobs of 20 ms, each a line "+" and a line "-" in the file ``argv[1]``; says the
+# warning, if there is one.
 WORKER = """
 import os, select, sys, time
 from ingot_build_rules.engine.executors.jobserver import JobServer
@@ -49,10 +51,17 @@ def make(folder: Path, makefile: str, *arguments: str) -> subprocess.CompletedPr
     run = f"RUN = {sys.executable} worker.py log\n"
     (folder / "Makefile").write_text(run + makefile)
     environment = {
-        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     }
     return subprocess.run(
-        ["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        ["make", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -76,7 +85,9 @@ def test_under_make_all_its_jobs_are_used_and_no_more(jobs: int, tmp_path: Path)
 
 def test_several_builders_share(tmp_path: Path) -> None:
     """Three builders and plain recipes together keep to the number that make was given."""
-    rules = "all: a b c d\na b c:\n\t+@$(RUN) 12\nd:\n\t@printf + >> log; sleep 0.1; printf - >> log\n"
+    rules = (
+        "all: a b c d\na b c:\n\t+@$(RUN) 12\nd:\n\t@printf + >> log; sleep 0.1; printf - >> log\n"
+    )
     done = make(tmp_path, rules, "-j3")
     assert (done.returncode, done.stderr) == (0, "")
     assert 2 <= most_at_once(tmp_path / "log") <= 3
@@ -85,7 +96,9 @@ def test_several_builders_share(tmp_path: Path) -> None:
 
 def test_a_failing_builder_gives_its_tokens_back(tmp_path: Path) -> None:
     """make counts its tokens at the end and finds all of them."""
-    done = make(tmp_path, "all: a b\na:\n\t+@$(RUN) 9 fail 2>/dev/null\nb:\n\t+@$(RUN) 9\n", "-j4", "-k")
+    done = make(
+        tmp_path, "all: a b\na:\n\t+@$(RUN) 9 fail 2>/dev/null\nb:\n\t+@$(RUN) 9\n", "-j4", "-k"
+    )
     assert done.returncode == 2
     assert "Error 1" in done.stderr
     assert "token" not in done.stderr
@@ -120,7 +133,8 @@ def connect(makeflags: str) -> JobServer:
 
 @pytest.mark.parametrize("style", ["auth", "fds"])
 def test_tokens_of_a_pipe(style: str, pipe: tuple[int, int]) -> None:
-    """One implicit token and one per byte; the same bytes go back, make's first; the pipe's own flags stay."""
+    """One implicit token and one per byte; the same bytes go back, make's first; the pipe's own
+    flags stay."""
     flags = [fcntl.fcntl(fd, fcntl.F_GETFL) for fd in pipe]
     with connect(f"kw -j4 --jobserver-{style}={pipe[0]},{pipe[1]} -- A=1") as server:
         assert [server.try_acquire() for _ in range(6)] == [True, True, True, True, False, False]
@@ -182,7 +196,9 @@ def test_interrupted_builders_give_all_tokens_back(pipe: tuple[int, int]) -> Non
     )
     for index in range(8):
         command = [sys.executable, "-c", code, f"--jobserver-auth={pipe[0]},{pipe[1]}"]
-        child = subprocess.Popen(command, pass_fds=pipe, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            command, pass_fds=pipe, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert child.stdout is not None
         child.stdout.readline()
         time.sleep(index / 1000)
@@ -206,7 +222,9 @@ def test_a_forked_child_gives_nothing_back(pipe: tuple[int, int]) -> None:
     assert sorted(os.read(pipe[0], 10)) == sorted(b"abc")
 
 
-@pytest.mark.parametrize("makeflags", ["", "w", "-j4", "kw -j -- X=--jobserver-auth=3,4", "--no-jobserver-auth=3,4"])
+@pytest.mark.parametrize(
+    "makeflags", ["", "w", "-j4", "kw -j -- X=--jobserver-auth=3,4", "--no-jobserver-auth=3,4"]
+)
 def test_without_a_server_there_is_no_client(makeflags: str) -> None:
     """The caller's own number of jobs decides."""
     assert JobServer.from_makeflags(makeflags) is None

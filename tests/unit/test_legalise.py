@@ -1,4 +1,5 @@
-"""What a back end does to a graph before fusion: ops that its device has no kernel for become ops that it has, and nothing else changes."""
+"""What a back end does to a graph before fusion: ops that its device has no kernel for become ops
+that it has, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -30,11 +31,14 @@ SHAPE = (3, 5)
 
 
 def softmax_as_loops(builder: GraphBuilder, node: Node) -> Sequence[int]:
-    """Softmax along one axis by reductions and elementwise ops, for a device without row kernels."""
+    """Softmax along one axis by reductions and elementwise ops, for a device without row
+    kernels."""
     (x,), axis = builder.inputs, node.integer("axis")
 
     def along(function: str, value: int) -> int:
-        return builder.add("reduce", (value,), {"function": function, "axes": (axis,), "keepdims": True})
+        return builder.add(
+            "reduce", (value,), {"function": function, "axes": (axis,), "keepdims": True}
+        )
 
     raised = builder.add("exp", (builder.add("sub", (x, along("max", x))),))
     return (builder.add("div", (raised, along("sum", raised))),)
@@ -42,7 +46,9 @@ def softmax_as_loops(builder: GraphBuilder, node: Node) -> Sequence[int]:
 
 def rules_without_rows(legalise: Mapping[str, Expansion]) -> DeviceRules:
     """A test back end: the host's kernels but that for softmax."""
-    return DeviceRules(BEST, {op: anchor for op, anchor in ANCHORS.items() if op != "softmax"}, legalise)
+    return DeviceRules(
+        BEST, {op: anchor for op, anchor in ANCHORS.items() if op != "softmax"}, legalise
+    )
 
 
 def two_softmaxes() -> Graph:
@@ -66,7 +72,8 @@ def test_an_op_without_a_kernel_is_refused_where_nothing_expands_it() -> None:
 
 
 def test_the_device_alone_expands() -> None:
-    """What the op becomes runs on its device, in the name of the user's node; the host's softmax is as it was."""
+    """What the op becomes runs on its device, in the name of the user's node; the host's softmax is
+    as it was."""
     groups = groups_of(fused_with(softmax_as_loops))
     here = [{node.op for node in group.nodes} for group in groups if group.device == 0]
     there = [group for group in groups if group.device == 1]
@@ -81,7 +88,9 @@ def test_it_means_the_same() -> None:
     x = normal(1, *SHAPE)
     graph = two_softmaxes()
     (expected,) = interpret(graph, [x], no_constants)
-    (found,) = run_compiled(compile_fused(fused_with(softmax_as_loops), BEST), graph, [x], no_constants)
+    (found,) = run_compiled(
+        compile_fused(fused_with(softmax_as_loops), BEST), graph, [x], no_constants
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -101,5 +110,7 @@ WRONG: dict[str, Expansion] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_other_results_are_refused(case: str) -> None:
     """A rule that is wrong is our mistake, and told with the op."""
-    with pytest.raises(InternalError, match="the expansion of softmax for a device gives other results"):
+    with pytest.raises(
+        InternalError, match="the expansion of softmax for a device gives other results"
+    ):
         fused_with(WRONG[case])

@@ -1,4 +1,5 @@
-"""Objects and images: same bytes everywhere, and everything that an image must not contain is refused."""
+"""Objects and images: same bytes everywhere, and everything that an image must not contain is
+refused."""
 
 import os
 import struct
@@ -38,7 +39,8 @@ define ptr @k() {
 
 @pytest.mark.parametrize("text", _TARGETS)
 def test_an_image_starts_with_its_table(text: str) -> None:
-    """Header, exports, kernels; sizes are multiples of the target's page; the bytes do not depend on object order."""
+    """Header, exports, kernels; sizes are multiples of the target's page; the bytes do not depend
+    on object order."""
     target = parse_target(text)
     objects = [("kernel", compile_object(_KERNEL, target)), ("support", compile_support(target))]
     image = link_image(objects, ["k"], SUPPORT_EXPORTS, target)
@@ -97,9 +99,18 @@ def test_same_bytes_from_another_folder_and_hash_seed(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         folder = tmp_path / seed
         folder.mkdir()
-        environment = {"PYTHONHASHSEED": seed, "TMPDIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = {
+            "PYTHONHASHSEED": seed,
+            "TMPDIR": str(folder),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
         done = subprocess.run(
-            [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         digests.add(done.stdout)
         assert list(folder.iterdir()) == []

@@ -1,4 +1,5 @@
-"""The lock file: canonical bytes, nothing of the machine, left alone when it is the same, refused when it is none."""
+"""The lock file: canonical bytes, nothing of the machine, left alone when it is the same, refused
+when it is none."""
 
 from __future__ import annotations
 
@@ -26,13 +27,17 @@ from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.registry import RULES
 from ingot_compiler.ir.errors import UserError
 
-OPTIONS = make_options(["aarch64", "x86-64-v4+amx-tile"], {"x": (2, 3), "s": ()}, planner="best_fit")
+OPTIONS = make_options(
+    ["aarch64", "x86-64-v4+amx-tile"], {"x": (2, 3), "s": ()}, planner="best_fit"
+)
 LOCK = LockFile(
     "b" * 64,
     (("models/ü.onnx", "1" * 64), ("models/data.bin", "2" * 64)),
     OPTIONS.plain(),
     (("ingot", "0.1.0"), ("zig", "3" * 64)),
-    CodeRecord((("link", "4" * 64),), (("ingot_compiler/ir/op.py", "5" * 64),), (("numpy 2.1", "6" * 64),)),
+    CodeRecord(
+        (("link", "4" * 64),), (("ingot_compiler/ir/op.py", "5" * 64),), (("numpy 2.1", "6" * 64),)
+    ),
 )
 
 
@@ -42,7 +47,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     write_lock(path, LOCK)
     assert read_lock(path) == LOCK
     assert recorded_options(read_lock(path).options) == OPTIONS
-    assert (tmp_path / "a.lock.json").read_text() == lock_text(replace(LOCK, toolchain=LOCK.toolchain[::-1]))
+    assert (tmp_path / "a.lock.json").read_text() == lock_text(
+        replace(LOCK, toolchain=LOCK.toolchain[::-1])
+    )
 
 
 def test_a_file_that_is_the_same_keeps_its_times(tmp_path: Path) -> None:
@@ -70,8 +77,11 @@ def test_nothing_of_the_machine(tmp_path: Path) -> None:
 
 
 def test_paths_are_relative_to_the_project(tmp_path: Path) -> None:
-    """The model comes first, the files beside it are sorted; what lies outside is found from the folder, too."""
-    paths = [str(tmp_path / name) for name in ("p/m/net.onnx", "p/m/z.bin", "p/m/b.bin", "other/c.bin")]
+    """The model comes first, the files beside it are sorted; what lies outside is found from the
+    folder, too."""
+    paths = [
+        str(tmp_path / name) for name in ("p/m/net.onnx", "p/m/z.bin", "p/m/b.bin", "other/c.bin")
+    ]
     found = relative_sources(str(tmp_path / "p"), [(path, "") for path in paths])
     assert [path for path, _ in found] == ["m/net.onnx", "../other/c.bin", "m/b.bin", "m/z.bin"]
     assert lock_path("dist/a.b.ingot") == "dist/a.b.lock.json"
@@ -102,7 +112,9 @@ def test_a_file_that_is_none(tmp_path: Path, change: dict[str, object], why: str
     assert caught.value.do
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'"x"', b"\xff", b"[" * 100_000, b'{"bundle": "a"}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b'"x"', b"\xff", b"[" * 100_000, b'{"bundle": "a"}']
+)
 def test_no_lock_file_at_all(tmp_path: Path, content: bytes) -> None:
     """Bytes of any other kind are refused, never an exception of another class."""
     path = tmp_path / "a.lock.json"

@@ -1,4 +1,5 @@
-"""Vector loops over narrow integers have the lanes of their widest element type; all others have those of f32."""
+"""Vector loops over narrow integers have the lanes of their widest element type; all others have
+those of f32."""
 
 from __future__ import annotations
 

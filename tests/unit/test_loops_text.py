@@ -91,7 +91,8 @@ kernel(b0: f32, b1: f32, b2: write f32) scratch 0 {
 
 @pytest.mark.parametrize("text", [ROWS, BLOCKS])
 def test_every_statement_is_read_back(text: str) -> None:
-    """The text of a program that has every statement and value gives the program whose text it is."""
+    """The text of a program that has every statement and value gives the program whose text it
+    is."""
     program = parse_loops(text)
     assert print_loops(program) == text
     assert parse_loops(print_loops(program)) == program
@@ -148,8 +149,11 @@ def test_every_statement_is_read_back(text: str) -> None:
         (BLOCKS, "%t0:f32", "%t1:f32", "line 49, column 7", "a value that is named before"),
     ],
 )  # fmt: skip
-def test_errors_name_line_column_and_rule(text: str, old: str, new: str, place: str, why: str) -> None:
-    """Each thing that can be wrong with a text is refused where it stands, by the rule that it breaks."""
+def test_errors_name_line_column_and_rule(
+    text: str, old: str, new: str, place: str, why: str
+) -> None:
+    """Each thing that can be wrong with a text is refused where it stands, by the rule that it
+    breaks."""
     assert text.count(old) >= 1
     with pytest.raises(ModelError) as caught:
         parse_loops(text.replace(old, new, 1))
@@ -159,7 +163,8 @@ def test_errors_name_line_column_and_rule(text: str, old: str, new: str, place: 
 
 
 def test_accesses_are_tried_against_the_sizes_of_buffers() -> None:
-    """Where the sizes of buffers are known, the last element that a loop reads or writes is inside."""
+    """Where the sizes of buffers are known, the last element that a loop reads or writes is
+    inside."""
     program = parse_loops(BLOCKS)
     verify_loops(program, (44, 66, 50))
     for counts, buffer in (((43, 66, 50), 0), ((44, 65, 50), 1), ((44, 66, 49), 2)):
@@ -170,7 +175,8 @@ def test_accesses_are_tried_against_the_sizes_of_buffers() -> None:
 
 
 def test_accesses_behind_a_condition_are_tried_where_it_holds() -> None:
-    """A guard excuses what would be outside without it; one that does not hold anywhere lets nothing be tried."""
+    """A guard excuses what would be outside without it; one that does not hold anywhere lets
+    nothing be tried."""
     text = "kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ if {} {{ b0[i - 1] = 0.0:f32 }} }} }}"
     for guard in ("(1 <= i)", "(i < 0)", "equal(b0[0], 0.0:f32):bool"):
         verify_loops(parse_loops(text.format(guard)), (8,))
@@ -181,12 +187,15 @@ def test_accesses_behind_a_condition_are_tried_where_it_holds() -> None:
 @given(st.sampled_from((ROWS, BLOCKS)), st.data())
 @settings(max_examples=300)
 def test_damaged_texts_are_refused_cleanly(text: str, data: st.DataObject) -> None:
-    """A text with a piece cut, doubled or replaced is a program that verifies, or a ModelError with a line; nothing else."""
+    """A text with a piece cut, doubled or replaced is a program that verifies, or a ModelError with
+    a line; nothing else."""
     first = data.draw(st.integers(0, len(text)))
     last = data.draw(st.integers(first, min(len(text), first + 12)))
     piece = data.draw(
         st.text(max_size=3)
-        | st.sampled_from(["{", "}", "(", "-", "99999999999999999999", "%m:f32", text[first:last] * 2])
+        | st.sampled_from(
+            ["{", "}", "(", "-", "99999999999999999999", "%m:f32", text[first:last] * 2]
+        )
     )
     places: list[str] = []
     try:
@@ -197,11 +206,23 @@ def test_damaged_texts_are_refused_cleanly(text: str, data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize(
-    "inner", ["(" * 5000, "add(" * 5000, "if (i < 1) {" * 5000, "9" * 5000, "min(i, " * 5000, "i*" * 5000 + "i"]
+    "inner",
+    [
+        "(" * 5000,
+        "add(" * 5000,
+        "if (i < 1) {" * 5000,
+        "9" * 5000,
+        "min(i, " * 5000,
+        "i*" * 5000 + "i",
+    ],
 )
 def test_hostile_texts_are_refused_cleanly(inner: str) -> None:
     """Deep nesting, endless numbers and products are ModelErrors, not crashes of the reader."""
     with pytest.raises(ModelError):
-        parse_loops(f"kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ b0[{inner}] = 0.0:f32 }} }}")
+        parse_loops(
+            f"kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ b0[{inner}] = 0.0:f32 }} }}"
+        )
     with pytest.raises(ModelError):
-        parse_loops(f"kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ x = {inner} }} }}")
+        parse_loops(
+            f"kernel(b0: write f32) scratch 0 {{ parallel i in 9 grain 1 {{ x = {inner} }} }}"
+        )

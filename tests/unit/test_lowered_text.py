@@ -1,4 +1,5 @@
-"""Stage 7 of a group as text: steps and kernels are read back, or refused where they stand, by the rule that they break."""
+"""Stage 7 of a group as text: steps and kernels are read back, or refused where they stand, by the
+rule that they break."""
 
 from __future__ import annotations
 
@@ -60,7 +61,8 @@ def test_every_step_is_read_back() -> None:
 
 
 def test_one_launch_is_the_text_of_its_kernel() -> None:
-    """Nothing is said of steps where there is nothing to say; the same buffers in another order are steps."""
+    """Nothing is said of steps where there is nothing to say; the same buffers in another order are
+    steps."""
     lowered = parse_lowered(COPY)
     assert lowered == one_launch(parse_loops(COPY))
     assert print_lowered(lowered) == COPY
@@ -102,7 +104,8 @@ def test_errors_name_line_column_and_rule(old: str, new: str, place: str, why: s
 
 
 def test_what_one_way_does_is_not_there_behind_both() -> None:
-    """Workspace and symbols that only one way of a choice makes cannot be used behind it; what both make can."""
+    """Workspace and symbols that only one way of a choice makes cannot be used behind it; what both
+    make can."""
     text = "group {{\n  workspace b2: f32 x 4\n  if n {{\n{}  }} else {{\n{}  }}\n  {}\n}}\n{}"
     write, read = "launch 0(b0, b2)\n", "launch 0(b2, b1)"
     parse_lowered(text.format(write, write, read, COPY))
@@ -122,7 +125,11 @@ def test_steps_are_compared_with_their_group() -> None:
     longer = replace(lowered, steps=replace(lowered.steps, workspace=(("f32", 4),)))
     others = tuple(replace(buffer, dtype="i32") for buffer in fused.buffers)
     for made, buffers, why in (
-        (turned, fused.buffers, "operands of a group: expected a kernel that only reads it, got b0 written"),
+        (
+            turned,
+            fused.buffers,
+            "operands of a group: expected a kernel that only reads it, got b0 written",
+        ),
         (replace(lowered, programs=()), fused.buffers, "expected a kernel below 0, got 0"),
         (replace(lowered, programs=lowered.programs * 2), fused.buffers, "launches of a group"),
         (lowered, others, "element types of buffers: expected b0 of i32, got f32"),
@@ -141,9 +148,15 @@ def test_a_text_of_groups_is_read_and_printed_again(tmp_path: Path) -> None:
     """``--from loops`` takes steps, too: its text is the same, its kernels are all of them."""
     text, found = tmp_path / "l.txt", tmp_path / "out.txt"
     text.write_text(f'target "x86-64-v3"\n{STEPS}{COPY}')
-    assert main(["compile", str(text), "--from", "loops", "--to", "loops", "-o", str(found), "-q"]) == 0
+    assert (
+        main(["compile", str(text), "--from", "loops", "--to", "loops", "-o", str(found), "-q"])
+        == 0
+    )
     assert found.read_text() == text.read_text()
-    assert main(["compile", str(text), "--from", "loops", "--to", "library", "-o", str(found), "-q"]) == 0
+    assert (
+        main(["compile", str(text), "--from", "loops", "--to", "library", "-o", str(found), "-q"])
+        == 0
+    )
     assert len(found.read_text().splitlines()) == 1 + 3 + 1
     assert [len(group.lowered.programs) for group in read_groups(text.read_text(), ())] == [3, 1]
 
@@ -151,10 +164,13 @@ def test_a_text_of_groups_is_read_and_printed_again(tmp_path: Path) -> None:
 @given(st.data())
 @settings(max_examples=100)
 def test_damaged_texts_are_refused_cleanly(data: st.DataObject) -> None:
-    """A text with a piece cut, doubled or replaced is a group that verifies, or a ModelError with a line; nothing else."""
+    """A text with a piece cut, doubled or replaced is a group that verifies, or a ModelError with a
+    line; nothing else."""
     first = data.draw(st.integers(0, STEPS.index("kernel")))
     last = data.draw(st.integers(first, first + 12))
-    piece = data.draw(st.sampled_from(["", "{", "}", "-", "b9", "if n {", "999999999", STEPS[first:last] * 2]))
+    piece = data.draw(
+        st.sampled_from(["", "{", "}", "-", "b9", "if n {", "999999999", STEPS[first:last] * 2])
+    )
     places: list[str] = []
     try:
         verify_lowered(parse_lowered(STEPS[:first] + piece + STEPS[last:]))

@@ -1,4 +1,5 @@
-"""Convolutions, matrix products and attention with what is fused around them: compiled code against the interpreter."""
+"""Convolutions, matrix products and attention with what is fused around them: compiled code against
+the interpreter."""
 
 from __future__ import annotations
 
@@ -39,9 +40,17 @@ def conv(
 )  # fmt: skip
 @pytest.mark.parametrize("constant", [True, False])
 def test_conv(
-    channels: int, filters: int, kernel: int, strides: int, pad: int, dilations: int, groups: int, constant: bool
+    channels: int,
+    filters: int,
+    kernel: int,
+    strides: int,
+    pad: int,
+    dilations: int,
+    groups: int,
+    constant: bool,
 ) -> None:
-    """Any stride, pad, dilation and grouping, weights packed at compile time or given at run time."""
+    """Any stride, pad, dilation and grouping, weights packed at compile time or given at run
+    time."""
     shape = (filters, channels // groups, kernel, kernel)
     builder = Builder([f32(2, channels, 14, 13), f32(*shape), f32(filters)])
     inputs = [normal(0, 2, channels, 14, 13), normal(1, *shape), normal(2, filters)]
@@ -55,7 +64,13 @@ def test_conv_of_other_ranks(rank: int) -> None:
     """One and three spatial axes."""
     builder = Builder([f32(2, 5, *(7,) * rank)])
     w = builder.constant(normal(1, 6, 5, *(3,) * rank))
-    check_graph(builder, [conv(builder, (0, w), rank=rank)], [normal(0, 2, 5, *(7,) * rank)], RELATIVE, RUNNABLE)
+    check_graph(
+        builder,
+        [conv(builder, (0, w), rank=rank)],
+        [normal(0, 2, 5, *(7,) * rank)],
+        RELATIVE,
+        RUNNABLE,
+    )
 
 
 def test_conv_transpose() -> None:
@@ -67,7 +82,9 @@ def test_conv_transpose() -> None:
             "conv_transpose", 0, w, strides=(2, 2), pads_before=(1, 1), pads_after=(1, 1), dilations=(1, 1),
             groups=groups, output_padding=(1, 1),
         )  # fmt: skip
-        check_graph(builder, [builder.op("relu", result)], [normal(0, 1, 4, 6, 6)], RELATIVE, RUNNABLE)
+        check_graph(
+            builder, [builder.op("relu", result)], [normal(0, 1, 4, 6, 6)], RELATIVE, RUNNABLE
+        )
 
 
 def test_residual_block() -> None:
@@ -80,7 +97,9 @@ def test_residual_block() -> None:
     check_graph(builder, [result, first], [normal(0, 1, 3, 12, 12)], RELATIVE, RUNNABLE)
 
 
-@pytest.mark.parametrize(("m", "k", "n"), [(1, 64, 100), (5, 7, 9), (128, 96, 64), (17, 33, 130), (49, 128, 48)])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 64, 100), (5, 7, 9), (128, 96, 64), (17, 33, 130), (49, 128, 48)]
+)
 def test_matmul(m: int, k: int, n: int) -> None:
     """A packed constant with an epilogue; batches of products that broadcast."""
     builder = Builder([f32(m, k), f32(2, 3, m, k), f32(3, k, n)])
@@ -112,14 +131,24 @@ def test_integer_matmul() -> None:
 
 @pytest.mark.parametrize("guarded", [False, True])
 def test_transformer_block(guarded: bool) -> None:
-    """Attention between products and a normalisation, for any batch and length, also of rows without any key."""
+    """Attention between products and a normalisation, for any batch and length, also of rows
+    without any key."""
     batch, length = symbol("s1"), symbol("s0")
-    builder = Builder([TensorType("f32", (batch, length, 32)), TensorType("f32", (batch, 1, length, length))])
+    builder = Builder(
+        [TensorType("f32", (batch, length, 32)), TensorType("f32", (batch, 1, length, length))]
+    )
     weights = [builder.constant(normal(seed, 32, 32)) for seed in range(4)]
-    parts = [builder.op("reshape", builder.op("matmul", 0, w), shape=(batch, length, 4, 8)) for w in weights[:3]]
+    parts = [
+        builder.op("reshape", builder.op("matmul", 0, w), shape=(batch, length, 4, 8))
+        for w in weights[:3]
+    ]
     q, k, v = (builder.op("transpose", part, permutation=(0, 2, 1, 3)) for part in parts)
     heads = builder.op("attention", q, k, v, 1, scale=0.35, causal=False, nan_to_zero=guarded)
-    joined = builder.op("reshape", builder.op("transpose", heads, permutation=(0, 2, 1, 3)), shape=(batch, length, 32))
+    joined = builder.op(
+        "reshape",
+        builder.op("transpose", heads, permutation=(0, 2, 1, 3)),
+        shape=(batch, length, 32),
+    )
     total = builder.op("add", builder.op("matmul", joined, weights[3]), 0)
     scale = builder.constant(normal(9, 32))
     result = builder.op("layer_norm", total, scale, scale, axis=2, epsilon=1e-5)
@@ -132,7 +161,8 @@ def test_transformer_block(guarded: bool) -> None:
 
 
 def test_an_epilogue_reads_what_the_kernel_reads_in_another_layout() -> None:
-    """A kernel that works on a copy of x in its own layout may add x itself: image, pool, transposed matrix, heads."""
+    """A kernel that works on a copy of x in its own layout may add x itself: image, pool,
+    transposed matrix, heads."""
     image, square = normal(0, 2, 8, 6, 6), normal(1, 9, 9)
     builder = Builder([f32(2, 8, 6, 6), f32(9, 9), f32(1, 2, 5, 5)])
     w, depthwise = builder.constant(normal(2, 8, 8, 3, 3)), builder.constant(normal(3, 8, 1, 3, 3))
@@ -140,12 +170,21 @@ def test_an_epilogue_reads_what_the_kernel_reads_in_another_layout() -> None:
         builder.op("sub", conv(builder, (0, w)), 0),
         builder.op("sub", conv(builder, (0, depthwise), groups=8), 0),
     ]
-    window: dict[str, Attribute] = {"pads_before": (1, 1), "pads_after": (1, 1), "strides": (1, 1), "dilations": (1, 1)}
+    window: dict[str, Attribute] = {
+        "pads_before": (1, 1),
+        "pads_after": (1, 1),
+        "strides": (1, 1),
+        "dilations": (1, 1),
+    }
     outputs.append(builder.op("sub", builder.op("max_pool", 0, kernel=(3, 3), **window), 0))
     turned = builder.op("transpose", 1, permutation=(1, 0))
-    outputs.append(builder.op("sub", builder.op("matmul", turned, builder.constant(normal(4, 9, 9))), turned))
+    outputs.append(
+        builder.op("sub", builder.op("matmul", turned, builder.constant(normal(4, 9, 9))), turned)
+    )
     outputs.append(builder.op("sub", builder.op("matmul", 1, turned), turned))
     heads = builder.op("transpose", 2, permutation=(0, 1, 3, 2))
-    attention = builder.op("attention", heads, heads, heads, scale=0.4, causal=False, nan_to_zero=False)
+    attention = builder.op(
+        "attention", heads, heads, heads, scale=0.4, causal=False, nan_to_zero=False
+    )
     outputs.append(builder.op("sub", attention, heads))
     check_graph(builder, outputs, [image, square, normal(5, 1, 2, 5, 5)], RELATIVE, RUNNABLE)

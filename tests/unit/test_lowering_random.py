@@ -1,4 +1,5 @@
-"""Random graphs: compiled kernels, in the places that the memory plan gives them, agree with the interpreter."""
+"""Random graphs: compiled kernels, in the places that the memory plan gives them, agree with the
+interpreter."""
 
 from __future__ import annotations
 
@@ -18,11 +19,21 @@ QUICK = settings(
 )
 
 
-def compare(drawn: Drawn, sizes: dict[str, int], level: int, relative: float, *, passes: bool) -> None:
+def compare(
+    drawn: Drawn, sizes: dict[str, int], level: int, relative: float, *, passes: bool
+) -> None:
     """Both refuse, or both give the same."""
     builder, types, outputs = drawn
     inputs = inputs_for(types, sizes, seed=7)
-    check_graph(builder, outputs, inputs, relative, [RUNNABLE[level % len(RUNNABLE)]], passes=passes, floor=1.0)
+    check_graph(
+        builder,
+        outputs,
+        inputs,
+        relative,
+        [RUNNABLE[level % len(RUNNABLE)]],
+        passes=passes,
+        floor=1.0,
+    )
 
 
 @QUICK

@@ -1,4 +1,5 @@
-"""``max_bytes`` of a compilation: what expands, folds or plans more is refused; what stays below gives the same bytes, from any cache."""
+"""``max_bytes`` of a compilation: what expands, folds or plans more is refused; what stays below
+gives the same bytes, from any cache."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def _network() -> ModelProto:
         helper.make_node("MatMul", ["y", "w"], ["z"], "/again"),
     ]
     weights = np.ones((COLUMNS, COLUMNS), np.float32)
-    return make_model(steps, [tensor("x", [ROWS, COLUMNS])], [tensor("z", [ROWS, COLUMNS])], {"w": weights})
+    return make_model(
+        steps, [tensor("x", [ROWS, COLUMNS])], [tensor("z", [ROWS, COLUMNS])], {"w": weights}
+    )
 
 
 def _with_functions() -> ModelProto:
@@ -56,7 +59,9 @@ def caches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         (0, "constant", "constant w"),
     ],
 )
-def test_more_is_refused(caches: tuple[Path, Path], max_bytes: int, what: str, where: str, full: bool) -> None:
+def test_more_is_refused(
+    caches: tuple[Path, Path], max_bytes: int, what: str, where: str, full: bool
+) -> None:
     """The error names what is too large; a cache that has the result does not help."""
     with pytest.raises(ingot.LimitError) as caught:
         ingot.compile(_network(), cache=caches[not full], max_bytes=max_bytes)

@@ -1,4 +1,5 @@
-"""Memory planners against the reference numbers of unified static memory planning (seed 8.4, rows 84-89)."""
+"""Memory planners against the reference numbers of unified static memory planning (seed 8.4, rows
+84-89)."""
 
 import pytest
 
@@ -27,9 +28,12 @@ def make(
     pools: tuple[str, ...] = ("workspace",),
     alignment_bytes: int = 1,
 ) -> tuple[PlannedBuffer, ...]:
-    """Buffers from sizes and space-separated conflict lists, exactly as directed as they are given."""
+    """Buffers from sizes and space-separated conflict lists, exactly as directed as they are
+    given."""
     return tuple(
-        PlannedBuffer(name, size, alignment_bytes, frozenset(conflicts.get(name, "").split()), pools)
+        PlannedBuffer(
+            name, size, alignment_bytes, frozenset(conflicts.get(name, "").split()), pools
+        )
         for name, size in sizes_bytes.items()
     )
 
@@ -50,7 +54,15 @@ CHAIN = make(
 )
 FAN_OUT = make(
     {"a": 10, "b": 20, "c": 100, "d": 40, "e": 50, "f": 60, "g": 70},
-    {"a": "b c", "b": "a c e", "c": "e a b d", "d": "b f c e", "e": "c f b d", "f": "d e f", "g": "f"},
+    {
+        "a": "b c",
+        "b": "a c e",
+        "c": "e a b d",
+        "d": "b f c e",
+        "e": "c f b d",
+        "f": "d e f",
+        "g": "f",
+    },
 )
 SMALL_NET = make(
     {"padded_7": 314646, "conv_7": 256, "tensor_2": 200704, "sid_9": 301056, "sid_8": 802816},
@@ -102,7 +114,8 @@ TRACES: dict[str, Trace] = {
         (10, 15, 4096), (16, 17, 65552), (16, 21, 2048), (22, 23, 32784), (22, 27, 1024),
     ),
     "five": ((4, 5, 95), (1, 4, 52135), (3, 4, 12136), (3, 5, 62099), (4, 5, 50458)),
-    # A recurrent network, unrolled: gates, cell states and outputs of 16 steps, all inputs live from the start.
+    # A recurrent network, unrolled: gates, cell states and outputs of 16 steps, all inputs live
+    # from the start.
     "recurrent": (
         *((4 * t, 4 * t + 1, 2048) for t in range(16)),
         *((1, 64 + 20 * (16 - t), 4096) for t in range(16)),
@@ -133,7 +146,8 @@ def test_chain(planner: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("planner", "size_bytes"), [("greedy_by_size", 190), ("greedy_by_conflicts", 320), ("hill_climb", 190)]
+    ("planner", "size_bytes"),
+    [("greedy_by_size", 190), ("greedy_by_conflicts", 320), ("hill_climb", 190)],
 )
 def test_fan_out(planner: str, size_bytes: int) -> None:
     """A fan-out with conflict lists that do not all name each other, one of them naming itself."""
@@ -142,14 +156,16 @@ def test_fan_out(planner: str, size_bytes: int) -> None:
 
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_one_sided_conflicts_are_kept_apart(planner: str) -> None:
-    """Chosen by name, a planner keeps two buffers apart even when only one of them lists the other."""
+    """Chosen by name, a planner keeps two buffers apart even when only one of them lists the
+    other."""
     found = plan_with(planner, FAN_OUT, UNBOUNDED)
     (_, start_f), (_, start_g) = found["f"], found["g"]
     assert start_f + 60 <= start_g or start_g + 70 <= start_f
 
 
 @pytest.mark.parametrize(
-    ("planner", "slow_bytes"), [("greedy_by_size", 1418528), ("greedy_by_conflicts", 1418528), ("hill_climb", 1117462)]
+    ("planner", "slow_bytes"),
+    [("greedy_by_size", 1418528), ("greedy_by_conflicts", 1418528), ("hill_climb", 1117462)],
 )
 def test_bounded_fast_pool(planner: str, slow_bytes: int) -> None:
     """A buffer leaves a bounded fast pool for the next candidate when it does not fit."""
@@ -159,7 +175,8 @@ def test_bounded_fast_pool(planner: str, slow_bytes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("planner", "size_bytes"), [("greedy_by_size", 7920256), ("greedy_by_conflicts", 7200256), ("hill_climb", 7200256)]
+    ("planner", "size_bytes"),
+    [("greedy_by_size", 7920256), ("greedy_by_conflicts", 7200256), ("hill_climb", 7200256)],
 )
 def test_residual_block(planner: str, size_bytes: int) -> None:
     """A residual block of a quantised network."""
@@ -187,23 +204,30 @@ def test_a_buffer_without_a_pool_is_refused(planner: str) -> None:
 @pytest.mark.parametrize("planner", ["hill_climb", "best_fit", "best"])
 @pytest.mark.parametrize("trace", TRACES)
 def test_traces_reach_the_lower_bound(planner: str, trace: str) -> None:
-    """On recorded lifetimes the searching planners come within 5 % of the bytes live at the worst moment."""
+    """On recorded lifetimes the searching planners come within 5 % of the bytes live at the worst
+    moment."""
     buffers = from_trace(TRACES[trace])
-    assert total_bytes(buffers, plan_with(planner, buffers, UNBOUNDED)) <= 1.05 * lower_bound_bytes(buffers)
+    assert total_bytes(buffers, plan_with(planner, buffers, UNBOUNDED)) <= 1.05 * lower_bound_bytes(
+        buffers
+    )
 
 
 def test_lower_bound_is_the_peak_of_live_bytes() -> None:
     """For lifetimes the bound equals the largest sum over all steps."""
     for trace in TRACES.values():
         steps = range(max(last for _, last, _ in trace) + 1)
-        peak = max(sum(size for first, last, size in trace if first <= step <= last) for step in steps)
+        peak = max(
+            sum(size for first, last, size in trace if first <= step <= last) for step in steps
+        )
         assert lower_bound_bytes(from_trace(trace)) == peak
 
 
 def test_best_is_never_larger_than_any_planner() -> None:
     """``best`` takes the smallest of all plans."""
     for buffers in (CHAIN, FAN_OUT, RESIDUAL_BLOCK):
-        smallest = min(total_bytes(buffers, plan_with(name, buffers, UNBOUNDED)) for name in PLANNERS)
+        smallest = min(
+            total_bytes(buffers, plan_with(name, buffers, UNBOUNDED)) for name in PLANNERS
+        )
         assert total_bytes(buffers, best(buffers, UNBOUNDED)) == smallest
 
 
@@ -219,7 +243,10 @@ def test_planner_from_outside_is_called_only_when_chosen() -> None:
     table = {**PLANNERS, "stacked": stacked}
     plan_with("greedy_by_size", buffers, UNBOUNDED, table)
     assert calls == []
-    assert plan_with("stacked", buffers, UNBOUNDED, table) == {"a": ("workspace", 0), "b": ("workspace", 10)}
+    assert plan_with("stacked", buffers, UNBOUNDED, table) == {
+        "a": ("workspace", 0),
+        "b": ("workspace", 10),
+    }
     assert calls == ["stacked"]
 
 

@@ -1,4 +1,5 @@
-"""Errors refer to nodes, inputs, outputs and sizes as data; one formatter puts the user's names there, and nothing reads prose."""
+"""Errors refer to nodes, inputs, outputs and sizes as data; one formatter puts the user's names
+there, and nothing reads prose."""
 
 from __future__ import annotations
 
@@ -23,15 +24,27 @@ from ingot_compiler.ir.dims import symbol
 from ingot_compiler.ir.errors import LimitError, ModelError, UnsupportedError
 from ingot_compiler.ir.graph import Names
 from ingot_compiler.ir.in_names import error_in_names, refers, text_in_names
-from ingot_compiler.ir.message import InputRef, Message, NodeRef, OutputRef, joined, message, nodes_text, with_makers
+from ingot_compiler.ir.message import (
+    InputRef,
+    Message,
+    NodeRef,
+    OutputRef,
+    joined,
+    message,
+    nodes_text,
+    with_makers,
+)
 from ingot_compiler.ir.types import TensorType
 
-NAMES = Names("m", ("x",), ("y",), (("/a", "Relu"), ("node #0 s0", "Add")), (("s0", "batch"), ("s1", "s0")))
+NAMES = Names(
+    "m", ("x",), ("y",), (("/a", "Relu"), ("node #0 s0", "Add")), (("s0", "batch"), ("s1", "s0"))
+)
 S0, S1 = symbol("s0"), symbol("s1")
 
 
 def test_a_message_keeps_references_as_data() -> None:
-    """Sizes, types and nodes are pieces of their own, wherever they stand; a text that refers to nothing is a ``str``."""
+    """Sizes, types and nodes are pieces of their own, wherever they stand; a text that refers to
+    nothing is a ``str``."""
     built = message("got ", TensorType("f32", (S0, 3)), " at ", NodeRef(1))
     assert built == Message(("got f32[", S0, ", 3] at ", NodeRef(1)))
     assert str(built) == "got f32[s0, 3] at node #1"
@@ -43,9 +56,19 @@ def test_a_message_keeps_references_as_data() -> None:
 
 
 def test_names_are_put_where_references_are() -> None:
-    """What looks like a reference and is a text, or a name, stays as it is; a name is never replaced by another one."""
+    """What looks like a reference and is a text, or a name, stays as it is; a name is never
+    replaced by another one."""
     text = message(
-        "node #0, s0, ", NodeRef(0), ", ", NodeRef(1), ", ", InputRef(0), ", ", OutputRef(0), ", ", 2 * S0 + S1
+        "node #0, s0, ",
+        NodeRef(0),
+        ", ",
+        NodeRef(1),
+        ", ",
+        InputRef(0),
+        ", ",
+        OutputRef(0),
+        ", ",
+        2 * S0 + S1,
     )
     assert text_in_names(text, NAMES) == (
         "node #0, s0, node '/a' (Relu), node 'node #0 s0' (Add), input 'x', output 'y', 2*batch + s0"
@@ -76,7 +99,9 @@ def test_sizes_that_the_model_computes_are_named_by_their_nodes() -> None:
 def test_attributes_that_look_like_references() -> None:
     """A text of the model's own is shown as it is."""
     node = helper.make_node("Resize", ["x", "", "scales"], ["y"], "n", mode="s0")
-    source = model([node], [value("x", ["batch", 4])], [value("y", None)], {"scales": np.ones(2, np.float32)})
+    source = model(
+        [node], [value("x", ["batch", 4])], [value("y", None)], {"scales": np.ones(2, np.float32)}
+    )
     with pytest.raises(ModelError, match="got 's0'"):
         graph_of(source)
 
@@ -86,7 +111,9 @@ def nonzero_then(op: str, **attributes: Any) -> ModelProto:
     use = helper.make_node(op, ["i", "z"], ["y"], "/use", **attributes)
     inputs = [value("x", ["n"]), value("z", ["m", 5], TensorProto.INT64)]
     return model(
-        [helper.make_node("NonZero", ["x"], ["i"], "/find"), use], inputs, [value("y", None, TensorProto.INT64)]
+        [helper.make_node("NonZero", ["x"], ["i"], "/find"), use],
+        inputs,
+        [value("y", None, TensorProto.INT64)],
     )
 
 
@@ -101,7 +128,8 @@ def test_a_computed_size_in_a_build_error() -> None:
 
 
 def test_a_computed_size_in_an_error_of_a_call(tmp_path: Path) -> None:
-    """So does a refusal of a call, natively and stepped, in the text that is stored in the bundle."""
+    """So does a refusal of a call, natively and stepped, in the text that is stored in the
+    bundle."""
     path = tmp_path / "m.ingot"
     ingot.compile(nonzero_then("Add").SerializeToString(), cache=tmp_path / "cache").save(path)
     feed: Feed = {"x": np.ones(2, np.float32), "z": np.zeros((1, 5), np.int64)}
@@ -116,7 +144,8 @@ def test_a_computed_size_in_an_error_of_a_call(tmp_path: Path) -> None:
 
 
 def test_references_cross_process_borders() -> None:
-    """An error that a rule raises in a worker refers to the same things here, of every kind of reference."""
+    """An error that a rule raises in a worker refers to the same things here, of every kind of
+    reference."""
     parts = (
         "a",
         NodeRef(3),

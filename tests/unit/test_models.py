@@ -1,6 +1,8 @@
-"""Real exporter output, small: every architecture of ``tests/models`` compiled to a saved bundle and run by the loader.
+"""Real exporter output, small: every architecture of ``tests/models`` compiled to a saved bundle
+and run by the loader.
 
-The expected outputs are PyTorch's (``tests/models/make_models.py``). ``--bless`` rewrites docs/models.md.
+The expected outputs are PyTorch's (``tests/models/make_models.py``). ``--bless`` rewrites
+docs/models.md.
 """
 
 from __future__ import annotations
@@ -62,16 +64,24 @@ class Cases:
         self.path = MODELS / model / ("dynamic.onnx" if dynamic else "static.onnx")
         with np.load(MODELS / model / "cases.npz") as file:
             arrays = {name: file[name] for name in file.files}
-        self.names = sorted({name.split("/")[0] for name in arrays if name.startswith("static") != dynamic})
+        self.names = sorted(
+            {name.split("/")[0] for name in arrays if name.startswith("static") != dynamic}
+        )
         self.feeds = [_part(arrays, f"{name}/in/") for name in self.names]
         self.expected = [_part(arrays, f"{name}/out/") for name in self.names]
 
 
 def _part(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
 
 
-def check_export(model: str, folder: Path, *, dynamic: bool, shapes: Mapping[str, Sequence[int]] | None = None) -> None:
+def check_export(
+    model: str, folder: Path, *, dynamic: bool, shapes: Mapping[str, Sequence[int]] | None = None
+) -> None:
     """Compile one export to a file, run its cases in every way, compare with PyTorch."""
     cases = Cases(model, dynamic=dynamic)
     ingot.compile(cases.path, shapes=shapes).save(folder / "m.ingot")
@@ -82,9 +92,14 @@ def check_export(model: str, folder: Path, *, dynamic: bool, shapes: Mapping[str
             assert_close(array, result[name], RELATIVE_ERROR_MAX)
 
 
-# In the quick suite each architecture runs once: the dynamic export where there is one, at five sizes, the static one elsewhere.
+# In the quick suite each architecture runs once: the dynamic export where there is one, at five
+# sizes, the static one elsewhere.
 @pytest.mark.parametrize(
-    "model", [pytest.param(model, marks=pytest.mark.slow) if model in DYNAMIC else model for model in STATIC]
+    "model",
+    [
+        pytest.param(model, marks=pytest.mark.slow) if model in DYNAMIC else model
+        for model in STATIC
+    ],
 )
 def test_static_export_agrees_with_pytorch(model: str, tmp_path: Path) -> None:
     """A saved bundle gives PyTorch's outputs, bit-equal for both executors and 1 and 2 threads."""
@@ -93,28 +108,48 @@ def test_static_export_agrees_with_pytorch(model: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", DYNAMIC)
 def test_dynamic_export_agrees_at_five_sizes(model: str, tmp_path: Path) -> None:
-    """One bundle gives PyTorch's outputs at five sizes, bit-equal for both executors and 1 and 2 threads."""
+    """One bundle gives PyTorch's outputs at five sizes, bit-equal for both executors and 1 and 2
+    threads."""
     check_export(model, tmp_path, dynamic=True)
 
 
 @pytest.mark.parametrize("model", ["bert", "convnext", "t5"])
 def test_special_sizes_agree_beside_open_ones(model: str, tmp_path: Path) -> None:
-    """A dynamic export with a specialisation for the sizes of one case gives PyTorch's outputs at these and all other sizes."""
+    """A dynamic export with a specialisation for the sizes of one case gives PyTorch's outputs at
+    these and all other sizes."""
     shapes = {name: array.shape for name, array in Cases(model, dynamic=True).feeds[-1].items()}
     check_export(model, tmp_path, dynamic=True, shapes=shapes)
 
 
 def test_the_set_is_complete_and_small() -> None:
-    """Twenty-two common architectures and six others, the eleven dynamic ones, five sizes each, in 300 kB a folder."""
+    """Twenty-two common architectures and six others, the eleven dynamic ones, five sizes each, in
+    300 kB a folder."""
     assert len(set(STATIC) - set(OWN_CHOICE)) >= 22
     assert set(OWN_CHOICE) <= set(STATIC)
-    eleven = {"resnet", "convnext", "vit", "swin", "bert", "gpt2", "clip", "detr", "whisper", "t5", "llama"}
+    eleven = {
+        "resnet",
+        "convnext",
+        "vit",
+        "swin",
+        "bert",
+        "gpt2",
+        "clip",
+        "detr",
+        "whisper",
+        "t5",
+        "llama",
+    }
     assert eleven <= set(DYNAMIC)
     for model in DYNAMIC:
-        shapes = [tuple(array.shape for array in feed.values()) for feed in Cases(model, dynamic=True).feeds]
+        shapes = [
+            tuple(array.shape for array in feed.values())
+            for feed in Cases(model, dynamic=True).feeds
+        ]
         assert len(shapes) == 5
         assert len(set(shapes)) > 2
-    sizes = {model: sum(entry.stat().st_size for entry in os.scandir(MODELS / model)) for model in STATIC}
+    sizes = {
+        model: sum(entry.stat().st_size for entry in os.scandir(MODELS / model)) for model in STATIC
+    }
     assert {model: size for model, size in sizes.items() if size > BYTES_MAX} == {}
 
 
@@ -122,13 +157,17 @@ def test_no_file_names_the_machine_that_made_it() -> None:
     """Stack traces of the exporter are not in the files: no path, no line of anybody's source."""
     for path in sorted(MODELS.glob("*/*.onnx")):
         content = path.read_bytes()
-        assert not [word for word in (b"site-packages", b"/tmp/", b"/home/", b".py") if word in content], path
+        assert not [
+            word for word in (b"site-packages", b"/tmp/", b"/home/", b".py") if word in content
+        ], path
 
 
 def row(model: str, export: str) -> Sequence[str]:
     """One row of the page: what the file holds and what becomes of it."""
     path = MODELS / model / f"{export}.onnx"
-    ops = collections.Counter(node.op_type for node in onnx.load_model_from_string(path.read_bytes()).graph.node)
+    ops = collections.Counter(
+        node.op_type for node in onnx.load_model_from_string(path.read_bytes()).graph.node
+    )
     name = f"{model} (own choice)" if model in OWN_CHOICE else model
     head = (name, export, str(ops.total()), str(len(ops)))
     with open_build(BuildSettings(cache_folder(), cache_trust())) as opened:
@@ -139,7 +178,9 @@ def row(model: str, export: str) -> Sequence[str]:
 def exports() -> Sequence[tuple[str, str]]:
     """Architecture and export of each row, in the order of the page."""
     order = [*(model for model in STATIC if model not in OWN_CHOICE), *OWN_CHOICE]
-    return [(model, "static") for model in order] + [(model, "dynamic") for model in order if model in DYNAMIC]
+    return [(model, "static") for model in order] + [
+        (model, "dynamic") for model in order if model in DYNAMIC
+    ]
 
 
 def line(cells: Sequence[str]) -> str:
@@ -148,10 +189,13 @@ def line(cells: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(1, marks=pytest.mark.slow), 4], ids=["all rows", "every fourth row and how many there are"]
+    "step",
+    [pytest.param(1, marks=pytest.mark.slow), 4],
+    ids=["all rows", "every fourth row and how many there are"],
 )
 def test_page_is_current(step: int, *, bless: bool) -> None:
-    """docs/models.md says what the compiler makes of every export today; the quick suite looks at every fourth one."""
+    """docs/models.md says what the compiler makes of every export today; the quick suite looks at
+    every fourth one."""
     head = _HEAD.format(error=RELATIVE_ERROR_MAX, target=TARGET)
     chosen = exports()[:: 1 if bless else step]
     rows = [line(row(model, export)) for model, export in chosen]

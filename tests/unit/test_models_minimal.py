@@ -1,4 +1,5 @@
-"""Small graphs cut out of real exports that once went wrong; each says which export it came from."""
+"""Small graphs cut out of real exports that once went wrong; each says which export it came
+from."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from tests.unit.end_to_end_harness import check_model, make_model, node, tensor
 
 
 def test_sizes_read_at_run_time_are_not_loop_variables(tmp_path: Path) -> None:
-    """A size that is only known at run time keeps its value inside and after a reduction (segformer, open height)."""
+    """A size that is only known at run time keeps its value inside and after a reduction
+    (segformer, open height)."""
     model = make_model(
         [
             node("ConstantOfShape", "shape", "zeros"),

@@ -1,4 +1,5 @@
-"""Every architecture of ``tests/models`` split over the host and a device with memory of its own, at points drawn by its name."""
+"""Every architecture of ``tests/models`` split over the host and a device with memory of its own,
+at points drawn by its name."""
 
 from __future__ import annotations
 
@@ -29,17 +30,28 @@ SPLITS = ("device last", "device first", "device between")
 def compiled(model: str, on_device: Sequence[str]) -> CompiledModel:
     """The static export with these nodes on the device, every other on the host."""
     place = [("*", "host"), *((name, "acc") for name in on_device)]
-    return compile_model(MODELS / model / "static.onnx", make_options((TARGET,), devices={"acc": "null"}, place=place))
+    return compile_model(
+        MODELS / model / "static.onnx",
+        make_options((TARGET,), devices={"acc": "null"}, place=place),
+    )
 
 
 def part(model: str, split: str) -> list[str]:
-    """The names of the nodes that run on the device: a run of them in the order of the file, neither none nor all."""
+    """The names of the nodes that run on the device: a run of them in the order of the file,
+    neither none nor all."""
     names = [
-        node.name for node in onnx.load_model_from_string((MODELS / model / "static.onnx").read_bytes()).graph.node
+        node.name
+        for node in onnx.load_model_from_string(
+            (MODELS / model / "static.onnx").read_bytes()
+        ).graph.node
     ]
     assert len(set(names)) == len(names)
     first, last = sorted(random.Random(f"{model} {split}").sample(range(1, len(names)), 2))
-    return {"device last": names[first:], "device first": names[:first], "device between": names[first:last]}[split]
+    return {
+        "device last": names[first:],
+        "device first": names[:first],
+        "device between": names[first:last],
+    }[split]
 
 
 @cache
@@ -47,9 +59,10 @@ def host_alone(model: str) -> tuple[dict[str, bytes], Counter[str]]:
     """The outputs of the host alone, and its kernels."""
     made = compiled(model, ())
     (feed,) = Cases(model, dynamic=False).feeds
-    return {name: array.tobytes() for name, array in ingot_runtime.load(made.to_bytes()).run(feed).items()}, kernels(
-        made
-    )
+    return {
+        name: array.tobytes()
+        for name, array in ingot_runtime.load(made.to_bytes()).run(feed).items()
+    }, kernels(made)
 
 
 def kernels(made: CompiledModel) -> Counter[str]:
@@ -64,7 +77,8 @@ def copies(session: Session) -> int:
 
 
 def fewest_copies(placed: PlacedGraph) -> int:
-    """How many pairs there are of a value and another device that reads it; constants, and parts of them, are made there again."""
+    """How many pairs there are of a value and another device that reads it; constants, and parts of
+    them, are made there again."""
     graph, device = placed.graph, placed.device_of
     makers = {result: node for node in graph.nodes for result in node.results}
 
@@ -76,7 +90,9 @@ def fewest_copies(placed: PlacedGraph) -> int:
     def reads() -> Iterator[tuple[int, int]]:
         for node in graph.nodes:
             if node.op != "copy":
-                yield from ((origin(value), _device(node)) for value in {*node.operands, *captured(node)})
+                yield from (
+                    (origin(value), _device(node)) for value in {*node.operands, *captured(node)}
+                )
         yield from ((origin(value), 0) for value in graph.outputs)
 
     def _device(node: Node) -> int:
@@ -85,18 +101,26 @@ def fewest_copies(placed: PlacedGraph) -> int:
     def is_constant(value: int) -> bool:
         node = makers.get(value)
         return node is not None and (
-            not (node.operands or node.regions) or (node.op in VIEWS and is_constant(origin(node.operands[0])))
+            not (node.operands or node.regions)
+            or (node.op in VIEWS and is_constant(origin(node.operands[0])))
         )
 
-    return len({(value, there) for value, there in reads() if device[value] != there and not is_constant(value)})
+    return len(
+        {
+            (value, there)
+            for value, there in reads()
+            if device[value] != there and not is_constant(value)
+        }
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("model", STATIC)
 def test_split_architectures(model: str, split: str) -> None:
-    """Native and stepped give the same bits, those of the host alone where the same kernels run, else its outputs within the tolerance of
-    all exports; each value crosses once to a device that reads it, and nothing else does."""
+    """Native and stepped give the same bits, those of the host alone where the same kernels run,
+    else its outputs within the tolerance of all exports; each value crosses once to a device that
+    reads it, and nothing else does."""
     cases = Cases(model, dynamic=False)
     (feed,), (expected,) = cases.feeds, cases.expected
     made = compiled(model, part(model, split))
@@ -105,7 +129,9 @@ def test_split_architectures(model: str, split: str) -> None:
     outputs: list[dict[str, Array]] = []
     for executor in ("aot", "vm"):
         with ingot_runtime.load(bundle, executor=executor) as session:
-            outputs += [session.run(feed)]  # where sizes depend on data, `main` is called twice for it
+            outputs += [
+                session.run(feed)
+            ]  # where sizes depend on data, `main` is called twice for it
             before = copies(session)
             outputs += [session.run(feed)]
             assert copies(session) - before == fewest_copies(made.placed)

@@ -1,6 +1,7 @@
 """Numbers at the edge of their types: compiled code and interpreter against ``onnx.reference``.
 
-Where ONNX leaves a result open, it is the same for interpreter and machine code, and named in the test.
+Where ONNX leaves a result open, it is the same for interpreter and machine code, and named in the
+test.
 """
 
 from __future__ import annotations
@@ -35,13 +36,21 @@ EDGES = (
 def _model(nodes: Sequence[NodeProto], feed: Feed, outputs: Sequence[str]) -> ModelProto:
     """A model over open sizes; the outputs' types are the nodes' own."""
     inputs = [
-        tensor(name, [f"{name}{axis}" for axis in range(array.ndim)], helper.np_dtype_to_tensor_dtype(array.dtype))
+        tensor(
+            name,
+            [f"{name}{axis}" for axis in range(array.ndim)],
+            helper.np_dtype_to_tensor_dtype(array.dtype),
+        )
         for name, array in feed.items()
     ]
-    return make_model(nodes, inputs, [helper.make_empty_tensor_value_info(name) for name in outputs])
+    return make_model(
+        nodes, inputs, [helper.make_empty_tensor_value_info(name) for name in outputs]
+    )
 
 
-def _answers(nodes: Sequence[NodeProto], feed: Feed, folder: Path, outputs: Sequence[str] = ("y",)) -> dict[str, Array]:
+def _answers(
+    nodes: Sequence[NodeProto], feed: Feed, folder: Path, outputs: Sequence[str] = ("y",)
+) -> dict[str, Array]:
     """What compiled code gives in every way of running; the interpreter gives the same."""
     model = _model(nodes, feed, outputs)
     path = folder / "m.ingot"
@@ -59,14 +68,19 @@ def _answers(nodes: Sequence[NodeProto], feed: Feed, folder: Path, outputs: Sequ
     return found
 
 
-def _agree(nodes: Sequence[NodeProto], feed: Feed, folder: Path, outputs: Sequence[str] = ("y",)) -> None:
+def _agree(
+    nodes: Sequence[NodeProto], feed: Feed, folder: Path, outputs: Sequence[str] = ("y",)
+) -> None:
     """As ``onnx.reference``: equal integers, floats within their rounding."""
     found = _answers(nodes, feed, folder, outputs)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = reference(_model(nodes, feed, outputs), feed)
     for name in outputs:
-        assert (found[name].shape, found[name].dtype) == (expected[name].shape, expected[name].dtype)
+        assert (found[name].shape, found[name].dtype) == (
+            expected[name].shape,
+            expected[name].dtype,
+        )
         if expected[name].dtype.kind == "f":
             np.testing.assert_allclose(
                 found[name], expected[name], rtol=2.0**-10 if found[name].itemsize == 2 else 1e-6
@@ -75,33 +89,54 @@ def _agree(nodes: Sequence[NodeProto], feed: Feed, folder: Path, outputs: Sequen
             np.testing.assert_array_equal(found[name], expected[name])
 
 
-# ---- casts ----------------------------------------------------------------------------------------------------------
+# ---- casts ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("source", FLOAT_TYPES)
 def test_floats_that_do_not_fit_an_integer(tmp_path: Path, source: str) -> None:
-    """As numpy on x86-64, infinities and NaN too; what does not fit 32 bits becomes any u32, for numpy differs with itself."""
+    """As numpy on x86-64, infinities and NaN too; what does not fit 32 bits becomes any u32, for
+    numpy differs with itself."""
     with np.errstate(over="ignore"):
         x = np.resize(np.array(EDGES), 3 * len(EDGES)).astype(source)
     wide = x.astype(np.float64)
     few = x[(wide > -(2.0**31)) & (wide < 2.0**32)]
     nodes = [
-        node("Cast", "few" if kind == "uint32" else "x", kind, to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+        node(
+            "Cast",
+            "few" if kind == "uint32" else "x",
+            kind,
+            to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)),
+        )
         for kind in INTEGER_TYPES
     ]
     _agree(nodes, {"x": x, "few": few}, tmp_path, INTEGER_TYPES)
 
 
-@pytest.mark.parametrize("dtype", [dtype for dtype in BYTE_DTYPES if dtype not in (*FLOATS, "bool")])
+@pytest.mark.parametrize(
+    "dtype", [dtype for dtype in BYTE_DTYPES if dtype not in (*FLOATS, "bool")]
+)
 def test_one_rule_for_what_does_not_fit(dtype: DType) -> None:
     """The array rule of the interpreter and the scalar rule of the loops' interpreter are one."""
     found = float_to_integer(np.array(EDGES), COMPUTE_DTYPES[dtype])
     assert found.tolist() == [cast(number, dtype) for number in EDGES]
 
 
-# ---- powers ---------------------------------------------------------------------------------------------------------
+# ---- powers --------------------------------------------------------------------------------------
 
-EXPONENTS = (0, 1, 2, 3, 5, (1 << 24) + 1, (1 << 24) + 2, (1 << 31) - 1, 1 << 31, 1 << 32, (1 << 32) + 1, (1 << 52) + 1)
+EXPONENTS = (
+    0,
+    1,
+    2,
+    3,
+    5,
+    (1 << 24) + 1,
+    (1 << 24) + 2,
+    (1 << 31) - 1,
+    1 << 31,
+    1 << 32,
+    (1 << 32) + 1,
+    (1 << 52) + 1,
+)
 
 
 BASES = ("float16", "float32", "float64", "int32", "int64", "uint8")
@@ -115,22 +150,34 @@ def test_integer_exponents_keep_their_last_bit(tmp_path: Path, exponent: str) ->
     feed = {"e": right.astype(exponent)} | {
         kind: (abs(left) if kind == "uint8" else left).astype(kind) for kind in BASES
     }
-    # Of signed bases and u64 numpy takes f64, which ONNX does not ask for: powers of integers are exact modulo 2^64.
+    # Of signed bases and u64 numpy takes f64, which ONNX does not ask for: powers of integers are
+    # exact modulo 2^64.
     ours = [kind for kind in ("int32", "int64") if exponent == "uint64"]
     _agree([node("Pow", f"{kind} e", f"y{kind}") for kind in BASES if kind not in ours],
            {name: array for name, array in feed.items() if name not in ours}, tmp_path,
            [f"y{kind}" for kind in BASES if kind not in ours])  # fmt: skip
     if not ours:
         return
-    steps, names = [node("Pow", f"{kind} e", f"y{kind}") for kind in ours], [f"y{kind}" for kind in ours]
-    for name, found in _answers(steps, {name: feed[name] for name in ("e", *ours)}, tmp_path, names).items():
-        exact = [pow(int(b), int(e), 1 << 8 * found.itemsize) for b, e in zip(left, right, strict=True)]
-        np.testing.assert_array_equal(found.view(f"u{found.itemsize}"), np.array(exact, f"u{found.itemsize}"), name)
+    steps, names = (
+        [node("Pow", f"{kind} e", f"y{kind}") for kind in ours],
+        [f"y{kind}" for kind in ours],
+    )
+    for name, found in _answers(
+        steps, {name: feed[name] for name in ("e", *ours)}, tmp_path, names
+    ).items():
+        exact = [
+            pow(int(b), int(e), 1 << 8 * found.itemsize) for b, e in zip(left, right, strict=True)
+        ]
+        np.testing.assert_array_equal(
+            found.view(f"u{found.itemsize}"), np.array(exact, f"u{found.itemsize}"), name
+        )
 
 
 def test_exponents_of_another_float_type(tmp_path: Path) -> None:
     """Computed in the wider type, rounded to the base's."""
-    left, right = (grid.ravel() for grid in np.meshgrid([1.0, 2.0, 3.0, 9.0], [0.0, 0.1, 1.0, 1.5, 2.0, 1 / 3]))
+    left, right = (
+        grid.ravel() for grid in np.meshgrid([1.0, 2.0, 3.0, 9.0], [0.0, 0.1, 1.0, 1.5, 2.0, 1 / 3])
+    )
     kinds = [
         ("float32", "float64"),
         ("float16", "float32"),
@@ -149,7 +196,9 @@ def test_exponents_of_another_float_type(tmp_path: Path) -> None:
 def test_a_known_small_exponent_needs_no_wider_type(number: float, kind: str) -> None:
     """The kernels of real networks stay in the base's type."""
     exponent = np.array(number).astype(kind)
-    model = make_model([node("Pow", "x e", "y")], [tensor("x", [4])], [tensor("y", [4])], {"e": exponent})
+    model = make_model(
+        [node("Pow", "x e", "y")], [tensor("x", [4])], [tensor("y", [4])], {"e": exponent}
+    )
     graph = compile_model(model, make_options()).optimized.graph
     assert {graph.types[result].dtype for item in graph.nodes for result in item.results} == {"f32"}
 
@@ -157,14 +206,17 @@ def test_a_known_small_exponent_needs_no_wider_type(number: float, kind: str) ->
 def test_negative_exponents_of_integers_are_truncated_reciprocals(tmp_path: Path) -> None:
     """ONNX leaves them open, numpy refuses them."""
     x, e = (grid.ravel() for grid in np.meshgrid([-2, -1, 1, 2], [-3, -2, -1]))
-    found = _answers([node("Pow", "x e", "y")], {"x": x.astype(np.int32), "e": e.astype(np.int64)}, tmp_path)["y"]
+    found = _answers(
+        [node("Pow", "x e", "y")], {"x": x.astype(np.int32), "e": e.astype(np.int64)}, tmp_path
+    )["y"]
     expected = [
-        {1: 1, -1: 1 - 2 * (power & 1)}.get(number, 0) for number, power in zip(x.tolist(), e.tolist(), strict=True)
+        {1: 1, -1: 1 - 2 * (power & 1)}.get(number, 0)
+        for number, power in zip(x.tolist(), e.tolist(), strict=True)
     ]
     assert found.tolist() == expected
 
 
-# ---- ranges ---------------------------------------------------------------------------------------------------------
+# ---- ranges --------------------------------------------------------------------------------------
 
 LEAST, MOST = -(1 << 31), (1 << 31) - 1
 RANGES: dict[str, list[tuple[float, float, float]]] = {
@@ -208,7 +260,7 @@ def test_ranges_without_end(tmp_path: Path, bounds: tuple[float, float, float]) 
         _answers([node("Range", "a b c", "y")], feed, tmp_path)
 
 
-# ---- unique ---------------------------------------------------------------------------------------------------------
+# ---- unique --------------------------------------------------------------------------------------
 
 
 NOTHING: list[tuple[tuple[int, ...], int | None]] = [
@@ -218,12 +270,16 @@ NOTHING: list[tuple[tuple[int, ...], int | None]] = [
 
 @pytest.mark.parametrize("sorted_", [0, 1])
 def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
-    """No slices are no unique slices; of slices without elements one is left. In the order of the file it is the same."""
+    """No slices are no unique slices; of slices without elements one is left. In the order of the
+    file it is the same."""
     feed = {
         f"x{index}": np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape) % 4
         for index, (shape, _) in enumerate(NOTHING)
     }
-    names = [[f"{name}{index}" for name in ("y", "first", "inverse", "counts")] for index in range(len(NOTHING))]
+    names = [
+        [f"{name}{index}" for name in ("y", "first", "inverse", "counts")]
+        for index in range(len(NOTHING))
+    ]
 
     def steps(order: int) -> list[NodeProto]:
         pairs = zip(NOTHING, names, strict=True)
@@ -234,7 +290,12 @@ def test_unique_of_nothing(tmp_path: Path, sorted_: int) -> None:
 
     outputs = [name for own in names for name in own]
     found = _answers(steps(sorted_), feed, tmp_path, outputs)
-    expected = reference(_model(steps(1), feed, outputs), feed)  # unsorted, the reference fails along other axes than 0
+    expected = reference(
+        _model(steps(1), feed, outputs), feed
+    )  # unsorted, the reference fails along other axes than 0
     for name in outputs:
         np.testing.assert_array_equal(found[name], expected[name], name)
-        assert (found[name].shape, found[name].dtype) == (expected[name].shape, expected[name].dtype)
+        assert (found[name].shape, found[name].dtype) == (
+            expected[name].shape,
+            expected[name].dtype,
+        )

@@ -1,4 +1,5 @@
-"""LSTM, GRU and RNN, from ONNX to machine code, beside the interpreter's numpy and ONNX's reference."""
+"""LSTM, GRU and RNN, from ONNX to machine code, beside the interpreter's numpy and ONNX's
+reference."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def parameters(op: str, directions: int, size: int, hidden: int) -> dict[str, Ar
         "w": (directions, gates * hidden, size), "r": (directions, gates * hidden, hidden),
         "b": (directions, 2 * gates * hidden),
     }  # fmt: skip
-    return {name: (rng.standard_normal(shape) / 4).astype(np.float32) for name, shape in shapes.items()}
+    return {
+        name: (rng.standard_normal(shape) / 4).astype(np.float32) for name, shape in shapes.items()
+    }
 
 
 def check_interpreted(model: ModelProto, feed: dict[str, Array], folder: Path) -> None:
@@ -35,27 +38,34 @@ def check_interpreted(model: ModelProto, feed: dict[str, Array], folder: Path) -
     (result,) = run_all_ways(folder / "m.ingot", [feed])
     store = MemoryStore()
     graph, names = translate(model, store)
-    for name, expected in zip(names.outputs, interpret(graph, list(feed.values()), store.read), strict=True):
+    for name, expected in zip(
+        names.outputs, interpret(graph, list(feed.values()), store.read), strict=True
+    ):
         assert_close(expected, result[name], 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("op", list(GATES))
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize(("batch", "hidden"), [(1, 40), (3, 17), (40, 5)])
-def test_directions_and_sizes(tmp_path: Path, op: str, direction: str, batch: int, hidden: int) -> None:
+def test_directions_and_sizes(
+    tmp_path: Path, op: str, direction: str, batch: int, hidden: int
+) -> None:
     """Every cell in every direction agrees with the interpreter, for one row and for many."""
     directions = 2 if direction == "bidirectional" else 1
     x = np.random.default_rng(6).standard_normal((7, batch, 9)).astype(np.float32)
     outputs = "y h c" if op == "LSTM" else "y h"
     nodes = [node(op, "x w r b", outputs, direction=direction, hidden_size=hidden)]
     tables = parameters(op, directions, 9, hidden)
-    model = make_model(nodes, [tensor("x", x.shape)], [tensor(name, None) for name in outputs.split()], tables)
+    model = make_model(
+        nodes, [tensor("x", x.shape)], [tensor(name, None) for name in outputs.split()], tables
+    )
     check_interpreted(model, {"x": x}, tmp_path)
 
 
 @pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
 def test_reference(tmp_path: Path, op: str) -> None:
-    """Both directions with weights of a run agree with ONNX's own reference, which keeps no state in registers."""
+    """Both directions with weights of a run agree with ONNX's own reference, which keeps no state
+    in registers."""
     x = np.random.default_rng(7).standard_normal((5, 2, 4)).astype(np.float32)
     tables = parameters(op, 1, 4, 6)
     nodes = [node(op, "x w r b", "y h", hidden_size=6)]
@@ -77,10 +87,16 @@ def test_reference(tmp_path: Path, op: str) -> None:
     ],
 )  # fmt: skip
 def test_attributes(tmp_path: Path, op: str, attributes: dict[str, Any]) -> None:
-    """Activations per direction, clipping, coupled gates and the other layout agree with the interpreter."""
+    """Activations per direction, clipping, coupled gates and the other layout agree with the
+    interpreter."""
     x = np.random.default_rng(8).standard_normal((4, 3, 5)).astype(np.float32)
     nodes = [node(op, "x w r b", "y h", direction="bidirectional", hidden_size=6, **attributes)]
-    model = make_model(nodes, [tensor("x", x.shape)], [tensor("y", None), tensor("h", None)], parameters(op, 2, 5, 6))
+    model = make_model(
+        nodes,
+        [tensor("x", x.shape)],
+        [tensor("y", None), tensor("h", None)],
+        parameters(op, 2, 5, 6),
+    )
     check_interpreted(model, {"x": x}, tmp_path)
 
 
@@ -112,7 +128,12 @@ def test_symbolic_sizes(tmp_path: Path) -> None:
     """One bundle runs any number of steps and rows."""
     tables = parameters("LSTM", 2, 4, 8)
     nodes = [node("LSTM", "x w r b", "y h c", direction="bidirectional", hidden_size=8)]
-    model = make_model(nodes, [tensor("x", ["t", "n", 4])], [tensor(name, None) for name in ("y", "h", "c")], tables)
+    model = make_model(
+        nodes,
+        [tensor("x", ["t", "n", 4])],
+        [tensor(name, None) for name in ("y", "h", "c")],
+        tables,
+    )
     rng = np.random.default_rng(10)
     for shape in ((1, 1, 4), (5, 2, 4), (3, 33, 4), (0, 2, 4)):
         check_interpreted(model, {"x": rng.standard_normal(shape).astype(np.float32)}, tmp_path)

@@ -14,7 +14,13 @@ from tests.unit.lowering_harness import assert_close
 
 import ingot
 
-COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric")
+COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+)
 
 
 def image(*shape: int) -> Array:
@@ -56,7 +62,8 @@ def test_nearest_of_integers(tmp_path: Path, nearest: str) -> None:
     ],
 )
 def test_filters_and_policies(tmp_path: Path, attributes: dict[str, Any]) -> None:
-    """Wide filters, weights without the outside, and one ratio for all axes agree with ONNX's reference."""
+    """Wide filters, weights without the outside, and one ratio for all axes agree with ONNX's
+    reference."""
     x = image(1, 2, 12, 9)
     sizes = np.array([5, 4] if "axes" in attributes else [1, 2, 5, 4])
     model = make_model(
@@ -73,15 +80,22 @@ def test_scales_of_a_run(tmp_path: Path) -> None:
     x = image(1, 2, 5, 4)
     nodes = [node("Resize", "x - scales", "y", mode="linear")]
     model = make_model(nodes, [tensor("x", x.shape), tensor("scales", [4])], [tensor("y", None)])
-    feeds = [{"x": x, "scales": np.array([1, 1, *pair], np.float32)} for pair in ((2, 3), (0.5, 1), (1.3, 2.7))]
+    feeds = [
+        {"x": x, "scales": np.array([1, 1, *pair], np.float32)}
+        for pair in ((2, 3), (0.5, 1), (1.3, 2.7))
+    ]
     results = check_model(model, feeds, tmp_path, 1e-5, floor=1e-5)
     assert [result["y"].shape[2:] for result in results] == [(10, 12), (2, 4), (6, 10)]
 
 
 def test_crop(tmp_path: Path) -> None:
-    """A region of interest is cut out; what lies outside of the image has the extrapolation value."""
+    """A region of interest is cut out; what lies outside of the image has the extrapolation
+    value."""
     x = image(1, 1, 6, 6)
-    tables = {"roi": np.array([0, 0, 0.2, 0.3, 1, 1, 1.3, 0.9], np.float32), "sizes": np.array([1, 1, 5, 4])}
+    tables = {
+        "roi": np.array([0, 0, 0.2, 0.3, 1, 1, 1.3, 0.9], np.float32),
+        "sizes": np.array([1, 1, 5, 4]),
+    }
     nodes = [
         node("Resize", "x roi - sizes", "y", mode="linear", coordinate_transformation_mode="tf_crop_and_resize",
              extrapolation_value=9.0)
@@ -98,7 +112,9 @@ def test_upsample_and_old_resize(tmp_path: Path) -> None:
         graph = helper.make_graph(
             [node(op, "x scales", "y")], "g", [tensor("x", x.shape)], [tensor("y", None)], [scales]
         )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=6)
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=6
+        )
         path = tmp_path / f"{op}.ingot"
         ingot.compile(model).save(path)
         (result,) = run_all_ways(path, [{"x": x}])

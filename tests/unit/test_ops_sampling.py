@@ -1,4 +1,5 @@
-"""Samples at computed places, transforms and folds, from ONNX to machine code, beside ONNX's reference."""
+"""Samples at computed places, transforms and folds, from ONNX to machine code, beside ONNX's
+reference."""
 
 from __future__ import annotations
 
@@ -23,7 +24,10 @@ def image(*shape: int) -> Array:
 @pytest.mark.parametrize("align", [0, 1])
 def test_grid_sample(tmp_path: Path, mode: str, padding: str, align: int) -> None:
     """Every mode and padding, with places far outside of the image."""
-    x, grid = image(2, 3, 5, 6), (np.random.default_rng(2).random((2, 4, 3, 2)) * 5 - 2.5).astype(np.float32)
+    x, grid = (
+        image(2, 3, 5, 6),
+        (np.random.default_rng(2).random((2, 4, 3, 2)) * 5 - 2.5).astype(np.float32),
+    )
     nodes = [node("GridSample", "x g", "y", mode=mode, padding_mode=padding, align_corners=align)]
     model = make_model(nodes, [tensor("x", x.shape), tensor("g", grid.shape)], [tensor("y", None)])
     check_model(model, [{"x": x, "g": grid}], tmp_path, 1e-4, floor=1e-5)
@@ -34,9 +38,14 @@ def test_affine_grid(tmp_path: Path, align: int) -> None:
     """The grid of an affine map, its size an input."""
     theta = image(2, 2, 3)
     nodes = [node("AffineGrid", "t n", "y", align_corners=align)]
-    model = make_model(nodes, [tensor("t", theta.shape), tensor("n", [4], I64)], [tensor("y", None)])
+    model = make_model(
+        nodes, [tensor("t", theta.shape), tensor("n", [4], I64)], [tensor("y", None)]
+    )
     check_model(
-        model, [{"t": theta, "n": np.array(size)} for size in ((2, 3, 4, 5), (2, 1, 1, 7))], tmp_path, floor=1e-5
+        model,
+        [{"t": theta, "n": np.array(size)} for size in ((2, 3, 4, 5), (2, 1, 1, 7))],
+        tmp_path,
+        floor=1e-5,
     )
 
 
@@ -44,10 +53,18 @@ def test_affine_grid(tmp_path: Path, align: int) -> None:
 def test_roi_align(tmp_path: Path, mode: str) -> None:
     """Cells of regions, some of which leave the image."""
     x = image(2, 3, 9, 8)
-    tables = {"r": np.array([[0, 0, 4, 5], [2, 3, 9, 9], [-3, -2, 3, 2]], np.float32), "b": np.array([0, 1, 1])}
-    nodes = [node("RoiAlign", "x r b", "y", mode=mode, output_height=3, output_width=2, sampling_ratio=2)]
+    tables = {
+        "r": np.array([[0, 0, 4, 5], [2, 3, 9, 9], [-3, -2, 3, 2]], np.float32),
+        "b": np.array([0, 1, 1]),
+    }
+    nodes = [
+        node("RoiAlign", "x r b", "y", mode=mode, output_height=3, output_width=2, sampling_ratio=2)
+    ]
     check_model(
-        make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables), [{"x": x}], tmp_path, floor=1e-5
+        make_model(nodes, [tensor("x", x.shape)], [tensor("y", None)], tables),
+        [{"x": x}],
+        tmp_path,
+        floor=1e-5,
     )
 
 
@@ -61,7 +78,9 @@ def test_fourier_transforms(tmp_path: Path, onesided: int, length: int) -> None:
     if length == 8:
         nodes.append(node("DFT", "y n a", "z", inverse=1, onesided=onesided))
         outputs.append(tensor("z", None))
-    model = make_model(nodes, [tensor("x", x.shape)], outputs, {"n": np.array(length), "a": np.array(1)})
+    model = make_model(
+        nodes, [tensor("x", x.shape)], outputs, {"n": np.array(length), "a": np.array(1)}
+    )
     check_model(model, [{"x": x}], tmp_path, 1e-5, floor=1e-5)
 
 
@@ -70,7 +89,9 @@ def test_folds(tmp_path: Path) -> None:
     x = image(2, 3 * 4, 12)
     tables = {"n": np.array([5, 4]), "k": np.array([2, 2])}
     check_model(
-        make_model([node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables),
+        make_model(
+            [node("Col2Im", "x n k", "y")], [tensor("x", x.shape)], [tensor("y", None)], tables
+        ),
         [{"x": x}],
         tmp_path,
     )

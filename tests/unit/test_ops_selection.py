@@ -1,4 +1,5 @@
-"""Sorting, picking and results whose size the data decide, from ONNX to machine code, beside ONNX's reference."""
+"""Sorting, picking and results whose size the data decide, from ONNX to machine code, beside ONNX's
+reference."""
 
 from __future__ import annotations
 
@@ -45,20 +46,26 @@ def test_top_k_of_nan(tmp_path: Path) -> None:
 def test_non_zero(tmp_path: Path) -> None:
     """One bundle gives as many indices as there are elements, from none to all."""
     x = np.random.default_rng(1).integers(0, 2, (3, 4, 5)).astype(np.float32)
-    model = make_model([node("NonZero", "x", "y")], [tensor("x", ["a", "b", "c"])], [tensor("y", None, I64)])
+    model = make_model(
+        [node("NonZero", "x", "y")], [tensor("x", ["a", "b", "c"])], [tensor("y", None, I64)]
+    )
     check_model(model, [{"x": values} for values in (x, x[:1] * 0, x * 0 + 1, x[:0])], tmp_path)
 
 
 def test_a_size_of_the_data_feeds_kernels(tmp_path: Path) -> None:
-    """What follows a result of unknown size runs on that size, and the session can be used again."""
+    """What follows a result of unknown size runs on that size, and the session can be used
+    again."""
     nodes = [
         node("NonZero", "x", "i"), node("Transpose", "i", "t", perm=[1, 0]), node("GatherND", "x t", "v"),
         node("Exp", "v", "y"), node("ReduceSum", "v", "s", keepdims=0),
     ]  # fmt: skip
-    model = make_model(nodes, [tensor("x", [6, 7])], [tensor("y", None), tensor("s", None), tensor("t", None, I64)])
+    model = make_model(
+        nodes, [tensor("x", [6, 7])], [tensor("y", None), tensor("s", None), tensor("t", None, I64)]
+    )
     rng = np.random.default_rng(2)
     feeds = [
-        {"x": (rng.standard_normal((6, 7)) * (rng.random((6, 7)) < share)).astype(np.float32)} for share in (0.5, 0, 1)
+        {"x": (rng.standard_normal((6, 7)) * (rng.random((6, 7)) < share)).astype(np.float32)}
+        for share in (0.5, 0, 1)
     ]
     check_model(model, feeds, tmp_path, 1e-5, floor=1e-6)
 
@@ -78,21 +85,27 @@ def test_compress(tmp_path: Path, attributes: dict[str, Any]) -> None:
     x = np.random.default_rng(3).standard_normal((3, 4)).astype(np.float32)
     inputs = [tensor("x", x.shape), tensor("c", ["n"], TensorProto.BOOL)]
     model = make_model([node("Compress", "x c", "y", **attributes)], inputs, [tensor("y", None)])
-    conditions = [np.array(flags, np.bool_) for flags in ((True, False, True), (False, False), (True,))]
+    conditions = [
+        np.array(flags, np.bool_) for flags in ((True, False, True), (False, False), (True,))
+    ]
     check_model(model, [{"x": x, "c": condition} for condition in conditions], tmp_path)
 
 
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_unique(tmp_path: Path, order: int, axis: int | None) -> None:
-    """Different elements or slices, sorted or as they come, with first positions, inverse and counts."""
+    """Different elements or slices, sorted or as they come, with first positions, inverse and
+    counts."""
     x = np.array([[2, 1, 2, 2], [2, 1, 2, 0], [2, 1, 2, 2]], np.float32)
     attributes = {"sorted": order} if axis is None else {"sorted": order, "axis": axis}
     outputs = [tensor("y", None), *(tensor(name, None, I64) for name in ("i", "v", "c"))]
-    model = make_model([node("Unique", "x", "y i v c", **attributes)], [tensor("x", x.shape)], outputs)
+    model = make_model(
+        [node("Unique", "x", "y i v c", **attributes)], [tensor("x", x.shape)], outputs
+    )
     ingot.compile(model).save(tmp_path / "m.ingot")
     (result,) = run_all_ways(tmp_path / "m.ingot", [{"x": x}])
-    # ONNX's reference fails when it does not sort: numpy gives sorted results, and their first positions.
+    # ONNX's reference fails when it does not sort: numpy gives sorted results, and their first
+    # positions.
     values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
     ranked = np.arange(len(first)) if order else np.argsort(first)
     np.testing.assert_array_equal(result["y"], np.take(values, ranked, axis or 0))
@@ -112,7 +125,9 @@ def test_non_max_suppression(tmp_path: Path, center: int) -> None:
     }  # fmt: skip
     inputs = [tensor(name, value.shape, I64 if name == "m" else 1) for name, value in feed.items()]
     model = make_model(
-        [node("NonMaxSuppression", "b s m t l", "y", center_point_box=center)], inputs, [tensor("y", None, I64)]
+        [node("NonMaxSuppression", "b s m t l", "y", center_point_box=center)],
+        inputs,
+        [tensor("y", None, I64)],
     )
     check_model(model, [feed], tmp_path)
 
@@ -121,9 +136,13 @@ def test_reverse_and_running_products(tmp_path: Path) -> None:
     """Rows backwards as far as their lengths say."""
     x = np.random.default_rng(5).standard_normal((5, 3, 2)).astype(np.float32)
     model = make_model(
-        [node("ReverseSequence", "x n", "y")], [tensor("x", x.shape), tensor("n", [3], I64)], [tensor("y", None)]
+        [node("ReverseSequence", "x n", "y")],
+        [tensor("x", x.shape), tensor("n", [3], I64)],
+        [tensor("y", None)],
     )
-    check_model(model, [{"x": x, "n": np.array(lengths)} for lengths in ((5, 1, 3), (2, 2, 4))], tmp_path)
+    check_model(
+        model, [{"x": x, "n": np.array(lengths)} for lengths in ((5, 1, 3), (2, 2, 4))], tmp_path
+    )
 
 
 def _windows() -> list[dict[str, Any]]:
@@ -137,7 +156,9 @@ def _windows() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("attributes", _windows())
 def test_positions_of_max_pool(tmp_path: Path, attributes: dict[str, Any]) -> None:
     """MaxPool's second result names the element that won."""
-    x: Array = np.random.default_rng(6).permutation(2 * 3 * 6 * 6).reshape(2, 3, 6, 6).astype(np.float32)
+    x: Array = (
+        np.random.default_rng(6).permutation(2 * 3 * 6 * 6).reshape(2, 3, 6, 6).astype(np.float32)
+    )
     outputs = [tensor("y", None), tensor("i", None, I64)]
     model = make_model([node("MaxPool", "x", "y i", **attributes)], [tensor("x", x.shape)], outputs)
     ingot.compile(model).save(tmp_path / "m.ingot")

@@ -1,4 +1,5 @@
-"""Constant expressions: what is folded, how it is cut out, and that its bytes are the same on every machine."""
+"""Constant expressions: what is folded, how it is cut out, and that its bytes are the same on every
+machine."""
 
 import hashlib
 import importlib
@@ -36,7 +37,9 @@ SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-42, 3.4e38, -1.5)
 
 def contents(digest: str, dtype: str, size: int) -> Array:
     """Deterministic numbers by digest, special ones between them."""
-    draw = np.random.default_rng(int.from_bytes(hashlib.sha256(digest.encode()).digest()[:4], "little"))
+    draw = np.random.default_rng(
+        int.from_bytes(hashlib.sha256(digest.encode()).digest()[:4], "little")
+    )
     if dtype[0] in "iu":
         return draw.integers(0, 100, size).astype(dtype.replace("i", "int").replace("u", "uint"))
     if dtype == "bf16":
@@ -128,14 +131,19 @@ def digest_of(graph: Graph, weights: Weights) -> str:
 
 def enabled_features() -> str:
     """The vector extensions that this process's numpy uses."""
-    return " ".join(name for name in multiarray.__cpu_dispatch__ if multiarray.__cpu_features__.get(name))
+    return " ".join(
+        name for name in multiarray.__cpu_dispatch__ if multiarray.__cpu_features__.get(name)
+    )
 
 
 def all_digests() -> str:
     """One line for the whole module, printed by the processes that run with fewer features."""
     graph, weights = folded_batch_norm()
     conv = next(node for node in graph.nodes if node.op == "conv")
-    bound = [hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest() for value in conv.operands[1:]]
+    bound = [
+        hashlib.sha256(evaluate(extract(graph, value), weights.read)).hexdigest()
+        for value in conv.operands[1:]
+    ]
     return " ".join([*bound, digest_of(*everything())])
 
 
@@ -160,26 +168,32 @@ def test_evaluation_agrees_with_the_interpreter(make: Callable[[], tuple[Graph, 
 
 
 def test_equal_expressions_are_equal_graphs() -> None:
-    """Numbering, sources and marks of the surrounding graph leave no trace: one artifact for equal layers."""
+    """Numbering, sources and marks of the surrounding graph leave no trace: one artifact for equal
+    layers."""
     found: list[Graph] = []
     for swap in (False, True):
         weights = Weights([TensorType("f32", (2,))])
         order = ("b", "a") if swap else ("a", "b")
         constants = {name: weights.constant(name, "f32", 2) for name in order}
         weights.builder.add("relu", (0,), {})
-        value = weights.builder.add("mul", (constants["a"], constants["b"]), {}, (3,), "acc" if swap else "")
+        value = weights.builder.add(
+            "mul", (constants["a"], constants["b"]), {}, (3,), "acc" if swap else ""
+        )
         found.append(extract(weights.builder.finish((value,)), value))
     assert found[0] == found[1]
     assert found[0].inputs == ()
 
 
 def test_what_is_left_to_run_time() -> None:
-    """Functions that differ between machines, f16 arithmetic, floats to integers, symbols, and what grows too much."""
+    """Functions that differ between machines, f16 arithmetic, floats to integers, symbols, and what
+    grows too much."""
     weights = Weights([TensorType("f32", (symbol("s0"),))])
     big, half = weights.constant("a", "f32", 1024), weights.constant("h", "f16", 4)
     left = [
         weights.add("exp", (big,)),
-        weights.add("matmul", (weights.constant("m", "f32", 4, 4), weights.constant("n", "f32", 4, 4))),
+        weights.add(
+            "matmul", (weights.constant("m", "f32", 4, 4), weights.constant("n", "f32", 4, 4))
+        ),
         weights.add("add", (half, half)),
         weights.add("cast", (big,), dtype="i32"),
         weights.add("broadcast_to", (weights.constant("o", "f32", 1),), shape=(symbol("s0"),)),
@@ -233,7 +247,8 @@ def test_memory_stays_near_the_result() -> None:
 
 
 def test_same_bytes_under_other_dispatch_levels() -> None:
-    """numpy folds the same bytes with all, some and none of the vector extensions that it could use."""
+    """numpy folds the same bytes with all, some and none of the vector extensions that it could
+    use."""
     folder = Path(__file__).parents[2]
     path = os.pathsep.join(str(folder / name) for name in ("compiler", "runtime"))
     code = f"import runpy; m = runpy.run_path({__file__!r}); print(m['enabled_features']()); print(m['all_digests']())"
@@ -241,7 +256,13 @@ def test_same_bytes_under_other_dispatch_levels() -> None:
     found: dict[str, str] = {}
     for disabled in ("", " ".join(features[1:]), " ".join(features)):
         environment = {"PATH": os.defpath, "PYTHONPATH": path, "NPY_DISABLE_CPU_FEATURES": disabled}
-        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         enabled, digests = run.stdout.splitlines()
         assert not set(enabled.split()) & set(disabled.split())
         found[enabled] = digests
@@ -255,7 +276,8 @@ def test_a_division_of_integers_by_zero_is_left_to_the_call(op: str) -> None:
     for divisor, folded in ((0, False), (1, True)):
         builder = GraphBuilder([])
         seven, by = (
-            builder.add("literal", (), {"dtype": "i32", "shape": (), "value": (number,)}) for number in (7, divisor)
+            builder.add("literal", (), {"dtype": "i32", "shape": (), "value": (number,)})
+            for number in (7, divisor)
         )
         graph = fold_literals(builder.finish([builder.add(op_name(op), (seven, by))]))
         assert ({node.op for node in graph.nodes} == {"literal"}) == folded

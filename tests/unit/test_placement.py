@@ -70,7 +70,9 @@ devices = st.sampled_from(DEVICES)
 
 
 @given(devices, devices, devices)
-def test_join_is_a_partial_semilattice(one: VirtualDevice, two: VirtualDevice, three: VirtualDevice) -> None:
+def test_join_is_a_partial_semilattice(
+    one: VirtualDevice, two: VirtualDevice, three: VirtualDevice
+) -> None:
     """Commutative, idempotent, with a unit, associative where defined."""
     assert join(one, two) == join(two, one)
     assert join(one, one) == one
@@ -82,7 +84,8 @@ def test_join_is_a_partial_semilattice(one: VirtualDevice, two: VirtualDevice, t
 
 @given(devices, devices)
 def test_default_is_total_and_left_biased(one: VirtualDevice, two: VirtualDevice) -> None:
-    """Decided fields of the left stay; applying it twice changes nothing; it agrees with join where that is defined."""
+    """Decided fields of the left stay; applying it twice changes nothing; it agrees with join where
+    that is defined."""
     found = default(one, two)
     assert join(one, found) == found
     assert default(found, two) == found
@@ -90,7 +93,8 @@ def test_default_is_total_and_left_biased(one: VirtualDevice, two: VirtualDevice
 
 
 def test_construction_rules() -> None:
-    """A target of another device type is refused by name, also with an open type; ids below -1 are refused."""
+    """A target of another device type is refused by name, also with an open type; ids below -1 are
+    refused."""
     with pytest.raises(UserError, match="cuda:sm_80 is for cuda devices"):
         VirtualDevice("cpu", 0, ONE)
     with pytest.raises(UserError, match="cuda devices"):
@@ -115,7 +119,9 @@ def test_text_form() -> None:
 
 def test_equality_and_hash_are_structural() -> None:
     """Equal fields are equal values; a changed field is another value."""
-    assert len({cuda(1, ONE), cuda(1, "cuda:sm_80"), cuda(1, TWO), replace(cuda(1, ONE), id=2)}) == 3
+    assert (
+        len({cuda(1, ONE), cuda(1, "cuda:sm_80"), cuda(1, TWO), replace(cuda(1, ONE), id=2)}) == 3
+    )
 
 
 def marked(*marks: str) -> OptimizedGraph:
@@ -129,7 +135,10 @@ def marked(*marks: str) -> OptimizedGraph:
 
 def places(placed: PlacedGraph) -> list[tuple[str, str]]:
     """(op, device) of every node."""
-    return [(node.op, placed.devices[placed.device_of[node.results[0]]].name) for node in placed.graph.nodes]
+    return [
+        (node.op, placed.devices[placed.device_of[node.results[0]]].name)
+        for node in placed.graph.nodes
+    ]
 
 
 @pytest.mark.parametrize("mark", ["", "host"])
@@ -144,7 +153,8 @@ def test_one_device_needs_no_copies(mark: str) -> None:
 
 
 def test_copies_are_explicit_and_shared() -> None:
-    """Unmarked nodes follow their operand, constants live at their reader, outputs return to the host."""
+    """Unmarked nodes follow their operand, constants live at their reader, outputs return to the
+    host."""
     placed = place(marked("acc", "", "host"), (ACC, HOST))
     assert [device.name for device in placed.devices] == ["host", "acc"]
     assert places(placed) == [
@@ -159,14 +169,17 @@ def test_copies_are_explicit_and_shared() -> None:
 
 @given(st.lists(st.sampled_from(("", "host", "acc")), min_size=3, max_size=3))
 def test_every_crossing_is_a_copy(marks: list[str]) -> None:
-    """Only ``copy`` nodes read a value of another device, and their destination is where their result lives."""
+    """Only ``copy`` nodes read a value of another device, and their destination is where their
+    result lives."""
     placed = place(marked(*marks), (HOST, ACC))
     for node in placed.graph.nodes:
         here = placed.device_of[node.results[0]]
         crosses = any(placed.device_of[operand] != here for operand in node.operands)
         assert crosses == (node.op == "copy")
         assert node.op != "copy" or node.text("destination") == placed.devices[here].name
-    assert all(placed.device_of[value] == 0 for value in (*placed.graph.inputs, *placed.graph.outputs))
+    assert all(
+        placed.device_of[value] == 0 for value in (*placed.graph.inputs, *placed.graph.outputs)
+    )
 
 
 def test_unknown_marks_are_refused_with_a_suggestion() -> None:

@@ -64,7 +64,16 @@ def test_calls_give_the_same_data_as_the_file() -> None:
         devices={"acc": "null"},
         place={"/b/*": "acc", "/a/*": "host"},
     )
-    project.test("a", "a", Path("x.npz"), "y.npz", tolerance=1e-3, absolute_tolerance=1e-6, threads=2, executor="vm")
+    project.test(
+        "a",
+        "a",
+        Path("x.npz"),
+        "y.npz",
+        tolerance=1e-3,
+        absolute_tolerance=1e-6,
+        threads=2,
+        executor="vm",
+    )
     assert project.freeze() == parse(FILE)
 
 
@@ -125,7 +134,8 @@ def test_mistakes_of_a_file_are_found_when_it_is_loaded(tmp_path: Path) -> None:
 
 
 def test_import_ingot_stays_light() -> None:
-    """Nothing of projects is imported before ``ingot.Project`` is asked for; other names are still unknown."""
+    """Nothing of projects is imported before ``ingot.Project`` is asked for; other names are still
+    unknown."""
     code = (
         "import sys, ingot\n"
         "heavy = ('tomllib', 'difflib', 'ingot_build_rules.project', 'ingot_build_rules.workspace')\n"

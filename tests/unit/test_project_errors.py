@@ -1,7 +1,8 @@
 """Every mistake in a project file has one message; the goldens hold them whole.
 
-``tests/golden/project_errors``: the file, ``==>``, the message. Lines ``# --config PATH=VALUE`` at the top are options,
-``# file PATH`` are the files that globs find. ``pytest --bless`` rewrites what follows ``==>``.
+``tests/golden/project_errors``: the file, ``==>``, the message. Lines ``# --config PATH=VALUE`` at
+the top are options, ``# file PATH`` are the files that globs find. ``pytest --bless`` rewrites what
+follows ``==>``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def read(head: str) -> None:
 
 @pytest.mark.parametrize("case", sorted(path.name for path in FOLDER.glob("*.txt")))
 def test_message(case: str, bless: bool) -> None:
-    """The whole message of one mistake; plugins alone are exit code 3, everything else is the user's."""
+    """The whole message of one mistake; plugins alone are exit code 3, everything else is the
+    user's."""
     head, _, expected = (FOLDER / case).read_text(encoding="utf-8").partition(ARROW)
     with pytest.raises(IngotError) as caught:
         read(head)

@@ -49,7 +49,8 @@ TREE = (
     ],
 )
 def test_find_files(pattern: str, folders: list[str], matches: list[tuple[str, str]]) -> None:
-    """As a shell: no hidden files, case counts, only files; stems are what wildcards matched; every folder is noted."""
+    """As a shell: no hidden files, case counts, only files; stems are what wildcards matched; every
+    folder is noted."""
     found = find_files(pattern, lister(TREE))
     assert found.matches == tuple(Match(*match) for match in matches)
     assert list(found.folders) == folders
@@ -59,11 +60,15 @@ def test_links_to_folders_are_not_searched_deeply() -> None:
     """``**`` could go round in circles; a single ``*`` follows a link."""
     listed = lister(TREE, links=("models/gpt",))
     assert [match.stem for match in find_files("models/**/model.onnx", listed).matches] == ["bert"]
-    assert [match.stem for match in find_files("models/*/model.onnx", listed).matches] == ["bert", "gpt"]
+    assert [match.stem for match in find_files("models/*/model.onnx", listed).matches] == [
+        "bert",
+        "gpt",
+    ]
 
 
 def test_everything_over_a_glob_is_repeated() -> None:
-    """Bundles and tests of a model that stands for many stand for as many, each with its own paths."""
+    """Bundles and tests of a model that stands for many stand for as many, each with its own
+    paths."""
     text = GLOB + (
         'output = "out/{stem}/m.ingot"\n[test.t]\nbundle = "vision"\ninputs = "data/{stem}.npz"\noutputs = "y.npz"\n'
         '[bundle.vision-b]\nmodel = "vision/b"\n[test.u]\nbundle = "vision/a"\ninputs = "x.npz"\noutputs = "y.npz"\n'
@@ -84,14 +89,22 @@ def test_everything_over_a_glob_is_repeated() -> None:
         ("t/b", "vision/b", "data/b.npz", "y.npz"),
         ("u", "vision/a", "x.npz", "y.npz"),
     ]
-    assert [(glob.pattern, glob.folders) for glob in expansion.globs] == [("models/*.onnx", ("models",))]
+    assert [(glob.pattern, glob.folders) for glob in expansion.globs] == [
+        ("models/*.onnx", ("models",))
+    ]
 
 
 def test_a_name_that_stands_for_many_selects_them() -> None:
     """``ingot build vision`` builds all of them, ``vision/a`` one; so do default targets."""
-    project = expand(parse('[project]\ndefault-targets = ["vision"]\n' + GLOB), lister(TREE)).project
+    project = expand(
+        parse('[project]\ndefault-targets = ["vision"]\n' + GLOB), lister(TREE)
+    ).project
     assert select(project) == select(project, ["vision"]) == Selection(("vision/a", "vision/b"), ())
-    assert select(project, ["vision/a"]) == select(project, ["dist/vision/a.ingot"]) == Selection(("vision/a",), ())
+    assert (
+        select(project, ["vision/a"])
+        == select(project, ["dist/vision/a.ingot"])
+        == Selection(("vision/a",), ())
+    )
 
 
 def test_nothing_to_expand() -> None:
@@ -108,13 +121,21 @@ def test_folders_on_the_disk(tmp_path: Path) -> None:
     (tmp_path / "models" / "broken").symlink_to("nowhere")
     listed = folder_lister(str(tmp_path))
     kinds = {entry.name: (entry.is_folder, entry.is_link) for entry in listed("models")}
-    assert kinds == {"a.onnx": (False, False), "sub": (True, False), "link": (True, True), "broken": (False, True)}
+    assert kinds == {
+        "a.onnx": (False, False),
+        "sub": (True, False),
+        "link": (True, True),
+        "broken": (False, True),
+    }
     assert listed("models/a.onnx") == listed("absent") == ()
     assert [entry.name for entry in listed(".")] == ["models"]
 
 
-def test_the_project_file_is_found_from_below(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for other build tools: here, else in the nearest folder above; relative if the start is."""
+def test_the_project_file_is_found_from_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for other build tools: here, else in the nearest folder above; relative if the start
+    is."""
     below = tmp_path / "models" / "deep"
     below.mkdir(parents=True)
     (tmp_path / "ingot.toml").write_text(SMALL)
@@ -145,7 +166,9 @@ def test_no_project_file(tmp_path: Path) -> None:
     ("content", "what"),
     [(None, "no such project file"), (b"a = 1\n# \xff\n", "the project file is no text")],
 )
-def test_project_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, what: str) -> None:
+def test_project_files_that_cannot_be_read(
+    tmp_path: Path, content: bytes | None, what: str
+) -> None:
     """Missing, or of some other encoding, with the line."""
     path = tmp_path / "ingot.toml"
     if content is not None:

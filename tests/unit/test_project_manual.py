@@ -17,16 +17,23 @@ MANUAL = (ROOT / "docs" / "project-file.md").read_text(encoding="utf-8")
 
 
 def test_the_manual_has_every_key() -> None:
-    """One section for each table, one row for each key, in the order of the schema; required ones say so."""
-    sections = re.findall(r"^### `\[(\w+)(?:\.NAME)?\]`\n(.*?)(?=^##)", MANUAL, re.MULTILINE | re.DOTALL)
+    """One section for each table, one row for each key, in the order of the schema; required ones
+    say so."""
+    sections = re.findall(
+        r"^### `\[(\w+)(?:\.NAME)?\]`\n(.*?)(?=^##)", MANUAL, re.MULTILINE | re.DOTALL
+    )
     rows = {
         kind: [
             (name, default == "required")
-            for name, default in re.findall(r"^\| `([\w-]+)` \| [^|]* \| ([^|]*) \|", text, re.MULTILINE)
+            for name, default in re.findall(
+                r"^\| `([\w-]+)` \| [^|]* \| ([^|]*) \|", text, re.MULTILINE
+            )
         ]
         for kind, text in sections
     }
-    assert rows == {kind: [(key.name, key.required) for key in table.keys] for kind, table in TABLES.items()}
+    assert rows == {
+        kind: [(key.name, key.required) for key in table.keys] for kind, table in TABLES.items()
+    }
 
 
 def test_examples_of_the_manual_are_right() -> None:
@@ -45,7 +52,9 @@ def test_examples_of_keys_are_right() -> None:
     for kind, table in TABLES.items():
         lines.append(f"[{kind}.s]" if table.named else f"[{kind}]")
         lines += [f"{key.name} = {key.example}" for key in table.keys if key.name != "plugins"]
-    text = "\n".join([*lines, '[model.a]\nsource = "b.onnx"', '[bundle.a]\nmodel = "a"\noutput = "o.ingot"'])
+    text = "\n".join(
+        [*lines, '[model.a]\nsource = "b.onnx"', '[bundle.a]\nmodel = "a"\noutput = "o.ingot"']
+    )
     project = parse_project(text, "examples")
     assert project.targets == (TargetSpec("s", "x86-64-v4"),)
 
@@ -61,7 +70,11 @@ def test_the_example_is_three_models_with_two_targets_and_a_test(tmp_path: Path)
     named = {spec.source for spec in project.models} | {
         path for spec in project.tests for path in (spec.inputs, spec.outputs)
     }
-    written = {str(path.relative_to(folders[0])): path.read_bytes() for path in folders[0].rglob("*") if path.is_file()}
+    written = {
+        str(path.relative_to(folders[0])): path.read_bytes()
+        for path in folders[0].rglob("*")
+        if path.is_file()
+    }
     assert set(written) == named | {"ingot.toml"}
     assert max(map(len, written.values())) < 300_000
     assert all((folders[1] / name).read_bytes() == content for name, content in written.items())

@@ -71,7 +71,8 @@ executor = "vm"
 
 
 def test_every_key() -> None:
-    """Tables are sorted by name, defaults fill what a table leaves out, the order of placements is kept."""
+    """Tables are sorted by name, defaults fill what a table leaves out, the order of placements is
+    kept."""
     files = "data/a.npz", "data/a.out.npz"
     assert parse(FULL) == data.ProjectModel(
         name="camera",
@@ -92,17 +93,28 @@ def test_every_key() -> None:
                 planner="hill_climb",
                 output="out/a.ingot",
             ),
-            data.BundleSpec("b", "b", ("server", "x86-64-v2"), (), (), planner="best_fit", output="dist/b.ingot"),
+            data.BundleSpec(
+                "b", "b", ("server", "x86-64-v2"), (), (), planner="best_fit", output="dist/b.ingot"
+            ),
         ),
         tests=(
-            data.TestSpec("a", "a", *files, relative_tolerance=1e-3, absolute_tolerance=1.0, threads=2, executor="vm"),
+            data.TestSpec(
+                "a",
+                "a",
+                *files,
+                relative_tolerance=1e-3,
+                absolute_tolerance=1.0,
+                threads=2,
+                executor="vm",
+            ),
             data.TestSpec("slow", "b", "data/b.npz", "data/b.out.npz", 1e-4, 0.0, 1, "aot"),
         ),
     )
 
 
 def test_lines_are_told_and_do_not_count() -> None:
-    """Each table knows its line; a project moved down in its file is the same project, for digests too."""
+    """Each table knows its line; a project moved down in its file is the same project, for digests
+    too."""
     moved = parse("# above\n\n" + FULL)
     assert [spec.line for spec in parse(FULL).bundles] == [24, 21]
     assert [spec.line for spec in moved.bundles] == [26, 23]
@@ -122,10 +134,14 @@ def test_windows_line_ends_and_mark() -> None:
 
 
 def test_a_model_may_stand_for_many() -> None:
-    """The output of a bundle over a glob has a place for each file; single files of it can be named."""
+    """The output of a bundle over a glob has a place for each file; single files of it can be
+    named."""
     one = '[bundle.one]\nmodel = "vision/a"\n[test.one]\nbundle = "vision/b"\ninputs = "x.npz"\noutputs = "y.npz"\n'
     project = parse(GLOB + one)
-    assert [bundle.output for bundle in project.bundles] == ["dist/one.ingot", "dist/vision/{stem}.ingot"]
+    assert [bundle.output for bundle in project.bundles] == [
+        "dist/one.ingot",
+        "dist/vision/{stem}.ingot",
+    ]
 
 
 def test_plain_is_json() -> None:
@@ -149,7 +165,8 @@ def test_plain_is_json() -> None:
     ],
 )
 def test_config_replaces_a_value_of_a_bundle(path: str, value: str, got: object) -> None:
-    """``--config`` reads its text as the key wants it: text without quotes, lists with commas or as TOML."""
+    """``--config`` reads its text as the key wants it: text without quotes, lists with commas or as
+    TOML."""
     config = split_config([f"{path}={value}"])
     assert config == {path: value}
     bundle = parse(FULL, **config).bundles[1]
@@ -186,13 +203,18 @@ def test_compile_requests() -> None:
     ))  # fmt: skip
     a, b = compile_requests(project, {"a", "b"})
     assert [str(target) for target in b.options.targets] == ["x86-64-v2", "x86-64-v4+amx-tile"]
-    assert (b.source, b.options.shapes, b.options.planner) == ("models/b.onnx", (("x", (1, 3)),), "best_fit")
+    assert (b.source, b.options.shapes, b.options.planner) == (
+        "models/b.onnx",
+        (("x", (1, 3)),),
+        "best_fit",
+    )
     assert "native" not in map(str, a.options.targets)
     assert a.options.place == (("/z/*", "host"), ("/a/*", "host"))
 
 
 def test_devices_without_code_are_refused_with_their_line() -> None:
-    """A kind that is known and not built yet is exit code 3, says where it stands, and stops no other bundle."""
+    """A kind that is known and not built yet is exit code 3, says where it stands, and stops no
+    other bundle."""
     assert [request.source for request in compile_requests(parse(FULL), {"b"})] == ["models/b.onnx"]
     with pytest.raises(UnsupportedError) as caught:
         compile_requests(parse(FULL), {"a"})

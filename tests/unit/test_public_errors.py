@@ -1,4 +1,5 @@
-"""What users catch: errors as ``ingot`` and ``ingot_runtime`` raise them, each through a public call."""
+"""What users catch: errors as ``ingot`` and ``ingot_runtime`` raise them, each through a public
+call."""
 
 from __future__ import annotations
 
@@ -70,8 +71,12 @@ RAISED: dict[type[Exception], Callable[[Path], object]] = {
     ingot_runtime.FileError: lambda folder: ingot_runtime.load(folder / "none.ingot"),
     ingot_runtime.NotABundleError: lambda folder: damaged(folder, at=0),
     ingot_runtime.FormatError: lambda folder: damaged(folder, size=1000),
-    ingot_runtime.DigestError: lambda folder: damaged(folder, at=os.path.getsize(folder / "m.ingot") - 1),
-    ingot_runtime.IncompatibleError: lambda folder: ingot_runtime.load(folder / "m.ingot", features=frozenset()),
+    ingot_runtime.DigestError: lambda folder: damaged(
+        folder, at=os.path.getsize(folder / "m.ingot") - 1
+    ),
+    ingot_runtime.IncompatibleError: lambda folder: ingot_runtime.load(
+        folder / "m.ingot", features=frozenset()
+    ),
     ingot_runtime.InputError: lambda folder: ran(folder, columns=5),
     ingot_runtime.LimitError: lambda folder: ran(folder, max_bytes=1),
 }
@@ -79,7 +84,8 @@ RAISED: dict[type[Exception], Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("kind", RAISED, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
 def test_one_clause_catches_them(folder: Path, kind: type[Exception]) -> None:
-    """``except ingot.IngotError`` catches what either package raises; it says what, where and why, and what to do."""
+    """``except ingot.IngotError`` catches what either package raises; it says what, where and why,
+    and what to do."""
     with pytest.raises(ingot.IngotError) as caught:
         RAISED[kind](folder)
     assert type(caught.value) is kind

@@ -1,4 +1,5 @@
-"""``ingot reproduce``: the same source gives the same bytes; after one change, the change is named."""
+"""``ingot reproduce``: the same source gives the same bytes; after one change, the change is
+named."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 def report(capsys: Output, arguments: list[str], code: int) -> dict[str, Any]:
-    """Run the command, which ends with ``code``; its JSON, with what it printed to standard error."""
+    """Run the command, which ends with ``code``; its JSON, with what it printed to standard
+    error."""
     capsys.readouterr()
     assert main(arguments) == code
     output = capsys.readouterr()
@@ -62,19 +64,30 @@ def blamed(capsys: Output, built: Built, *more: str) -> dict[str, Any]:
 
 
 def test_the_same_source_gives_the_same_bytes(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """In another folder, with and without the lock file, from the model's file alone, and by the cache."""
+    """In another folder, with and without the lock file, from the model's file alone, and by the
+    cache."""
     copy = built.copy(tmp_path / "b")
     digest = report(capsys, copy.arguments(), 0)["digest"]
     found = report(capsys, copy.without_lock().arguments(), 0)
     assert found["equal"]
     assert (found["digest"], found["model"]) == (digest, "models/net.onnx")
-    arguments = ["reproduce", str(copy.bundle), "--source", str(copy.folder / "models" / "net.onnx"), "-q", "-j1"]
+    arguments = [
+        "reproduce",
+        str(copy.bundle),
+        "--source",
+        str(copy.folder / "models" / "net.onnx"),
+        "-q",
+        "-j1",
+    ]
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith(f"reproduced: {digest}\n  from net.onnx in ")
 
 
-def test_without_a_lock_file_the_model_is_found_by_content(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """Other models and broken files in the folder do not matter, nor what the right one is called."""
+def test_without_a_lock_file_the_model_is_found_by_content(
+    built: Built, tmp_path: Path, capsys: Output
+) -> None:
+    """Other models and broken files in the folder do not matter, nor what the right one is
+    called."""
     copy = built.copy(tmp_path / "c").without_lock()
     (copy.folder / "ingot.toml").unlink()
     models = copy.folder / "models"
@@ -88,13 +101,40 @@ def test_without_a_lock_file_the_model_is_found_by_content(built: Built, tmp_pat
 
 
 def test_a_bundle_over_two_devices(tmp_path: Path, capsys: Output) -> None:
-    """Devices and placement are in its record: made again it has the same bytes; a weight that a device alone reads is named."""
+    """Devices and placement are in its record: made again it has the same bytes; a weight that a
+    device alone reads is named."""
     model, bundle = network(), tmp_path / "two.ingot"
     (tmp_path / "two.onnx").write_bytes(model.SerializeToString())
-    options = ["--device", "acc=null", "--device", "other=null:1", "--place", "/m*=acc", "--place", "/layer_norm=other"]
-    options += ["--target", "x86-64-v2", "--target", "x86-64-v3", "--cache", str(tmp_path / "cache"), "-q", "-j1"]
+    options = [
+        "--device",
+        "acc=null",
+        "--device",
+        "other=null:1",
+        "--place",
+        "/m*=acc",
+        "--place",
+        "/layer_norm=other",
+    ]
+    options += [
+        "--target",
+        "x86-64-v2",
+        "--target",
+        "x86-64-v3",
+        "--cache",
+        str(tmp_path / "cache"),
+        "-q",
+        "-j1",
+    ]
     assert main(["compile", str(tmp_path / "two.onnx"), "-o", str(bundle), *options]) == 0
-    arguments = ["reproduce", str(bundle), "--source", str(tmp_path / "two.onnx"), "-q", "-j1", "--json"]
+    arguments = [
+        "reproduce",
+        str(bundle),
+        "--source",
+        str(tmp_path / "two.onnx"),
+        "-q",
+        "-j1",
+        "--json",
+    ]
     assert report(capsys, arguments, 0)["equal"]
     flip_weight(model, "w1")
     (tmp_path / "two.onnx").write_bytes(model.SerializeToString())
@@ -103,11 +143,16 @@ def test_a_bundle_over_two_devices(tmp_path: Path, capsys: Output) -> None:
 
 
 def test_a_weight(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """One byte of one weight: its name, number and both digests; with the lock file its source file, too."""
+    """One byte of one weight: its name, number and both digests; with the lock file its source
+    file, too."""
     copy = built.copy(tmp_path / "w")
     copy.edit_model(lambda model: flip_weight(model, "w1"))
     found = blamed(capsys, copy)
-    assert (found["kind"], found["name"], found["section"]) == ("weight", "weight 5 'w1'", "weights 0")
+    assert (found["kind"], found["name"], found["section"]) == (
+        "weight",
+        "weight 5 'w1'",
+        "weights 0",
+    )
     assert len(found["blame"]) == 1
     assert found["recorded"][:16] in found["err"]
     assert found["present"][:16] in found["err"]
@@ -117,13 +162,16 @@ def test_a_weight(built: Built, tmp_path: Path, capsys: Output) -> None:
 
 
 def test_a_weight_that_was_equal_to_another(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """Equal tensors are one constant: one that becomes different gives the others new numbers, and is named all the same."""
+    """Equal tensors are one constant: one that becomes different gives the others new numbers, and
+    is named all the same."""
     copy = built.copy(tmp_path / "s")
     copy.edit_model(lambda model: share(model, "shift", "mean"))
     build(copy)
     copy.edit_model(lambda model: flip_weight(model, "mean"))
     found = blamed(capsys, copy)
-    assert [(item["kind"], item["name"]) for item in found["blame"]] == [("weight", "weight 3 'mean'")]
+    assert [(item["kind"], item["name"]) for item in found["blame"]] == [
+        ("weight", "weight 3 'mean'")
+    ]
     digest = found["present_digest"]
     build(copy)
     copy.edit_model(lambda model: share(model, "shift", "mean"))
@@ -148,9 +196,14 @@ def test_external_data(tmp_path: Path, capsys: Output) -> None:
 
 
 def test_an_attribute(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """Another attribute: the kernel and node that differ, the old value and the new one; with and without the old graph."""
+    """Another attribute: the kernel and node that differ, the old value and the new one; with and
+    without the old graph."""
     copy = built.copy(tmp_path / "a")
-    copy.edit_model(lambda model: model.graph.node[6].attribute[0].CopyFrom(helper.make_attribute("epsilon", 2e-5)))
+    copy.edit_model(
+        lambda model: (
+            model.graph.node[6].attribute[0].CopyFrom(helper.make_attribute("epsilon", 2e-5))
+        )
+    )
     for more in ((), ("--cache", str(tmp_path / "no cache"))):
         found = blamed(capsys, copy, *more)
         assert (found["kind"], found["name"]) == ("model", "graph of models/net.onnx")
@@ -181,7 +234,8 @@ def test_an_option_of_the_project(built: Built, tmp_path: Path, capsys: Output) 
 
 
 def test_a_forged_option(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """A bundle that records another option than it was made with: the lock file says so, or its own contents do."""
+    """A bundle that records another option than it was made with: the lock file says so, or its own
+    contents do."""
     copy = built.copy(tmp_path / "f")
     forge(copy.bundle, lambda lock: lock["options"].update(planner="greedy_by_size"))
     found = blamed(capsys, copy)
@@ -198,12 +252,15 @@ def test_a_forged_option(built: Built, tmp_path: Path, capsys: Output) -> None:
 
 
 def test_another_lock_file(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """A bundle that its source makes is reproduced whatever its lock file says; what is wrong there is told."""
+    """A bundle that its source makes is reproduced whatever its lock file says; what is wrong there
+    is told."""
     copy = built.copy(tmp_path / "l")
     lock = copy.folder / "dist" / "net.lock.json"
     replace_text(lock, '"hill_climb"', '"hill_climc"')
     (note,) = report(capsys, copy.arguments(), 0)["notes"]
-    assert note.startswith('net.lock.json has another option planner: recorded "hill_climc", present "hill_climb"')
+    assert note.startswith(
+        'net.lock.json has another option planner: recorded "hill_climc", present "hill_climb"'
+    )
     replace_text(lock, '"hill_climc"', '"hill_climb"')
     copy.edit_model(lambda model: setattr(model, "doc_string", "other"))
     (note,) = report(capsys, copy.arguments(), 0)["notes"]
@@ -218,13 +275,17 @@ def test_a_recorded_weight_of_a_forged_bundle(built: Built, tmp_path: Path, caps
 
 
 def test_a_compiler_pass(built: Built, tmp_path: Path) -> None:
-    """One byte of a pass: its rule, by the stages that agree before it; with the lock file the source file, too."""
+    """One byte of a pass: its rule, by the stages that agree before it; with the lock file the
+    source file, too."""
     package = copy_of_compiler(tmp_path / "code")
     replace_text(package / "passes" / "pipeline.py", "_ROUNDS_MAX = 6", "_ROUNDS_MAX = 0")
     code, found, error = command(tmp_path / "code", built.arguments())
     assert code == 4, error
     (blame,) = found["blame"]
-    assert (blame["kind"], blame["name"]) == ("code", "optimize gives another result from the same graph")
+    assert (blame["kind"], blame["name"]) == (
+        "code",
+        "optimize gives another result from the same graph",
+    )
     assert "became" in blame["detail"]
     assert "ingot_compiler/passes/pipeline.py" in blame["detail"].split("changed since: ")[1]
     assert found["kernel"]["nodes"]
@@ -232,25 +293,43 @@ def test_a_compiler_pass(built: Built, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ten_bundles(tmp_path: Path, capsys: Output) -> None:
-    """What exporters write, with fixed and open shapes, for one target and for two, with and without lock files."""
+    """What exporters write, with fixed and open shapes, for one target and for two, with and
+    without lock files."""
     (tmp_path / "models").mkdir()
-    names = ("bart", "bert", "distilbert", "gpt2", "lstm", "mobilenet_v2", "swin", "resnet", "t5", "vit")
+    names = (
+        "bart",
+        "bert",
+        "distilbert",
+        "gpt2",
+        "lstm",
+        "mobilenet_v2",
+        "swin",
+        "resnet",
+        "t5",
+        "vit",
+    )
     project = ""
     for number, name in enumerate(names):
         folder = ROOT / "tests" / "models" / name
-        source = folder / "dynamic.onnx" if (folder / "dynamic.onnx").exists() else folder / "static.onnx"
+        source = (
+            folder / "dynamic.onnx"
+            if (folder / "dynamic.onnx").exists()
+            else folder / "static.onnx"
+        )
         shutil.copy(source, tmp_path / "models" / f"{name}.onnx")
         targets = ["x86-64-v3", "aarch64"] if number % 3 else ["native"]
-        project += (
-            f'[model.{name}]\nsource = "models/{name}.onnx"\n[bundle.{name}]\nmodel = "{name}"\ntargets = {targets}\n'
-        )
+        project += f'[model.{name}]\nsource = "models/{name}.onnx"\n[bundle.{name}]\nmodel = "{name}"\ntargets = {targets}\n'
     (tmp_path / "ingot.toml").write_text(project)
     build(Built(tmp_path, tmp_path / "cache"))
     for number, name in enumerate(names):
-        bundle, lock = (tmp_path / "dist" / f"{name}{ending}" for ending in (".ingot", ".lock.json"))
+        bundle, lock = (
+            tmp_path / "dist" / f"{name}{ending}" for ending in (".ingot", ".lock.json")
+        )
         if number % 2:
             lock.unlink()
-        found = report(capsys, ["reproduce", str(bundle), "--source", str(tmp_path), "-q", "-j1", "--json"], 0)
+        found = report(
+            capsys, ["reproduce", str(bundle), "--source", str(tmp_path), "-q", "-j1", "--json"], 0
+        )
         assert (found["equal"], found["model"], found["notes"]) == (True, f"models/{name}.onnx", [])
 
 
@@ -269,7 +348,9 @@ def test_ten_bundles(tmp_path: Path, capsys: Output) -> None:
         ("backends/host/link.py", ' "--gc-sections",', "", "codegen_support or link"),
     ],
 )  # fmt: skip
-def test_code_of_other_rules(built: Built, tmp_path: Path, file: str, old: str, new: str, rule: str) -> None:
+def test_code_of_other_rules(
+    built: Built, tmp_path: Path, file: str, old: str, new: str, rule: str
+) -> None:
     """The rule whose result differs is named, and the file that has changed."""
     package = copy_of_compiler(tmp_path / "code")
     replace_text(package / file, old, new)
@@ -285,7 +366,8 @@ def test_code_of_other_rules(built: Built, tmp_path: Path, file: str, old: str, 
 
 @pytest.mark.slow
 def test_the_linker(built: Built, tmp_path: Path) -> None:
-    """One byte of the linker that changes nothing that it does: its digest is what differs, not the code."""
+    """One byte of the linker that changes nothing that it does: its digest is what differs, not the
+    code."""
     copy_of_zig(tmp_path / "tools")
     code, found, error = command(tmp_path / "tools", built.arguments())
     assert code == 4, error
@@ -296,14 +378,27 @@ def test_the_linker(built: Built, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_reproduced(built: Built, tmp_path: Path, capsys: Output) -> None:
-    """No folder, no model, a damaged bundle, one that does not tell its options, wrong lock files: four parts each."""
+    """No folder, no model, a damaged bundle, one that does not tell its options, wrong lock files:
+    four parts each."""
     copy = built.copy(tmp_path / "x")
     (tmp_path / "empty").mkdir()
-    bundle, source, cache = str(copy.bundle), str(copy.folder), ["--cached", "--cache", str(copy.cache)]
+    bundle, source, cache = (
+        str(copy.bundle),
+        str(copy.folder),
+        ["--cached", "--cache", str(copy.cache)],
+    )
     for arguments, code, words in (
         ([bundle, "--source", str(tmp_path / "none")], 1, "no such source folder"),
-        ([bundle, "--source", str(tmp_path / "empty")], 1, "no model that the bundle could be made from"),
-        ([bundle, "--source", source, "--lock", str(tmp_path / "none")], 1, "cannot read the lock file"),
+        (
+            [bundle, "--source", str(tmp_path / "empty")],
+            1,
+            "no model that the bundle could be made from",
+        ),
+        (
+            [bundle, "--source", source, "--lock", str(tmp_path / "none")],
+            1,
+            "cannot read the lock file",
+        ),
         ([bundle, "--source", source, "--lock", bundle], 1, "not a lock file"),
         ([bundle], 1, "--source"),
         ([source, "--source", source], 1, "not a regular file"),
@@ -314,4 +409,6 @@ def test_what_cannot_be_reproduced(built: Built, tmp_path: Path, capsys: Output)
     content = bytearray(copy.bundle.read_bytes())
     content[-1] ^= 1
     copy.bundle.write_bytes(content)
-    assert "weights are damaged" in report(capsys, ["reproduce", bundle, "--source", source], 4)["err"]
+    assert (
+        "weights are damaged" in report(capsys, ["reproduce", bundle, "--source", source], 4)["err"]
+    )

@@ -1,4 +1,5 @@
-"""The same model gives the same bundle, whoever compiles it, where, when and with how many workers (acceptance 5)."""
+"""The same model gives the same bundle, whoever compiles it, where, when and with how many workers
+(acceptance 5)."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ TARGETS = ("x86-64-v3", "aarch64")
 
 
 def sample_model() -> ModelProto:
-    """Some of everything that could bring disorder: several kernels, equal ones, packed and plain weights, symbols."""
+    """Some of everything that could bring disorder: several kernels, equal ones, packed and plain
+    weights, symbols."""
     nodes = [
         node("Conv", "x w0", "c", pads=[1, 1, 1, 1]), node("Relu", "c", "r"), node("Conv", "r w1", "d", pads=[1, 1, 1, 1]),
         node("Conv", "d w1", "e", pads=[1, 1, 1, 1]), node("Add", "e r", "s"), node("GlobalAveragePool", "s", "g"),
@@ -33,7 +35,8 @@ def sample_model() -> ModelProto:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """All that must not matter: where the model lies and how it is called, and the process around the compiler."""
+    """All that must not matter: where the model lies and how it is called, and the process around
+    the compiler."""
 
     folder: str
     spelling: str  # of the model's path, from the folder
@@ -63,11 +66,29 @@ def compile_in(root: Path, place: Surroundings) -> bytes:
     (folder / "model.onnx").write_bytes(sample_model().SerializeToString())
     (folder / "link.onnx").symlink_to("model.onnx")
     spelling = place.spelling.format(absolute=folder)
-    arguments = ["-m", "ingot", "compile", spelling, "-o", "out.ingot", "-q", "-j", str(place.workers)]
-    inherited = {name: value for name, value in os.environ.items() if name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")}
+    arguments = [
+        "-m",
+        "ingot",
+        "compile",
+        spelling,
+        "-o",
+        "out.ingot",
+        "-q",
+        "-j",
+        str(place.workers),
+    ]
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
+    }
     path = os.pathsep.join(entry for entry in sys.path if entry)
     subprocess.run(
-        [sys.executable, *arguments, *(word for target in TARGETS for word in ("--target", target))],
+        [
+            sys.executable,
+            *arguments,
+            *(word for target in TARGETS for word in ("--target", target)),
+        ],
         cwd=folder,
         env=inherited | {"PYTHONPATH": path, "HOME": str(home)} | place.environment,
         umask=place.umask,
@@ -84,12 +105,16 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 
 def test_one_digest(bundles: list[bytes]) -> None:
-    """Three folders, spellings, homes, hash seeds, time zones, locales and umasks, one and two workers: one file."""
+    """Three folders, spellings, homes, hash seeds, time zones, locales and umasks, one and two
+    workers: one file."""
     assert len(set(bundles)) == 1
 
 
-def test_a_model_in_memory_gives_the_same_kernels(bundles: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """From Python, from bytes and from a message, twice in one process: the same file as by the command."""
+def test_a_model_in_memory_gives_the_same_kernels(
+    bundles: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From Python, from bytes and from a message, twice in one process: the same file as by the
+    command."""
     model = sample_model()
     all_in_workers(monkeypatch)
     for given in (model, model.SerializeToString()):
@@ -104,7 +129,8 @@ def test_no_trace_of_the_machine(bundles: list[bytes], tmp_path: Path) -> None:
 
 
 def test_other_weights_change_weights_alone() -> None:
-    """Code depends on the graph and never on a weight's bytes: both bundles differ, their kernels do not."""
+    """Code depends on the graph and never on a weight's bytes: both bundles differ, their kernels
+    do not."""
     first, second = sample_model(), sample_model()
     weights = second.graph.initializer[0]
     weights.CopyFrom(numpy_helper.from_array(normal(9, 8, 3, 3, 3), weights.name))

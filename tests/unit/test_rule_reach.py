@@ -1,4 +1,5 @@
-"""What a change of code runs again: a rule's key holds all code that it can import, so it must not reach what it does not use."""
+"""What a change of code runs again: a rule's key holds all code that it can import, so it must not
+reach what it does not use."""
 
 from __future__ import annotations
 
@@ -19,10 +20,21 @@ KINDS, FUSION, PLANNERS = f"{LOWERING}kinds/", f"{LOWERING}fusion/", f"{MEMORY}p
 PLACE, EMITTERS = f"{COMPILER}/placement/place.py", f"{BACKENDS}host/emit/"
 HOST, NULL, REGISTRY = f"{BACKENDS}host/", f"{BACKENDS}null/", f"{BACKENDS}registry.py"
 BACK_ENDS = (HOST, NULL)
-DRIVER = ("ingot_build_rules/compilation/", "ingot_build_rules/text/", "ingot_build_rules/workspace/")
+DRIVER = (
+    "ingot_build_rules/compilation/",
+    "ingot_build_rules/text/",
+    "ingot_build_rules/workspace/",
+)
 ENGINE = tuple(
     f"ingot_build_rules/engine/{name}"
-    for name in ("scheduler.py", "actions/codec.py", "actions/key.py", "executors/", "cache/", "events/")
+    for name in (
+        "scheduler.py",
+        "actions/codec.py",
+        "actions/key.py",
+        "executors/",
+        "cache/",
+        "events/",
+    )
 )
 LOADER = ("ingot_runtime/loader/", "ingot_runtime/executor/", "ingot_runtime_devices/")
 # rule -> starts of paths that it must not reach
@@ -36,9 +48,31 @@ UNUSED = {
     "pack_constant": (FRONTEND, PASSES, KINDS, FUSION, MEMORY, HOST_PROGRAM, BACKENDS, PLACE),
     "lower": (FRONTEND, PASSES, PLACE, MEMORY, HOST_PROGRAM, KINDS, FUSION, *BACK_ENDS, REGISTRY),
     "plan_memory": (FRONTEND, PASSES, OPS, KINDS, FUSION, HOST_PROGRAM, BACKENDS, PLACE),
-    "codegen": (FRONTEND, PASSES, OPS, KINDS, FUSION, MEMORY, HOST_PROGRAM, PLACE, *BACK_ENDS, REGISTRY),
+    "codegen": (
+        FRONTEND,
+        PASSES,
+        OPS,
+        KINDS,
+        FUSION,
+        MEMORY,
+        HOST_PROGRAM,
+        PLACE,
+        *BACK_ENDS,
+        REGISTRY,
+    ),
     "codegen_support": (FRONTEND, PASSES, OPS, *MIDDLE, PLACE),
-    "codegen_main": (FRONTEND, PASSES, OPS, KINDS, FUSION, PLANNERS, EMITTERS, NULL, REGISTRY, PLACE),
+    "codegen_main": (
+        FRONTEND,
+        PASSES,
+        OPS,
+        KINDS,
+        FUSION,
+        PLANNERS,
+        EMITTERS,
+        NULL,
+        REGISTRY,
+        PLACE,
+    ),
     "link": (FRONTEND, PASSES, OPS, *MIDDLE, PLACE),
     "bundle": (f"{FRONTEND}ops/", PASSES, PLACE, PLANNERS),
 }
@@ -46,14 +80,23 @@ UNUSED = {
 
 @pytest.mark.parametrize("rule", RULEBOOK.rules, ids=lambda rule: rule.name)
 def test_a_rule_does_not_reach_what_it_does_not_use(rule: AnyRule) -> None:
-    """A change of that code leaves the rule's results as they are, so it must leave its key alone."""
+    """A change of that code leaves the rule's results as they are, so it must leave its key
+    alone."""
     unused = (*UNUSED.get(rule.name, ()), *ENGINE, *LOADER, *DRIVER)
-    reached = [path for path, _ in code_digests(None).files_of(rule.compute.__module__) if path.startswith(unused)]
+    reached = [
+        path
+        for path, _ in code_digests(None).files_of(rule.compute.__module__)
+        if path.startswith(unused)
+    ]
     assert reached == []
 
 
 def test_what_is_not_reached_is_there() -> None:
     """Every start of a path that this page names is one of a file: it did not move away."""
-    files = [f"{name}/{path.relative_to(folder)}" for name, folder in PACKAGES.items() for path in folder.rglob("*.py")]
+    files = [
+        f"{name}/{path.relative_to(folder)}"
+        for name, folder in PACKAGES.items()
+        for path in folder.rglob("*.py")
+    ]
     starts = {start for unused in UNUSED.values() for start in unused} | {*ENGINE, *LOADER, *DRIVER}
     assert {start for start in starts if not any(path.startswith(start) for path in files)} == set()

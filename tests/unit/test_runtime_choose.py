@@ -1,4 +1,5 @@
-"""Which variant runs: the best that the machine can, never one that it cannot, and the missing names otherwise."""
+"""Which variant runs: the best that the machine can, never one that it cannot, and the missing
+names otherwise."""
 
 from pathlib import Path
 
@@ -18,7 +19,10 @@ AMX = ("amx-bf16", "amx-tile")
 
 
 def plan_of(*variants: tuple[str, int, frozenset[str]]) -> BundlePlan:
-    made = tuple(VariantPlan(target, rank, tuple(sorted(needs)), 0, (0,), ()) for target, rank, needs in variants)
+    made = tuple(
+        VariantPlan(target, rank, tuple(sorted(needs)), 0, (0,), ())
+        for target, rank, needs in variants
+    )
     return BundlePlan("m", (DevicePlan("host", "host", 0),), (), (), (), made)
 
 
@@ -44,7 +48,8 @@ def test_best_that_is_left() -> None:
 
 
 def test_refusal_names_what_is_missing() -> None:
-    """The message names every missing feature, what the machine is, and what to compile for; exit code 5."""
+    """The message names every missing feature, what the machine is, and what to compile for; exit
+    code 5."""
     plan = plan_of(("x86-64-v3", 200, V3), ("x86-64-v4", 300, V4))
     with pytest.raises(ingot_runtime.IncompatibleError) as caught:
         chosen(V3 - {"fma", "movbe"} | {"avx512f"}, plan)
@@ -71,7 +76,9 @@ def test_wish_may_only_go_down() -> None:
 def test_other_architecture() -> None:
     """A variant of another architecture never runs, even one that names no feature."""
     plan = plan_of(("aarch64", 100, frozenset()))
-    with pytest.raises(ingot_runtime.IncompatibleError, match=r"aarch64 lacks this processor \(x86-64\)"):
+    with pytest.raises(
+        ingot_runtime.IncompatibleError, match=r"aarch64 lacks this processor \(x86-64\)"
+    ):
         chosen(V4, plan)
 
 
@@ -79,7 +86,11 @@ def test_other_architecture() -> None:
 def test_amx_permission(granted: bool) -> None:
     """AMX is asked for once, only when it would be used; a refusal is a missing feature."""
     name = "x86-64-v4+amx-bf16+amx-tile"
-    plan = plan_of((name, 302, V4 | set(AMX)), ("x86-64-v4+amx-tile", 301, V4 | {"amx-tile"}), ("x86-64-v4", 300, V4))
+    plan = plan_of(
+        (name, 302, V4 | set(AMX)),
+        ("x86-64-v4+amx-tile", 301, V4 | {"amx-tile"}),
+        ("x86-64-v4", 300, V4),
+    )
     asked: list[int] = []
 
     def request() -> bool:
@@ -102,8 +113,14 @@ def test_probe_agrees_with_the_kernel() -> None:
     if cpu.machine_architecture() != "x86-64":
         spelled = {}
     lines = Path("/proc/cpuinfo").read_text().splitlines()
-    flags = set(next(line for line in lines if line.startswith(("flags", "Features"))).split(":")[1].split())
-    known = cpu.X86_BITS if cpu.machine_architecture() == "x86-64" else cpu.HWCAPS[cpu.machine_architecture()]
+    flags = set(
+        next(line for line in lines if line.startswith(("flags", "Features"))).split(":")[1].split()
+    )
+    known = (
+        cpu.X86_BITS
+        if cpu.machine_architecture() == "x86-64"
+        else cpu.HWCAPS[cpu.machine_architecture()]
+    )
     assert cpu.machine_features() == {name for name in known if spelled.get(name, name) in flags}
 
 

@@ -1,4 +1,5 @@
-"""``python -m ingot_runtime``: files in, files out, four lines and an exit code for every mistake."""
+"""``python -m ingot_runtime``: files in, files out, four lines and an exit code for every
+mistake."""
 
 import json
 import os
@@ -35,10 +36,14 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [(), ("--threads", "2"), ("--executor", "vm"), ("--verify", "fast")])
+@pytest.mark.parametrize(
+    "options", [(), ("--threads", "2"), ("--executor", "vm"), ("--verify", "fast")]
+)
 def test_run(folder: Path, options: tuple[str, ...]) -> None:
     """Inputs from a file, outputs to a file, the same bits whatever the options."""
-    done = command(folder, "run", "static.ingot", "--inputs", "x.npz", "--outputs", "y.npz", *options)
+    done = command(
+        folder, "run", "static.ingot", "--inputs", "x.npz", "--outputs", "y.npz", *options
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     with np.load(folder / "y.npz") as outputs:
         assert outputs.files == ["y"]
@@ -54,9 +59,14 @@ def test_run_without_files(folder: Path) -> None:
 
 def test_names_that_clash_with_python(folder: Path) -> None:
     """ONNX names are kept, whatever numpy's own functions call their arguments."""
-    with zipfile.ZipFile(folder / "named.npz", "w") as archive, archive.open("file.npy", "w") as member:
+    with (
+        zipfile.ZipFile(folder / "named.npz", "w") as archive,
+        archive.open("file.npy", "w") as member,
+    ):
         np.lib.format.write_array(member, X)  # np.savez(path, file=X) is a TypeError
-    done = command(folder, "run", "dynamic.ingot", "--inputs", "named.npz", "--outputs", "named_y.npz")
+    done = command(
+        folder, "run", "dynamic.ingot", "--inputs", "named.npz", "--outputs", "named_y.npz"
+    )
     assert (done.returncode, done.stderr) == (0, "")
     with np.load(folder / "named_y.npz") as outputs:
         assert (outputs["self"] == tiny_reference(X)).all()
@@ -65,22 +75,62 @@ def test_names_that_clash_with_python(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "first", "last"),
     [
-        (("run", "none.ingot"), 1, "error: cannot open 'none.ingot'", "  do: check the path and its permissions"),
+        (
+            ("run", "none.ingot"),
+            1,
+            "error: cannot open 'none.ingot'",
+            "  do: check the path and its permissions",
+        ),
         (("run", "x.npz"), 1, "error: not a bundle", "  do: give a file made by `ingot compile`"),
         (("run", "dynamic.ingot"), 1, "error: no inputs", "  do: give --inputs F.npz"),
-        (("run", "static.ingot", "--inputs", "none.npz"), 1, "error: cannot read inputs from 'none.npz'", None),
-        (("run", "static.ingot", "--inputs", "broken.npz"), 1, "error: cannot read inputs from 'broken.npz'", None),
-        (("run", "static.ingot", "--inputs", "x.npy"), 1, "error: cannot read inputs from 'x.npy'", None),
-        (("run", "static.ingot", "--outputs", "none/y.npz"), 1, "error: cannot write 'none/y.npz'", None),
-        (("run", "static.ingot", "--variant", "x86-64-v3"), 1, "error: no variant 'x86-64-v3'", None),
+        (
+            ("run", "static.ingot", "--inputs", "none.npz"),
+            1,
+            "error: cannot read inputs from 'none.npz'",
+            None,
+        ),
+        (
+            ("run", "static.ingot", "--inputs", "broken.npz"),
+            1,
+            "error: cannot read inputs from 'broken.npz'",
+            None,
+        ),
+        (
+            ("run", "static.ingot", "--inputs", "x.npy"),
+            1,
+            "error: cannot read inputs from 'x.npy'",
+            None,
+        ),
+        (
+            ("run", "static.ingot", "--outputs", "none/y.npz"),
+            1,
+            "error: cannot write 'none/y.npz'",
+            None,
+        ),
+        (
+            ("run", "static.ingot", "--variant", "x86-64-v3"),
+            1,
+            "error: no variant 'x86-64-v3'",
+            None,
+        ),
         (
             ("run", "static.ingot", "--executor", "aott"),
             1,
             "error: unknown value of executor",
             "  do: did you mean 'aot'?",
         ),
-        (("run", "static.ingot", "--device", "gpu"), 1, "error: bad --device 'gpu'", "  do: e.g. --device gpu=cuda:0"),
-        (("run", "static.ingot", "--device", "host=cuda:0"), 5, "error: no device cuda:0 here", None),
+        (
+            ("run", "static.ingot", "--device", "gpu"),
+            1,
+            "error: bad --device 'gpu'",
+            "  do: e.g. --device gpu=cuda:0",
+        ),
+        (
+            ("run", "static.ingot", "--device", "host=cuda:0"),
+            5,
+            "error: no device cuda:0 here",
+            None,
+        ),
         (
             ("run", "static.ingot", "--max-bytes", "8"),
             2,
@@ -93,8 +143,11 @@ def test_names_that_clash_with_python(folder: Path) -> None:
         ((), 1, None, "  do: python -m ingot_runtime --help"),
     ],
 )
-def test_mistakes(folder: Path, arguments: tuple[str, ...], code: int, first: str | None, last: str | None) -> None:
-    """Four parts on stderr, nothing on stdout, the exit code of the contract, no traceback, nothing half-written."""
+def test_mistakes(
+    folder: Path, arguments: tuple[str, ...], code: int, first: str | None, last: str | None
+) -> None:
+    """Four parts on stderr, nothing on stdout, the exit code of the contract, no traceback, nothing
+    half-written."""
     before = sorted(path.name for path in folder.iterdir())
     done = command(folder, *arguments)
     assert (done.returncode, done.stdout) == (code, "")

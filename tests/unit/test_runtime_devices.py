@@ -1,4 +1,5 @@
-"""A bundle for the host and devices beside it: binding, results, counts, memory, errors that cross native code."""
+"""A bundle for the host and devices beside it: binding, results, counts, memory, errors that cross
+native code."""
 
 import sys
 import weakref
@@ -29,7 +30,8 @@ SIZE_BYTES = X.nbytes
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """``one``, ``two``: devices beside the host; ``open``: any number of rows; ``grown``: a block of a size that main knows; ``host``."""
+    """``one``, ``two``: devices beside the host; ``open``: any number of rows; ``grown``: a block
+    of a size that main knows; ``host``."""
     path = tmp_path_factory.mktemp("devices")
     write_bundle(two_device_contents(), path / "one", tree_entry)
     write_bundle(two_device_contents(count=2), path / "two", tree_entry)
@@ -79,7 +81,8 @@ def test_counts(folder: Path, executor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "devices", [{}, {"acc": "null"}, {"acc": "null:3", "aux": "null:0"}, {"acc": "null:1", "aux": "null:1"}]
+    "devices",
+    [{}, {"acc": "null"}, {"acc": "null:3", "aux": "null:0"}, {"acc": "null:1", "aux": "null:1"}],
 )
 def test_bound_devices(folder: Path, devices: dict[str, str]) -> None:
     """Any device of the kind will do, also one for two."""
@@ -104,7 +107,9 @@ def test_bound_devices(folder: Path, devices: dict[str, str]) -> None:
         ({"host": "host:1"}, ingot_runtime.IncompatibleError, "no device host:1 here"),
     ],
 )
-def test_wrong_binding(folder: Path, devices: object, kind: type[ingot_runtime.BundleError], message: str) -> None:
+def test_wrong_binding(
+    folder: Path, devices: object, kind: type[ingot_runtime.BundleError], message: str
+) -> None:
     """Each is refused by name, in four parts."""
     with pytest.raises(kind) as caught:
         ingot_runtime.load(folder / "one", devices=devices)  # type: ignore[arg-type]  # the mistakes
@@ -113,11 +118,16 @@ def test_wrong_binding(folder: Path, devices: object, kind: type[ingot_runtime.B
 
 
 @pytest.mark.parametrize("part", ["registry", "attached"])
-def test_devices_that_are_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    """Without the package a bundle with devices is refused, naming it; one for the host alone, and one's description, need none of it."""
+def test_devices_that_are_not_installed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Without the package a bundle with devices is refused, naming it; one for the host alone, and
+    one's description, need none of it."""
     for name in ("ingot_runtime_devices", f"ingot_runtime_devices.{part}"):
         monkeypatch.setitem(sys.modules, name, None)  # makes the import fail
-    with pytest.raises(ingot_runtime.IncompatibleError, match="no devices beside the host here") as caught:
+    with pytest.raises(
+        ingot_runtime.IncompatibleError, match="no devices beside the host here"
+    ) as caught:
         ingot_runtime.load(folder / "one")
     assert "pip install ingot-runtime-devices" in caught.value.do
     assert all((caught.value.where, caught.value.why))
@@ -129,18 +139,25 @@ def test_library_of_a_better_machine() -> None:
     """A library whose features the machine lacks is refused by their names."""
     made = library()
     plan = LibraryPlan("null", made.target, made.features, 1)
-    with pytest.raises(ingot_runtime.IncompatibleError, match="'acc' cannot run its library") as caught:
+    with pytest.raises(
+        ingot_runtime.IncompatibleError, match="'acc' cannot run its library"
+    ) as caught:
         OPEN["null"]("acc", 0, plan, made.image, "section library 0", frozenset(made.features[1:]))
     assert f"needs {made.features[0]}, which" in caught.value.why
 
 
 def test_trace_and_observe(folder: Path) -> None:
-    """The vm tells of launches on devices, and shows copies of their buffers; looking is not counted."""
+    """The vm tells of launches on devices, and shows copies of their buffers; looking is not
+    counted."""
     session = ingot_runtime.load(folder / "one", executor="vm")
     seen: list[tuple[int, str, bytes]] = []
-    session.observe(lambda ordinal, kernel, _, buffers: seen.append((ordinal, kernel, bytes(buffers[0]))))
+    session.observe(
+        lambda ordinal, kernel, _, buffers: seen.append((ordinal, kernel, bytes(buffers[0])))
+    )
     assert right(session)
-    assert [(ordinal, kernel) for ordinal, kernel, _ in seen] == [(index, "tiny_scale") for index in range(3)]
+    assert [(ordinal, kernel) for ordinal, kernel, _ in seen] == [
+        (index, "tiny_scale") for index in range(3)
+    ]
     assert seen[2][2] == Y.tobytes()
     assert [row[:2] for row in session.trace()] == [row[:2] for row in seen]
     assert session.device_counts().copies["acc", "host"] == (2, 2 * SIZE_BYTES)
@@ -160,17 +177,22 @@ def test_memory_limit_counts_devices(folder: Path) -> None:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("method", ["launch", "write", "read"])
-@pytest.mark.parametrize("error", [ingot_runtime.DeviceError("lost"), KeyboardInterrupt(), MemoryError()])
+@pytest.mark.parametrize(
+    "error", [ingot_runtime.DeviceError("lost"), KeyboardInterrupt(), MemoryError()]
+)
 def test_what_a_device_raises(
     folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str, method: str, error: BaseException
 ) -> None:
-    """It is raised by the call, as itself where it is no mistake of a callback; the session goes on."""
+    """It is raised by the call, as itself where it is no mistake of a callback; the session goes
+    on."""
     session = ingot_runtime.load(folder / "one", executor=executor)
 
     def fail(*_: object) -> None:
         raise error
 
-    expected: type[BaseException] = type(error) if not isinstance(error, MemoryError) else ingot_runtime.BundleError
+    expected: type[BaseException] = (
+        type(error) if not isinstance(error, MemoryError) else ingot_runtime.BundleError
+    )
     with monkeypatch.context() as patch:
         patch.setattr(Null, method, fail)
         with pytest.raises(expected):
@@ -182,7 +204,8 @@ def test_what_a_device_raises(
 @pytest.mark.parametrize("name", ["launch", "copy"])
 @pytest.mark.parametrize("at", [1, 2])
 def test_interrupt_before_the_first_line_of_a_callback(folder: Path, name: str, at: int) -> None:
-    """Ctrl-C that comes where no code of ours can catch it is not lost: the call ends with it, and the session goes on."""
+    """Ctrl-C that comes where no code of ours can catch it is not lost: the call ends with it, and
+    the session goes on."""
     session = ingot_runtime.load(folder / "one")
     calls: list[int] = []
 
@@ -210,8 +233,11 @@ def test_interrupt_before_the_first_line_of_a_callback(folder: Path, name: str, 
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_every_call_waits_for_its_devices(folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
-    """When a call returns no device is at work on what it was given; an error that a device knows only then is raised by this call."""
+def test_every_call_waits_for_its_devices(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    """When a call returns no device is at work on what it was given; an error that a device knows
+    only then is raised by this call."""
     session = ingot_runtime.load(folder / "two", executor=executor)
     waited: list[str] = []
 
@@ -233,7 +259,8 @@ def test_every_call_waits_for_its_devices(folder: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_buffers_are_aligned(folder: Path, monkeypatch: pytest.MonkeyPatch, executor: str) -> None:
-    """What `main` launches with on a device lies at multiples of 64: parts of pools, weights, blocks that grow, scratch."""
+    """What `main` launches with on a device lies at multiples of 64: parts of pools, weights,
+    blocks that grow, scratch."""
     seen: list[int] = []
     launch = Null.launch
 
@@ -271,7 +298,8 @@ def test_cancel_from_a_device(folder: Path, monkeypatch: pytest.MonkeyPatch, exe
 def test_nothing_keeps_a_device(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, count: int, executor: str
 ) -> None:
-    """A session that is dropped lets go of its devices at once: no cycle waits for the collector."""
+    """A session that is dropped lets go of its devices at once: no cycle waits for the
+    collector."""
     opened: list[weakref.ref[Null]] = []
     start = Null.__init__
 

@@ -1,4 +1,5 @@
-"""The format's pieces: canonical msgpack, plans and programs that decode to themselves, FORMAT.md's numbers."""
+"""The format's pieces: canonical msgpack, plans and programs that decode to themselves, FORMAT.md's
+numbers."""
 
 import re
 from pathlib import Path
@@ -51,7 +52,12 @@ def test_msgpack_is_the_packages(value: object) -> None:
 @pytest.mark.parametrize("count", [15, 16, 31, 32, 255, 256, 65535, 65536])
 def test_msgpack_lengths(count: int) -> None:
     """The shortest form at every border of lengths."""
-    for value in ("a" * count, b"a" * count, [0] * count, {f"{index:06}": 0 for index in range(count)}):
+    for value in (
+        "a" * count,
+        b"a" * count,
+        [0] * count,
+        {f"{index:06}": 0 for index in range(count)},
+    ):
         assert pack(value) == packb(value)
 
 
@@ -70,7 +76,12 @@ def test_plan_decodes_to_itself(inputs: list[TensorPlan], outputs: list[TensorPl
     """Encode, decode, encode gives the same bytes; the manifest is a function of the plan."""
     variant = VariantPlan("x86-64-v2", 100, ("sse3", "ssse3"), 3, (64,), ((0, 64), (128, 1)))
     plan = BundlePlan(
-        "m", (DevicePlan("host", "host", 0),), ("batch", "len"), tuple(inputs), tuple(outputs), (variant,)
+        "m",
+        (DevicePlan("host", "host", 0),),
+        ("batch", "len"),
+        tuple(inputs),
+        tuple(outputs),
+        (variant,),
     )
     again = decode_plan(encode_plan(plan))
     assert encode_plan(again) == encode_plan(plan)
@@ -95,7 +106,9 @@ PLAN = BundlePlan(
 
 
 def decoded(program: Program) -> Program:
-    return decode_program(encode_program(program), PLAN, PLAN.variants[0], (WEIGHTS_BYTES,), "section program 0")
+    return decode_program(
+        encode_program(program), PLAN, PLAN.variants[0], (WEIGHTS_BYTES,), "section program 0"
+    )
 
 
 def test_program_decodes_to_itself() -> None:
@@ -130,7 +143,10 @@ BAD: list[tuple[str, tuple[int | tuple[int, ...], ...]]] = [
     ("launch", (0, 0, 0, (), (7,), 0, 1)),
     ("launch", (0, 0, 0, (), (), 0, 0)),
     ("copy", (0, 1, 0, 0, 0)),
-    ("read", (0, 0, 0, -1)),  # one beyond the dtypes is of a later version: tests/hostile/test_forged_devices.py
+    (
+        "read",
+        (0, 0, 0, -1),
+    ),  # one beyond the dtypes is of a later version: tests/hostile/test_forged_devices.py
     ("output_buffer", (1, 0, 0)),
     ("launch_checked", (0, 0, 0, (), (), 0, 1, (0, 1))),
     ("launch_checked", (0, 1, 0, (), (), 0, 1, (0,))),
@@ -157,7 +173,20 @@ def test_program_must_end() -> None:
 def test_every_opcode_has_a_bad_case() -> None:
     """The list of bad operands covers every opcode that has operands to check."""
     checked = {name for name, _ in BAD}
-    plain = {"return", "begin", "scratch_bytes", "sub", "mul", "floordiv", "mod", "min", "max", "eq", "lt", "le"}
+    plain = {
+        "return",
+        "begin",
+        "scratch_bytes",
+        "sub",
+        "mul",
+        "floordiv",
+        "mod",
+        "min",
+        "max",
+        "eq",
+        "lt",
+        "le",
+    }
     assert checked | plain == {name for name, _ in OPCODES}
     assert operand_kinds(CODES["launch"]) == ["i", "i", "i", "*b", "*r", "r", "i"]
 

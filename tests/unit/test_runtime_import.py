@@ -1,4 +1,5 @@
-"""The loader imports what it needs and no more: start-up time is a contract, so the list of modules is pinned."""
+"""The loader imports what it needs and no more: start-up time is a contract, so the list of modules
+is pinned."""
 
 import os
 import statistics
@@ -21,7 +22,12 @@ _FORBIDDEN = (
     "argparse", "contextlib", "dataclasses", "datetime", "difflib", "enum", "hashlib", "importlib.metadata", "inspect", "json",
     "logging", "msgpack", "numpy", "pathlib", "re", "tempfile", "threading", "typing", "zipfile",
 )  # fmt: skip
-_AFTER_IMPORT = {"ingot_runtime", "ingot_runtime.errors", "ingot_runtime.ingot_error", "ingot_runtime.printable"}
+_AFTER_IMPORT = {
+    "ingot_runtime",
+    "ingot_runtime.errors",
+    "ingot_runtime.ingot_error",
+    "ingot_runtime.printable",
+}
 _STANDARD_AFTER_LOAD = {
     "atexit", "ctypes", "ctypes._endian", "errno", "fcntl", "genericpath", "itertools", "math", "mmap", "os", "os.path", "posixpath",
     "stat", "struct", "types", "weakref",
@@ -36,7 +42,11 @@ def modules_after(text: str, *arguments: str) -> set[str]:
         # -S: what site imports (editable installations) is not the loader's.
         code = f"import sys\n{script}\nprint(*sorted(sys.modules))"
         done = subprocess.run(
-            [sys.executable, "-S", "-c", code, *arguments], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-S", "-c", code, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         lists.append(set(done.stdout.split()))
     return lists[1] - lists[0]
@@ -48,14 +58,17 @@ def test_import() -> None:
 
 
 def test_load(tmp_path: Path) -> None:
-    """``load`` brings ctypes, mmap and a few built-in modules; neither numpy nor any of the slow ones."""
+    """``load`` brings ctypes, mmap and a few built-in modules; neither numpy nor any of the slow
+    ones."""
     write_bundle(tiny_contents(), tmp_path / "m.ingot", tree_entry)
     text = "import ingot_runtime\ns = ingot_runtime.load(sys.argv[1])"
     # What ctypes and the like import themselves differs between versions of Python.
     basis = modules_after("import ctypes, fcntl, math, mmap, os, struct, weakref")
     found = modules_after(text, str(tmp_path / "m.ingot")) - basis
     assert found.isdisjoint(_FORBIDDEN)
-    foreign = {name for name in found if name.split(".")[0] != "ingot_runtime" and not name.startswith("_")}
+    foreign = {
+        name for name in found if name.split(".")[0] != "ingot_runtime" and not name.startswith("_")
+    }
     assert foreign <= _STANDARD_AFTER_LOAD
 
 
@@ -75,7 +88,8 @@ def test_import_time() -> None:
 
 
 def test_sources_are_small() -> None:
-    """Deflated, the loader's sources stay below 89 kB (its wheel has 10.6 kB more), those for devices beside the host below 10 kB."""
+    """Deflated, the loader's sources stay below 89 kB (its wheel has 10.6 kB more), those for
+    devices beside the host below 10 kB."""
 
     def deflated_bytes(package: ModuleType) -> int:
         files = sorted(Path(str(package.__file__)).parent.rglob("*.py"))

@@ -1,4 +1,5 @@
-"""What a user may ask of the loader besides results: which bundle it is, how much memory, whose memory."""
+"""What a user may ask of the loader besides results: which bundle it is, how much memory, whose
+memory."""
 
 import gc
 import os
@@ -26,11 +27,15 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def test_digest(bundle: Path) -> None:
-    """The whole root digest, or at least 32 digits of it, in any case; from a path and from bytes."""
+    """The whole root digest, or at least 32 digits of it, in any case; from a path and from
+    bytes."""
     root = open_file(bundle).root_digest.hex()
     for digest in (root, root[:32], root[:50], root.upper()):
         assert ingot_runtime.load(bundle, digest=digest).run({"x": X})["y"].shape == X.shape
-        assert ingot_runtime.load(bundle.read_bytes(), digest=digest).run({"x": X})["y"].shape == X.shape
+        assert (
+            ingot_runtime.load(bundle.read_bytes(), digest=digest).run({"x": X})["y"].shape
+            == X.shape
+        )
 
 
 def test_another_digest(bundle: Path) -> None:
@@ -56,7 +61,8 @@ def test_bad_digests(bundle: Path) -> None:
 
 
 def test_max_bytes(bundle: Path) -> None:
-    """What a call would need beyond the limit is refused by number before it is taken; smaller calls run."""
+    """What a call would need beyond the limit is refused by number before it is taken; smaller
+    calls run."""
     session = ingot_runtime.load(bundle, max_bytes=100_000)
     assert (session.run({"x": X})["y"] == tiny_reference(X)).all()
     with pytest.raises(ingot_runtime.LimitError, match="a call needs too much memory") as caught:
@@ -72,7 +78,8 @@ def test_max_bytes(bundle: Path) -> None:
 
 
 def test_results_are_the_callers(bundle: Path) -> None:
-    """A result that anybody still sees, in whatever way, is never written again; what nobody sees is used again."""
+    """A result that anybody still sees, in whatever way, is never written again; what nobody sees
+    is used again."""
     session = ingot_runtime.load(bundle)
     expected = tiny_reference(LARGE)
     seen = session.run({"x": LARGE})["y"]
@@ -90,7 +97,8 @@ def test_results_are_the_callers(bundle: Path) -> None:
 
 
 def test_results_are_used_again(bundle: Path) -> None:
-    """Two blocks at most wait for the next call: results that are dropped at once come back at the same places."""
+    """Two blocks at most wait for the next call: results that are dropped at once come back at the
+    same places."""
     session = ingot_runtime.load(bundle)
     places = {session.run({"x": LARGE})["y"].__array_interface__["data"][0] for _ in range(20)}
     assert len(places) <= 2
@@ -125,14 +133,20 @@ def test_after_close(bundle: Path) -> None:
     session.run({"x": X})
     session.close()
     session.close()
-    for call in (lambda: session.run({"x": X}), bound.run, session.trace, lambda: session.bind({"x": X})):
+    for call in (
+        lambda: session.run({"x": X}),
+        bound.run,
+        session.trace,
+        lambda: session.bind({"x": X}),
+    ):
         with pytest.raises(ingot_runtime.BusyError, match="the session is closed"):
             call()
     assert not session.cancel()
 
 
 def test_a_system_that_hides_the_processors(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that may not ask for its affinity gets the threads that it asks for, or as many as there are processors."""
+    """A process that may not ask for its affinity gets the threads that it asks for, or as many as
+    there are processors."""
 
     def refuse(_: int) -> set[int]:
         raise PermissionError(1, "Operation not permitted")
@@ -165,7 +179,8 @@ def test_no_path(tmp_path: Path) -> None:
 
 
 def test_a_descriptor_that_others_closed(bundle: Path) -> None:
-    """A daemon closes all descriptors: the session's is not closed a second time, and it says what has happened."""
+    """A daemon closes all descriptors: the session's is not closed a second time, and it says what
+    has happened."""
     session = ingot_runtime.load(bundle)
     number = session.loaded.source.fd
     os.close(number)

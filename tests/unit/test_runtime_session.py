@@ -1,4 +1,5 @@
-"""Sessions: what goes in is checked by name, what comes out is right and the caller's own, at a few microseconds."""
+"""Sessions: what goes in is checked by name, what comes out is right and the caller's own, at a few
+microseconds."""
 
 import gc
 import sys
@@ -34,7 +35,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_dynamic_sizes(folder: Path, executor: str, threads: int) -> None:
-    """Any size of a symbol gives the reference's bits: none, few, many, and back; the same for vm, aot and threads."""
+    """Any size of a symbol gives the reference's bits: none, few, many, and back; the same for vm,
+    aot and threads."""
     session = ingot_runtime.load(folder / "dynamic.ingot", threads=threads, executor=executor)
     for count in (3, 0, 1, 5000, 3, 2500, 5000):
         x = rows(count)
@@ -44,7 +46,8 @@ def test_dynamic_sizes(folder: Path, executor: str, threads: int) -> None:
 
 
 def test_many_shapes(folder: Path) -> None:
-    """More shapes than a session remembers are right too, and outputs of earlier calls stay what they were."""
+    """More shapes than a session remembers are right too, and outputs of earlier calls stay what
+    they were."""
     session = ingot_runtime.load(folder / "dynamic.ingot")
     inputs = [rows(count) for count in range(40)]
     outputs = [session.run({"x": x})["y"] for x in inputs + inputs]
@@ -54,7 +57,8 @@ def test_many_shapes(folder: Path) -> None:
 
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 def test_memory_goes_with_the_last_reference(folder: Path, executor: str) -> None:
-    """A dropped session gives its workspace back at once: no cycle of references waits for the collector."""
+    """A dropped session gives its workspace back at once: no cycle of references waits for the
+    collector."""
     gc.disable()
     try:
         session = ingot_runtime.load(folder / "dynamic.ingot", executor=executor)
@@ -74,12 +78,18 @@ def test_specs(folder: Path) -> None:
     """Names, shapes with symbols, dtypes that numpy takes."""
     session = ingot_runtime.load(folder / "dynamic.ingot")
     (spec,) = session.inputs
-    assert (spec.name, spec.shape, spec.dtype, str(spec)) == ("x", ("batch", WIDTH), "float32", "x: f32[batch, 8]")
+    assert (spec.name, spec.shape, spec.dtype, str(spec)) == (
+        "x",
+        ("batch", WIDTH),
+        "float32",
+        "x: f32[batch, 8]",
+    )
     assert [output.name for output in session.outputs] == ["y"]
 
 
 def test_layouts_of_inputs(folder: Path) -> None:
-    """Strided, misaligned, read-only and Fortran-ordered arrays are taken by value, small and large."""
+    """Strided, misaligned, read-only and Fortran-ordered arrays are taken by value, small and
+    large."""
     session = ingot_runtime.load(folder / "dynamic.ingot")
     for count in (4, 5000):
         x = rows(count)
@@ -108,7 +118,10 @@ def test_special_values_pass_through(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "missing input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got nothing\n  do: give it"),
+        (
+            {},
+            "missing input 'x'\n  where: input 'x'\n  why: expected float32[4, 8], got nothing\n  do: give it",
+        ),
         (
             {"x": rows(4), "z": 1},
             "no input 'z'\n  where: input 'z'\n  why: the model's inputs are x\n  do: leave it out",
@@ -144,7 +157,8 @@ def test_special_values_pass_through(folder: Path) -> None:
     ],
 )
 def test_wrong_inputs(folder: Path, inputs: dict[str, Rows], message: str) -> None:
-    """Every wrong input is named with what is expected and what came; the session works afterwards."""
+    """Every wrong input is named with what is expected and what came; the session works
+    afterwards."""
     session = ingot_runtime.load(folder / "static.ingot")
     for _ in range(2):
         with pytest.raises(ingot_runtime.InputError) as caught:
@@ -175,7 +189,12 @@ def test_bind(folder: Path) -> None:
     bound.inputs["x"][...] = rows(4) + 1
     again.run()
     assert (bound.outputs["y"] == tiny_reference(rows(4) + 1)).all()
-    for outputs in ({"y": rows(3)}, {"z": rows(4)}, {"y": rows(4).astype(np.float64)}, {"y": rows(8)[::2]}):
+    for outputs in (
+        {"y": rows(3)},
+        {"z": rows(4)},
+        {"y": rows(4).astype(np.float64)},
+        {"y": rows(8)[::2]},
+    ):
         with pytest.raises(ingot_runtime.InputError):
             session.bind(bound.inputs, outputs)
     dynamic = ingot_runtime.load(folder / "dynamic.ingot")
@@ -220,10 +239,17 @@ def test_trace_and_observe(folder: Path) -> None:
     """The vm tells each launch's ordinal, kernel and time, and shows its buffers."""
     session = ingot_runtime.load(folder / "static.ingot", executor="vm")
     seen: list[tuple[int, str, list[int]]] = []
-    session.observe(lambda ordinal, kernel, _, buffers: seen.append((ordinal, kernel, [len(b) for b in buffers])))
+    session.observe(
+        lambda ordinal, kernel, _, buffers: seen.append(
+            (ordinal, kernel, [len(b) for b in buffers])
+        )
+    )
     session.run({"x": rows(4)})
     assert seen == [(0, "tiny_scale", [128, 128, 32]), (1, "tiny_scale", [128, 128, 32])]
-    assert [(ordinal, kernel) for ordinal, kernel, _ in session.trace()] == [(0, "tiny_scale"), (1, "tiny_scale")]
+    assert [(ordinal, kernel) for ordinal, kernel, _ in session.trace()] == [
+        (0, "tiny_scale"),
+        (1, "tiny_scale"),
+    ]
     native = ingot_runtime.load(folder / "static.ingot")
     for call in (native.trace, lambda: native.observe(None)):
         with pytest.raises(ingot_runtime.InputError, match="native main is not stepped"):
@@ -234,12 +260,16 @@ def test_bytes_and_memory(folder: Path) -> None:
     """A bundle in memory runs as one on disk; sessions that are dropped give everything back."""
     data = (folder / "static.ingot").read_bytes()
     for bundle in (data, bytearray(data), memoryview(data)):
-        assert (ingot_runtime.load(bundle).run({"x": rows(4)})["y"] == tiny_reference(rows(4))).all()
+        assert (
+            ingot_runtime.load(bundle).run({"x": rows(4)})["y"] == tiny_reference(rows(4))
+        ).all()
     gc.collect()
 
     def maps() -> list[str]:
         """Code and weights; what malloc maps for threads is its own."""
-        named = [line.split(maxsplit=5)[5:] for line in Path("/proc/self/maps").read_text().splitlines()]
+        named = [
+            line.split(maxsplit=5)[5:] for line in Path("/proc/self/maps").read_text().splitlines()
+        ]
         return sorted(name for names in named for name in names if "ingot" in name)
 
     def tasks() -> int:
@@ -260,7 +290,9 @@ def test_no_page_is_writable_and_executable(folder: Path) -> None:
     """Loading adds no mapping that is both; the image's read-only data is not executable."""
 
     def modes() -> list[tuple[str, str]]:
-        fields = [line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()]
+        fields = [
+            line.split(maxsplit=5) for line in Path("/proc/self/maps").read_text().splitlines()
+        ]
         return [(field[1], field[5] if len(field) > 5 else "") for field in fields]
 
     def images() -> Counter[str]:
@@ -277,7 +309,8 @@ def test_no_page_is_writable_and_executable(folder: Path) -> None:
 
 
 def test_call_overhead(folder: Path) -> None:
-    """A call of a trivial model goes through few functions (the benchmark states how long it takes; this catches a slip)."""
+    """A call of a trivial model goes through few functions (the benchmark states how long it takes;
+    this catches a slip)."""
     session = ingot_runtime.load(folder / "static.ingot")
     feed = {"x": rows(4)}
     session.run(feed)
@@ -293,7 +326,8 @@ def test_call_overhead(folder: Path) -> None:
 
 
 def test_results_are_the_callers(folder: Path) -> None:
-    """A large result that is held never changes; one that is dropped makes room for the next, without new memory."""
+    """A large result that is held never changes; one that is dropped makes room for the next,
+    without new memory."""
     session = ingot_runtime.load(folder / "dynamic.ingot")
     held = [session.run({"x": rows(5000) + number}) for number in range(5)]
     for number, result in enumerate(held):
@@ -308,7 +342,8 @@ def test_results_are_the_callers(folder: Path) -> None:
 
 
 def test_inputs_lie_anywhere(folder: Path) -> None:
-    """Large inputs that are aligned to their elements alone are read in place; others are copied first."""
+    """Large inputs that are aligned to their elements alone are read in place; others are copied
+    first."""
     session = ingot_runtime.load(folder / "dynamic.ingot")
     x = rows(5000)
     raw = np.zeros(x.nbytes + 64, np.uint8)

@@ -1,4 +1,5 @@
-"""Calls that are stopped from outside: cancel, timeout, signals; in loops, in one long launch, native and stepped."""
+"""Calls that are stopped from outside: cancel, timeout, signals; in loops, in one long launch,
+native and stepped."""
 
 import signal
 import threading
@@ -45,7 +46,10 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)]
     model = make_model(
-        nodes, [tensor("n", [], 7), tensor("x", [4])], [tensor("y", [4])], {"one": np.ones(1, np.float32)}
+        nodes,
+        [tensor("n", [], 7), tensor("x", [4])],
+        [tensor("y", [4])],
+        {"one": np.ones(1, np.float32)},
     )
     path = tmp_path_factory.mktemp("stop") / "loop.ingot"
     ingot.compile(model).save(path)
@@ -56,7 +60,10 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One launch: a matrix product with any number of rows."""
     model = make_model(
-        [node("MatMul", "x w", "y")], [tensor("x", ["n", 512])], [tensor("y", ["n", 512])], {"w": normal(0, 512, 512)}
+        [node("MatMul", "x w", "y")],
+        [tensor("x", ["n", 512])],
+        [tensor("y", ["n", 512])],
+        {"w": normal(0, 512, 512)},
     )
     path = tmp_path_factory.mktemp("stop") / "product.ingot"
     ingot.compile(model).save(path)
@@ -71,7 +78,8 @@ def right(session: Session) -> bool:
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_timeout(loop: Path, executor: str, threads: int) -> None:
-    """A call ends after its time; the error is a TimeoutError, too; the next call runs without a limit."""
+    """A call ends after its time; the error is a TimeoutError, too; the next call runs without a
+    limit."""
     session = ingot_runtime.load(loop, executor=executor, threads=threads)
     for _ in range(2):
         with pytest.raises(ingot_runtime.TimedOutError, match="the call took too long") as caught:
@@ -91,7 +99,8 @@ def test_bad_timeouts(loop: Path) -> None:
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_cancel(loop: Path, executor: str) -> None:
-    """Another thread ends the call; a session without a call has nothing to end, and forgets nothing."""
+    """Another thread ends the call; a session without a call has nothing to end, and forgets
+    nothing."""
     session = ingot_runtime.load(loop, executor=executor)
     assert not session.cancel()
     over = threading.Event()
@@ -115,8 +124,11 @@ def test_cancel(loop: Path, executor: str) -> None:
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_late_cancel_ends_no_other_call(loop: Path, executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call ended on its own while another thread was about to set the flag; the calls after it are not meant."""
+def test_a_late_cancel_ends_no_other_call(
+    loop: Path, executor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call ended on its own while another thread was about to set the flag; the calls after it
+    are not meant."""
     session = ingot_runtime.load(loop, executor=executor)
     asked, may_set, is_set = threading.Event(), threading.Event(), threading.Event()
     cancel = Watch.cancel
@@ -152,7 +164,8 @@ def test_a_late_cancel_ends_no_other_call(loop: Path, executor: str, monkeypatch
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_signal_handler_runs_during_a_call(loop: Path, executor: str) -> None:
-    """What it raises ends the call and is raised as it is; where it raises nothing, the call goes on."""
+    """What it raises ends the call and is raised as it is; where it raises nothing, the call goes
+    on."""
 
     class Alarm(Exception):
         pass
@@ -195,8 +208,11 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_one_long_launch_is_stopped(product: Path, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A launch is run in pieces: it ends long before it would be done, on every thread, and pieces change no bit."""
+def test_one_long_launch_is_stopped(
+    product: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launch is run in pieces: it ends long before it would be done, on every thread, and pieces
+    change no bit."""
 
     def as_asked(asked: int) -> int:
         return asked

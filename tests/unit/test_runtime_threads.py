@@ -55,7 +55,8 @@ def test_usable_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_processors")
 def test_threads_come_and_go(bundle: Path) -> None:
-    """A pool has threads - 1 workers; a dropped session has joined them; results are the same bits."""
+    """A pool has threads - 1 workers; a dropped session has joined them; results are the same
+    bits."""
     before = thread_count()
     x = LARGE[:9999]
     for _ in range(20):
@@ -89,7 +90,8 @@ def test_fork(bundle: Path) -> None:
 
 
 def test_fork_during_a_call(bundle: Path) -> None:
-    """A child that is forked while another thread is in the session may use it: that call is not in the child."""
+    """A child that is forked while another thread is in the session may use it: that call is not in
+    the child."""
     session = ingot_runtime.load(bundle)
     idle = session._idle  # pyright: ignore[reportPrivateUsage]  # as if a call were running
     del idle[True]
@@ -116,7 +118,9 @@ def test_two_threads_on_one_session(bundle: Path) -> None:
     def call() -> None:
         for _ in range(3):
             try:
-                ends.append("right" if (session.run({"x": LARGE})["y"] == expected).all() else "wrong")
+                ends.append(
+                    "right" if (session.run({"x": LARGE})["y"] == expected).all() else "wrong"
+                )
             except ingot_runtime.BusyError:
                 ends.append("busy")
 
@@ -164,7 +168,8 @@ def test_dropped_while_running(bundle: Path) -> None:
 
 
 def test_interrupt_and_exit(bundle: Path) -> None:
-    """Ctrl-C takes effect when `main` returns; an interpreter with parked workers exits at once, session and all."""
+    """Ctrl-C takes effect when `main` returns; an interpreter with parked workers exits at once,
+    session and all."""
     text = """
 import sys, numpy as np, ingot_runtime
 from ingot_runtime import load_bundle as module

@@ -1,4 +1,5 @@
-"""A queue of tickets: one owner at a time; an exception, a dead reference, a nested call or a fork keeps nobody out."""
+"""A queue of tickets: one owner at a time; an exception, a dead reference, a nested call or a fork
+keeps nobody out."""
 
 import os
 import threading
@@ -80,7 +81,9 @@ def test_one_thread_may_take_two() -> None:
     queue.take().end()
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of a fork beside threads, which is meant
+@pytest.mark.filterwarnings(
+    "ignore:This process:DeprecationWarning"
+)  # of a fork beside threads, which is meant
 def test_a_forked_child_waits_for_nobody() -> None:
     """The thread that had the ticket is not there in the child."""
     queue, taken, done = TicketQueue(), threading.Event(), threading.Event()

@@ -1,4 +1,5 @@
-"""The native `main` and the stepped one are the same function: every opcode, every dtype, the same bits and errors."""
+"""The native `main` and the stepped one are the same function: every opcode, every dtype, the same
+bits and errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,17 +41,24 @@ def build(
     program = Program(tuple(instructions), registers, 8, messages)
     symbols = symbols_of(tuple(shape for _, _, shape in (*inputs, *outputs)))
     signatures = [
-        tuple((DTYPE_CODES[dtype], dims_of(shape, symbols)) for _, dtype, shape in group) for group in (inputs, outputs)
+        tuple((DTYPE_CODES[dtype], dims_of(shape, symbols)) for _, dtype, shape in group)
+        for group in (inputs, outputs)
     ]
-    main = main_module(program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0)
+    main = main_module(
+        program, (), TARGET, inputs=signatures[0], outputs=signatures[1], weights_bytes=0
+    )
     objects = [
         ("main", compile_object(main, TARGET, level=MAIN_LEVEL)),
         ("support", compile_support(TARGET)),
     ]
     image = link_image(objects, (), {**MAIN_EXPORTS, **SUPPORT_EXPORTS}, TARGET)
-    variant = VariantImage(str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ())
+    variant = VariantImage(
+        str(TARGET), TARGET.features, TARGET.rank, image, encode_program(program), (), (0,), ()
+    )
     specs = [tuple(BundleTensor(*tensor) for tensor in group) for group in (inputs, outputs)]
-    write_bundle(BundleContents("m", specs[0], specs[1], (DeviceSpec("host"),), (variant,)), path, tree_entry)
+    write_bundle(
+        BundleContents("m", specs[0], specs[1], (DeviceSpec("host"),), (variant,)), path, tree_entry
+    )
     return path
 
 
@@ -84,7 +92,11 @@ def copy_program(dims: Sequence[int | str], item_size_bytes: int) -> list[Instru
 def test_every_dtype(tmp_path: Path, dtype: str) -> None:
     """Each element type arrives and leaves bit for bit: many, one, none, rank 0."""
     code = DTYPE_CODES[dtype]
-    for dims, shapes in ((("n", 3), ((5, 3), (0, 3), (30_000, 3))), ((), ((),)), ((2, 0), ((2, 0),))):
+    for dims, shapes in (
+        (("n", 3), ((5, 3), (0, 3), (30_000, 3))),
+        ((), ((),)),
+        ((2, 0), ((2, 0),)),
+    ):
         tensor = ("x", dtype, dims)
         program = copy_program(dims, DTYPE_SIZES_BYTES[code])
         path = build(tmp_path / "m.ingot", program, [tensor], [("y", dtype, dims)])
@@ -96,7 +108,9 @@ def test_every_dtype(tmp_path: Path, dtype: str) -> None:
 
 def test_bfloat16_of_ml_dtypes(tmp_path: Path) -> None:
     """An array that calls itself bfloat16 is taken by its bits; float16 is not."""
-    path = build(tmp_path / "m.ingot", copy_program((3,), 2), [("x", "bf16", (3,))], [("y", "bf16", (3,))])
+    path = build(
+        tmp_path / "m.ingot", copy_program((3,), 2), [("x", "bf16", (3,))], [("y", "bf16", (3,))]
+    )
     session = ingot_runtime.load(path)
     assert (session.inputs[0].dtype, session.inputs[0].element) == ("uint16", "bf16")
     with pytest.raises(ingot_runtime.InputError, match=r"expected uint16\[3\], got float16\[3\]"):
@@ -122,7 +136,11 @@ def test_arithmetic(tmp_path: Path) -> None:
         results += [op(name, 2, 0, 1), *expected, op("eq", 3, 2, 4), op("assert", 3, index)]
     program = [*steps, op("begin"), *opened, *reads, *results, op("return")]
     path = build(
-        tmp_path / "m.ingot", program, [("x", "i64", (2 + len(BINARY),))], [("y", "i64", (0,))], messages=BINARY
+        tmp_path / "m.ingot",
+        program,
+        [("x", "i64", (2 + len(BINARY),))],
+        [("y", "i64", (0,))],
+        messages=BINARY,
     )
     sessions = [ingot_runtime.load(path, executor=executor) for executor in ("aot", "vm")]
     for a, b in pairs:
@@ -138,7 +156,8 @@ def test_arithmetic(tmp_path: Path) -> None:
 
 
 def test_control_flow_and_data_dependent_size(tmp_path: Path) -> None:
-    """A loop over the input finds its first zero; what is before it is the output, smaller than its upper bound."""
+    """A loop over the input finds its first zero; what is before it is the output, smaller than its
+    upper bound."""
     program = [
         op("input_dim", 0, 0, 0),
         op("output_dim", 0, 0, 0),  # upper bound
@@ -162,7 +181,14 @@ def test_control_flow_and_data_dependent_size(tmp_path: Path) -> None:
         op("return"),
     ]
     path = build(tmp_path / "m.ingot", program, [("x", "i32", ("n",))], [("y", "i32", ("found",))])
-    for values in ((), (0,), (5,), (1, 2, 3, 0, 4), tuple(range(1, 40_000)), (*range(1, 30_000), 0, 1)):
+    for values in (
+        (),
+        (0,),
+        (5,),
+        (1, 2, 3, 0, 4),
+        tuple(range(1, 40_000)),
+        (*range(1, 30_000), 0, 1),
+    ):
         x = np.array(values, np.int32)
         count = values.index(0) if 0 in values else len(values)
         assert both(path, {"x": x})["y"].tolist() == list(values[:count])
@@ -173,7 +199,8 @@ def test_control_flow_and_data_dependent_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [name for name in DTYPE_NAMES if name != "bool"])
 def test_read_of_every_dtype(tmp_path: Path, dtype: str) -> None:
-    """Elements become integers: floats toward zero, saturated, NaN as 0; the size of the output tells."""
+    """Elements become integers: floats toward zero, saturated, NaN as 0; the size of the output
+    tells."""
     code = DTYPE_CODES[dtype]
     program = [
         op("input_dim", 0, 0, 0),
@@ -202,7 +229,8 @@ def test_read_of_every_dtype(tmp_path: Path, dtype: str) -> None:
 
 
 def test_failing_assert(tmp_path: Path) -> None:
-    """An assertion of the model is an InputError with the model's own words, while sizes are computed too."""
+    """An assertion of the model is an InputError with the model's own words, while sizes are
+    computed too."""
     program = [
         op("input_dim", 0, 0, 0),
         op("const", 1, 3),
@@ -213,17 +241,27 @@ def test_failing_assert(tmp_path: Path) -> None:
         op("return"),
     ]
     messages = ("n must be 3, é",)
-    path = build(tmp_path / "m.ingot", program, [("x", "u8", ("n",))], [("y", "u8", ("n",))], messages=messages)
+    path = build(
+        tmp_path / "m.ingot",
+        program,
+        [("x", "u8", ("n",))],
+        [("y", "u8", ("n",))],
+        messages=messages,
+    )
     for executor in ("aot", "vm"):
         session = ingot_runtime.load(path, executor=executor)
         session.run({"x": np.zeros(3, np.uint8)})
         with pytest.raises(ingot_runtime.InputError) as caught:
             session.run({"x": np.zeros(4, np.uint8)})
-        assert str(caught.value) == "the model refuses these inputs\n  where: x [4]\n  why: n must be 3, é"
+        assert (
+            str(caught.value)
+            == "the model refuses these inputs\n  where: x [4]\n  why: n must be 3, é"
+        )
 
 
 def test_symbols_must_agree(tmp_path: Path) -> None:
-    """A symbol has one size in all inputs; the second place that differs is named, with the first."""
+    """A symbol has one size in all inputs; the second place that differs is named, with the
+    first."""
     program = [op("input_dim", 0, 0, 0), op("output_dim", 0, 0, 0), op("begin"), op("return")]
     inputs: list[Tensor] = [("a", "u8", ("batch", 2)), ("b", "u8", ("batch",))]
     path = build(tmp_path / "m.ingot", program, inputs, [("y", "u8", ("batch",))])
@@ -259,7 +297,8 @@ def test_grow_that_fails(tmp_path: Path) -> None:
 
 
 def test_vm_refuses_addresses_outside(tmp_path: Path) -> None:
-    """The vm checks every address that a program forms, though only the compiler's own programs get that far."""
+    """The vm checks every address that a program forms, though only the compiler's own programs get
+    that far."""
     for bad in (
         [op("const", 1, 1 << 40), op("read", 2, 0, 1, DTYPE_CODES["u8"])],
         [op("const", 1, -1), op("read", 2, 0, 1, DTYPE_CODES["u8"])],

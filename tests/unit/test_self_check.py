@@ -1,4 +1,5 @@
-"""The self-check: a fault in one kernel is found and named, right bundles pass, nothing wrong is left on the disk."""
+"""The self-check: a fault in one kernel is found and named, right bundles pass, nothing wrong is
+left on the disk."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ def weights(*shape: int) -> Floats:
 
 
 def model_of(
-    nodes: list[onnx.NodeProto], x: list[int | str], y: list[int | str], constants: dict[str, npt.NDArray[Any]]
+    nodes: list[onnx.NodeProto],
+    x: list[int | str],
+    y: list[int | str],
+    constants: dict[str, npt.NDArray[Any]],
 ) -> onnx.ModelProto:
     """A model from ``x`` to ``y``, both f32."""
     graph = helper.make_graph(
@@ -53,7 +57,8 @@ def model_of(
 
 
 def image_model() -> onnx.ModelProto:
-    """Two padded convolutions, a pool, a softmax over the channels: haloes, channels-last images, open batch."""
+    """Two padded convolutions, a pool, a softmax over the channels: haloes, channels-last images,
+    open batch."""
     nodes = [
         helper.make_node("Conv", ["x", "a"], ["c0"], name="conv0", pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["c0"], ["r0"], name="relu0"),
@@ -63,7 +68,10 @@ def image_model() -> onnx.ModelProto:
         helper.make_node("Softmax", ["p"], ["y"], name="softmax", axis=1),
     ]
     return model_of(
-        nodes, ["batch", 3, 8, 8], ["batch", 16, 4, 4], {"a": weights(16, 3, 3, 3), "b": weights(16, 16, 3, 3)}
+        nodes,
+        ["batch", 3, 8, 8],
+        ["batch", 16, 4, 4],
+        {"a": weights(16, 3, 3, 3), "b": weights(16, 16, 3, 3)},
     )
 
 
@@ -85,14 +93,22 @@ def with_fault(value: object, found: list[bool]) -> object:
     if isinstance(value, Store) and not found:
         found.append(True)
         return replace(value, value=Apply("add", (value.value, Constant(0.01, "f32")), "f32"))
-    if is_dataclass(value) and not isinstance(value, type) and type(value).__module__.endswith("loops"):
-        changed = {field.name: with_fault(getattr(value, field.name), found) for field in fields(value)}
+    if (
+        is_dataclass(value)
+        and not isinstance(value, type)
+        and type(value).__module__.endswith("loops")
+    ):
+        changed = {
+            field.name: with_fault(getattr(value, field.name), found) for field in fields(value)
+        }
         return replace(cast("Any", value), **changed)
     return value
 
 
 @pytest.fixture
-def inject(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[bool]]:
+def inject(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], list[bool]]:
     """Damage the loop program of the first group that has an op; returns whether it was found.
 
     In this process, and in a cache of its own: no key knows of it.
@@ -107,7 +123,10 @@ def inject(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
         def damaged(group: Group, target: str) -> LoweredGroup:
             lowered = lower_group(group, target)
             if not found and any(node.op == op for node in group.nodes):
-                return replace(lowered, programs=cast("tuple[LoopProgram, ...]", with_fault(lowered.programs, found)))
+                return replace(
+                    lowered,
+                    programs=cast("tuple[LoopProgram, ...]", with_fault(lowered.programs, found)),
+                )
             return lowered
 
         monkeypatch.setattr(lowering, "lower_group", damaged)
@@ -132,7 +151,8 @@ def test_right_bundles_pass(make: Callable[[], onnx.ModelProto], tmp_path: Path)
 
 
 def test_both_ways_to_run_are_checked(tmp_path: Path) -> None:
-    """With a shape to be fast at, its kernels are checked beside the general ones; given inputs choose their way."""
+    """With a shape to be fast at, its kernels are checked beside the general ones; given inputs
+    choose their way."""
     compiled = compile_model(image_model(), make_options(["native"], {"x": (3, 3, 8, 8)}))
     path = str(tmp_path / "m.ingot")
     compiled.save(path)
@@ -146,9 +166,15 @@ def test_both_ways_to_run_are_checked(tmp_path: Path) -> None:
         assert 0 < given.launches < report.launches
 
 
-@pytest.mark.parametrize(("op", "name"), [("relu", "relu0"), ("max_pool", "pool"), ("softmax", "softmax")])
+@pytest.mark.parametrize(
+    ("op", "name"), [("relu", "relu0"), ("max_pool", "pool"), ("softmax", "softmax")]
+)
 def test_fault_in_one_kernel_is_named(
-    op: str, name: str, inject: Callable[[str], list[bool]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    op: str,
+    name: str,
+    inject: Callable[[str], list[bool]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The report names the damaged kernel's node, how far it is, and no bundle is left."""
     found = inject(op)
@@ -180,7 +206,14 @@ def test_json_tells_both_ways(
 ) -> None:
     """One object says passed or names launch, kernel, nodes and index of the first difference."""
     (tmp_path / "m.onnx").write_bytes(image_model().SerializeToString())
-    arguments = ["compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.ingot"), "--json", "--check"]
+    arguments = [
+        "compile",
+        str(tmp_path / "m.onnx"),
+        "-o",
+        str(tmp_path / "m.ingot"),
+        "--json",
+        "--check",
+    ]
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)["check"]["passed"]
     inject("max_pool")
@@ -199,7 +232,14 @@ def test_given_inputs_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (tmp_path / "m.onnx").write_bytes(steps_model().SerializeToString())
     np.savez(tmp_path / "x.npz", x=weights(5, 6))
     np.savez(tmp_path / "wrong.npz", z=weights(5, 6))
-    arguments = ["compile", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.ingot"), "-q", "--check"]
+    arguments = [
+        "compile",
+        str(tmp_path / "m.onnx"),
+        "-o",
+        str(tmp_path / "m.ingot"),
+        "-q",
+        "--check",
+    ]
     assert main([*arguments, str(tmp_path / "x.npz")]) == 0
     assert main([*arguments, str(tmp_path / "wrong.npz")]) == 1
     assert "no input 'z'" in capsys.readouterr().err
@@ -214,12 +254,15 @@ def test_facade_raises(inject: Callable[[str], list[bool]]) -> None:
 
 
 def test_a_wrong_pass_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Kernels that agree with a wrongly optimized graph do not hide it: the outputs are compared with the import."""
+    """Kernels that agree with a wrongly optimized graph do not hide it: the outputs are compared
+    with the import."""
     optimize = pipeline.optimize
 
     def wrong(graph: Any) -> OptimizedGraph:
         found = optimize(graph)
-        nodes = tuple(replace(node, op="tanh") if node.op == "sigmoid" else node for node in found.graph.nodes)
+        nodes = tuple(
+            replace(node, op="tanh") if node.op == "sigmoid" else node for node in found.graph.nodes
+        )
         return replace(found, graph=replace(found.graph, nodes=nodes))
 
     monkeypatch.setattr(pipeline, "optimize", wrong)
@@ -229,7 +272,8 @@ def test_a_wrong_pass_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_foreign_targets_cannot_be_checked() -> None:
-    """A bundle for another architecture alone is refused by name; beside a native one it is left out."""
+    """A bundle for another architecture alone is refused by name; beside a native one it is left
+    out."""
     with pytest.raises(IncompatibleTargetError, match="no variant can be checked"):
         ingot.compile(steps_model(), targets=["aarch64"], check=True)
 
@@ -237,7 +281,10 @@ def test_foreign_targets_cannot_be_checked() -> None:
 def test_nothing_to_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--check`` with ``--to`` is a mistake."""
     (tmp_path / "m.onnx").write_bytes(steps_model().SerializeToString())
-    assert main(["compile", str(tmp_path / "m.onnx"), "--to", "graph", "--check"]) == UserError.exit_code
+    assert (
+        main(["compile", str(tmp_path / "m.onnx"), "--to", "graph", "--check"])
+        == UserError.exit_code
+    )
     assert "nothing to check" in capsys.readouterr().err
 
 
@@ -265,7 +312,10 @@ def test_verbs_without_arguments_still_parse(capsys: pytest.CaptureFixture[str])
 def test_states_of_rank_0(kind: str, tmp_path: Path) -> None:
     """Tensors of rank 0, for which numpy gives numbers, are compared like all others."""
     scalar = helper.make_tensor_value_info("p", TensorProto.FLOAT, [])
-    nodes = [helper.make_node("Add", ["p", "one"], ["q"], "add"), helper.make_node("Identity", ["q"], ["r"], "row")]
+    nodes = [
+        helper.make_node("Add", ["p", "one"], ["q"], "add"),
+        helper.make_node("Identity", ["q"], ["r"], "row"),
+    ]
     results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, []) for name in ("q", "r")]
     one = [numpy_helper.from_array(np.float32(1) + np.zeros((), np.float32), "one")]
     truth = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
@@ -273,14 +323,18 @@ def test_states_of_rank_0(kind: str, tmp_path: Path) -> None:
         count = helper.make_tensor_value_info("i", TensorProto.INT64, [])
         more = helper.make_tensor_value_info("d", TensorProto.BOOL, [])
         keep = helper.make_node("Identity", ["c"], ["d"], "keep")
-        body = helper.make_graph([*nodes, keep], "body", [count, truth, scalar], [more, *results], one)
+        body = helper.make_graph(
+            [*nodes, keep], "body", [count, truth, scalar], [more, *results], one
+        )
         node = helper.make_node("Loop", ["n", "", "s"], ["last", "y"], "loop", body=body)
     else:
         each = helper.make_tensor_value_info("e", TensorProto.FLOAT, [])
         total = helper.make_node("Add", ["q", "e"], ["t"], "total")
         results[0] = helper.make_tensor_value_info("t", TensorProto.FLOAT, [])
         body = helper.make_graph([*nodes, total], "body", [scalar, each], results, one)
-        node = helper.make_node("Scan", ["s", "x"], ["last", "y"], "scan", body=body, num_scan_inputs=1)
+        node = helper.make_node(
+            "Scan", ["s", "x"], ["last", "y"], "scan", body=body, num_scan_inputs=1
+        )
     start = helper.make_node("ReduceSum", ["x"], ["s"], "start", keepdims=0)
     model = model_of([start, node], [3], [3], {"n": np.array(3)})
     model.graph.output.append(helper.make_tensor_value_info("last", TensorProto.FLOAT, []))

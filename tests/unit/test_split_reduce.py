@@ -1,4 +1,5 @@
-"""Reductions of very many elements to few results: two launches, chosen by the sizes, with the bits of every other way to run."""
+"""Reductions of very many elements to few results: two launches, chosen by the sizes, with the bits
+of every other way to run."""
 
 from __future__ import annotations
 
@@ -10,7 +11,14 @@ import pytest
 from onnx import ModelProto, TensorProto
 from tests.unit.codegen_harness import NUMPY, Array
 from tests.unit.end_to_end_harness import make_model, node, run_all_ways, tensor
-from tests.unit.lowering_harness import Builder, Compiled, assert_close, compile_graph, normal, run_compiled
+from tests.unit.lowering_harness import (
+    Builder,
+    Compiled,
+    assert_close,
+    compile_graph,
+    normal,
+    run_compiled,
+)
 
 import ingot
 import ingot_runtime
@@ -23,7 +31,11 @@ from ingot_compiler.ir.graph import Graph
 from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import IfStep, launches_of
-from ingot_compiler.lowering.kinds.split_reduce import CHUNK_ELEMENTS, SPLIT_ELEMENTS_MIN, SPLIT_UNITS_MAX
+from ingot_compiler.lowering.kinds.split_reduce import (
+    CHUNK_ELEMENTS,
+    SPLIT_ELEMENTS_MIN,
+    SPLIT_UNITS_MAX,
+)
 
 LARGE = SPLIT_ELEMENTS_MIN
 SHAPES = {
@@ -51,7 +63,8 @@ def launch_count(compiled: Compiled) -> int:
 
 
 def is_split(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
-    """Whether the sizes ask for two launches; the columns of a matrix run in lanes and count as one result."""
+    """Whether the sizes ask for two launches; the columns of a matrix run in lanes and count as one
+    result."""
     count = int(np.prod([shape[axis] for axis in axes]))
     return count >= SPLIT_ELEMENTS_MIN and (0 in axes or shape[0] <= SPLIT_UNITS_MAX)
 
@@ -59,7 +72,8 @@ def is_split(shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
 @pytest.mark.parametrize("function", ["sum", "mean", "max"])
 @pytest.mark.parametrize("case", SHAPES)
 def test_open_sizes_give_the_bits_of_fixed_ones(case: str, function: str) -> None:
-    """What main chooses for the sizes of a call is what the compiler chooses for them; both are the interpreter's numbers."""
+    """What main chooses for the sizes of a call is what the compiler chooses for them; both are the
+    interpreter's numbers."""
     shape, axes = SHAPES[case]
     x = normal(3, *shape)
     symbols = tuple(symbol(f"s{axis}") for axis in range(len(shape)))
@@ -67,7 +81,9 @@ def test_open_sizes_give_the_bits_of_fixed_ones(case: str, function: str) -> Non
     for sizes in (shape, symbols):
         builder, graph = reduced(sizes, axes, function)
         compiled = compile_graph(graph)
-        assert launch_count(compiled) == (3 if sizes is symbols else 2 if is_split(shape, axes) else 1)
+        assert launch_count(compiled) == (
+            3 if sizes is symbols else 2 if is_split(shape, axes) else 1
+        )
         outputs += run_compiled(compiled, graph, [x], builder.read)
         assert_close(np.asarray(interpret(graph, [x], builder.read)[0]), outputs[-1], 1e-5)
     assert outputs[0].tobytes() == outputs[1].tobytes()
@@ -91,23 +107,30 @@ def test_half_precision_is_one_launch() -> None:
 
 
 def test_elements_that_do_not_lie_as_one_are_one_launch() -> None:
-    """A slice has gaps between its rows; a broadcast operand is read by its own index: neither can be counted."""
+    """A slice has gaps between its rows; a broadcast operand is read by its own index: neither can
+    be counted."""
     builder = Builder([TensorType("f32", (600, 1000)), TensorType("f32", (1000,))])
     part = builder.op("slice", 0, starts=(0, 1), sizes=(600, 500), steps=(1, 1))
     scaled = builder.op("mul", 0, 1)
-    sums = [builder.op("reduce", value, function="sum", axes=(0, 1), keepdims=False) for value in (part, scaled)]
+    sums = [
+        builder.op("reduce", value, function="sum", axes=(0, 1), keepdims=False)
+        for value in (part, scaled)
+    ]
     inputs = [normal(1, 600, 1000), normal(2, 1000)]
     graph = builder.finish(sums)
     compiled = compile_graph(graph)
     assert launch_count(compiled) == 2
     for wanted, found in zip(
-        interpret(graph, inputs, builder.read), run_compiled(compiled, graph, inputs, builder.read), strict=True
+        interpret(graph, inputs, builder.read),
+        run_compiled(compiled, graph, inputs, builder.read),
+        strict=True,
     ):
         assert_close(np.asarray(wanted), found, 1e-5, floor=1000)
 
 
 def test_workspace_lives_between_the_two_launches() -> None:
-    """The plan holds the partial results from the first launch to the second; where sizes are open, it is empty unless it is used."""
+    """The plan holds the partial results from the first launch to the second; where sizes are open,
+    it is empty unless it is used."""
     _, graph = reduced((LARGE,), (0,), "sum")
     (placement,) = compile_graph(graph).plan.placements
     assert (placement.size_bytes, placement.first, placement.last) == (4 * 16, 0, 1)
@@ -125,7 +148,9 @@ def model() -> ModelProto:
         node("ReduceMax", "a axes", "m", name="largest", keepdims=0),
         node("Neg", "m", "y", name="negated"),
     ]
-    return make_model(nodes, [tensor("x", ["rows", "columns"])], [tensor("y", ["rows"])], {"axes": np.array([1])})
+    return make_model(
+        nodes, [tensor("x", ["rows", "columns"])], [tensor("y", ["rows"])], {"axes": np.array([1])}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -139,13 +164,18 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_main_chooses(bundle: Path) -> None:
     """One bundle, both ways: native and stepped, one thread and two give the same bits."""
     few, many = normal(1, 3, 100), normal(2, 2, LARGE + 7)
-    for x, outputs in zip((few, many), run_all_ways(bundle, [{"x": few}, {"x": many}]), strict=True):
+    for x, outputs in zip(
+        (few, many), run_all_ways(bundle, [{"x": few}, {"x": many}]), strict=True
+    ):
         np.testing.assert_array_equal(outputs["y"], -np.abs(x).max(1))
 
 
 @pytest.mark.parametrize(("columns", "launches"), [(100, [2]), (LARGE, [0, 1])])
-def test_profiles_and_reports_speak_of_the_operations(bundle: Path, columns: int, launches: list[int]) -> None:
-    """Whichever launches run, their rows name the nodes of the model; what goes from one to the other is no tensor of it."""
+def test_profiles_and_reports_speak_of_the_operations(
+    bundle: Path, columns: int, launches: list[int]
+) -> None:
+    """Whichever launches run, their rows name the nodes of the model; what goes from one to the
+    other is no tensor of it."""
     (rows,) = describe_bundle(bundle)["debug"]["launches"].values()
     assert [row["nodes"] for row in rows] == [rows[0]["nodes"]] * 3
     assert [name for name, *_ in rows[0]["nodes"]] == ["magnitude", "largest", "negated"]
@@ -185,9 +215,13 @@ def test_sizes_that_the_data_decide(tmp_path: Path) -> None:
     ]
     inputs = [tensor("x", ["n", "m"]), tensor("keep", ["n"], TensorProto.BOOL)]
     path = tmp_path / "m.ingot"
-    ingot.compile(make_model(nodes, inputs, [tensor("y", ["k"])], {"axes": np.array([1])})).save(path)
+    ingot.compile(make_model(nodes, inputs, [tensor("y", ["k"])], {"axes": np.array([1])})).save(
+        path
+    )
     keep = np.array([True, False, True])
-    feeds = [{"x": normal(seed, 3, size), "keep": keep} for seed, size in enumerate((50, LARGE + 9))]
+    feeds = [
+        {"x": normal(seed, 3, size), "keep": keep} for seed, size in enumerate((50, LARGE + 9))
+    ]
     for feed, outputs in zip(feeds, run_all_ways(path, feeds), strict=True):
         sums = feed["x"][keep].astype(np.float64).sum(1)
         np.testing.assert_allclose(outputs["y"], sums**2, rtol=1e-3)

@@ -1,8 +1,10 @@
-"""Goldens of stages 2 to 8 and of main's program: the smallest input in, the stage's text out; a folder per stage, a file per case.
+"""Goldens of stages 2 to 8 and of main's program: the smallest input in, the stage's text out; a
+folder per stage, a file per case.
 
-A file holds a comment, the input, a line ``==>``, the text. ``pytest --bless`` rewrites what follows that line. The input of ``imported``
-is a model in ONNX's own text form (``onnx.parser``), that of ``graph`` an imported model, that of all others a graph. Marks may name
-``acc``, a ``null`` device, on which nodes of a model run whose results begin with ``acc_``; the target is x86-64-v3.
+A file holds a comment, the input, a line ``==>``, the text. ``pytest --bless`` rewrites what
+follows that line. The input of ``imported`` is a model in ONNX's own text form (``onnx.parser``),
+that of ``graph`` an imported model, that of all others a graph. Marks may name ``acc``, a ``null``
+device, on which nodes of a model run whose results begin with ``acc_``; the target is x86-64-v3.
 """
 
 from __future__ import annotations
@@ -103,7 +105,11 @@ def _program(text: str) -> str:
 STAGES: Mapping[str, tuple[Callable[[str], str], Callable[[str], Any], Callable[[Any], str]]] = {
     "imported": (lambda text: print_imported(_imported(text)), parse_imported, print_imported),
     "graph": (lambda text: print_graph(_graph(text)), parse_graph, print_graph),
-    "optimized": (lambda text: print_graph(optimize(parse_graph(text)).graph), parse_graph, print_graph),
+    "optimized": (
+        lambda text: print_graph(optimize(parse_graph(text)).graph),
+        parse_graph,
+        print_graph,
+    ),
     "placed": (lambda text: print_placed(_placed(text)), parse_placed, print_placed),
     "fused": (lambda text: print_fused(_fused(text)), parse_fused, print_fused),
     "loops": (lambda text: print_lowered(_lowered(text)), parse_lowered, print_lowered),
@@ -111,7 +117,9 @@ STAGES: Mapping[str, tuple[Callable[[str], str], Callable[[str], Any], Callable[
     "program": (_program, parse_program, print_program),
 }
 """Stage -> its text of a case's input, its parser, its printer."""
-CASES = sorted(str(path.relative_to(FOLDER)) for stage in STAGES for path in (FOLDER / stage).glob("*.txt"))
+CASES = sorted(
+    str(path.relative_to(FOLDER)) for stage in STAGES for path in (FOLDER / stage).glob("*.txt")
+)
 
 
 @pytest.mark.parametrize("case", CASES)

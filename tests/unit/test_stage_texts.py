@@ -1,4 +1,5 @@
-"""Stages 5, 6, 8 and the instruction list as text: what is read back, what is refused, where and by which rule."""
+"""Stages 5, 6, 8 and the instruction list as text: what is read back, what is refused, where and by
+which rule."""
 
 from __future__ import annotations
 
@@ -251,8 +252,11 @@ def test_every_part_is_read_back(text: Text) -> None:
         (PROGRAM, "10: buffer_workspace b4, 0, r0, r1", "10: const r1, 1", "line 17, column 1", "buffers: expected a buffer that some instruction defines, got b4"),
     ],
 )  # fmt: skip
-def test_errors_name_line_column_and_rule(text: Text, old: str, new: str, place: str, why: str) -> None:
-    """Each thing that can be wrong with a text is refused where it stands, by the rule that it breaks."""
+def test_errors_name_line_column_and_rule(
+    text: Text, old: str, new: str, place: str, why: str
+) -> None:
+    """Each thing that can be wrong with a text is refused where it stands, by the rule that it
+    breaks."""
     assert text.count(old) >= 1
     with pytest.raises(ModelError) as caught:
         FORMS[text][0](text.replace(old, new, 1))
@@ -265,7 +269,8 @@ def test_errors_name_line_column_and_rule(text: Text, old: str, new: str, place:
 @given(data=st.data())
 @settings(max_examples=150)
 def test_damaged_texts_are_refused_cleanly(text: Text, data: st.DataObject) -> None:
-    """A text with a piece cut, doubled or replaced is a stage that can be printed, or a ModelError with a line; nothing else."""
+    """A text with a piece cut, doubled or replaced is a stage that can be printed, or a ModelError
+    with a line; nothing else."""
     parse, printed = FORMS[text]
     first = data.draw(st.integers(0, len(text)))
     last = data.draw(st.integers(first, min(len(text), first + 12)))
@@ -281,16 +286,19 @@ def test_damaged_texts_are_refused_cleanly(text: Text, data: st.DataObject) -> N
 
 @pytest.mark.parametrize("parse", [parse_placed, parse_fused, parse_memory, parse_program])
 @pytest.mark.parametrize(
-    "text", ["{" * 9999, "(" * 9999, "graph(" * 9999, "if a {" * 9999, "9" * 9999, '"', "\0", "\ud800"]
+    "text",
+    ["{" * 9999, "(" * 9999, "graph(" * 9999, "if a {" * 9999, "9" * 9999, '"', "\0", "\ud800"],
 )
 def test_hostile_texts_are_refused_cleanly(parse: Callable[[str], object], text: str) -> None:
-    """Deep nesting, endless numbers, open quotes and odd characters are ModelErrors, not crashes of the reader."""
+    """Deep nesting, endless numbers, open quotes and odd characters are ModelErrors, not crashes of
+    the reader."""
     with pytest.raises(ModelError, match="line 1"):
         parse(text)
 
 
 def test_a_plan_is_compared_with_the_graph_that_it_is_for() -> None:
-    """A buffer without a place, of another size or device, or that dies before its last use, is refused."""
+    """A buffer without a place, of another size or device, or that dies before its last use, is
+    refused."""
     fused = parse_fused(FUSED)
     plan = """\
 planner best
@@ -304,16 +312,40 @@ buffer b3 on device 1: 60 bytes, steps 1 to 2, at 128
 """
     verify_memory(parse_memory(plan), fused)
     wrong = [
-        ("b4: 60 bytes, steps 2 to 8", "b4: 60 bytes, steps 2 to 7", "lifetimes cover all uses: expected steps 2 to 8"),
+        (
+            "b4: 60 bytes, steps 2 to 8",
+            "b4: 60 bytes, steps 2 to 7",
+            "lifetimes cover all uses: expected steps 2 to 8",
+        ),
         ("b4: 60 bytes", "b4: 56 bytes", "sizes of buffers: expected 60 bytes, got 56 bytes"),
-        ("buffer b4: 60 bytes, steps 2 to 8, above nothing\n", "", "what is planned: expected a place for b4"),
-        ("b4: 60 bytes", "b5: 60 bytes", "what is planned: expected a workspace buffer of the graph, got b5"),
-        ("4*n bytes, steps 6 to 6, a block of its own", "4*n bytes, steps 6 to 6, above b4", "blocks of their own"),
-        ("b3 on device 1: 60 bytes, steps 1 to 2, at 128", "b3: 60 bytes, steps 1 to 2, above b4", "device"),
+        (
+            "buffer b4: 60 bytes, steps 2 to 8, above nothing\n",
+            "",
+            "what is planned: expected a place for b4",
+        ),
+        (
+            "b4: 60 bytes",
+            "b5: 60 bytes",
+            "what is planned: expected a workspace buffer of the graph, got b5",
+        ),
+        (
+            "4*n bytes, steps 6 to 6, a block of its own",
+            "4*n bytes, steps 6 to 6, above b4",
+            "blocks of their own",
+        ),
+        (
+            "b3 on device 1: 60 bytes, steps 1 to 2, at 128",
+            "b3: 60 bytes, steps 1 to 2, above b4",
+            "device",
+        ),
     ]
     for old, new, why in wrong:
         text = plan.replace(old, new, 1)
-        text = text.replace("192 bytes, at least 140", "128 bytes, at least 80") if "b3 on" in old else text
+        text = (
+            text.replace("192 bytes, at least 140", "128 bytes, at least 80")
+            if "b3 on" in old
+            else text
+        )
         with pytest.raises(InternalError) as caught:
             verify_memory(parse_memory(text), fused)
         assert why in caught.value.why

@@ -1,4 +1,5 @@
-"""Blobs: whole or not at all, verified when read, healed when damaged, shared with read-only layers below."""
+"""Blobs: whole or not at all, verified when read, healed when damaged, shared with read-only layers
+below."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def test_a_mapped_blob_holds_no_descriptor_and_outlives_its_file(tmp_path: Path)
 
 @pytest.mark.parametrize("content", [b"small content", LARGE])
 def test_damage_is_found_once_and_healed_by_put(tmp_path: Path, content: bytes) -> None:
-    """Other bytes in the file: an error, the file in quarantine; then it is missing, until it is put again."""
+    """Other bytes in the file: an error, the file in quarantine; then it is missing, until it is
+    put again."""
     store = blobs_of(tmp_path)
     digest = store.put(content)
     assert store.get(digest) == content
@@ -89,7 +91,9 @@ def test_damage_is_found_once_and_healed_by_put(tmp_path: Path, content: bytes) 
     assert store.get(digest) == content
 
 
-def test_verified_once_means_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verified_once_means_until_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A blob is hashed at its first reading by a store, not at the second."""
     store = blobs_of(tmp_path)
     digest = store.put(LARGE)
@@ -101,7 +105,8 @@ def test_verified_once_means_until_the_file_changes(tmp_path: Path, monkeypatch:
 
 
 def test_a_wrong_size_is_replaced_when_put(tmp_path: Path) -> None:
-    """A truncated file, a folder, a link or a file in place of the shard does not keep a blob from being written."""
+    """A truncated file, a folder, a link or a file in place of the shard does not keep a blob from
+    being written."""
     store = blobs_of(tmp_path)
     path = Path(blob_path(str(tmp_path), store.put(b"content")))
 
@@ -126,7 +131,9 @@ def test_a_wrong_size_is_replaced_when_put(tmp_path: Path) -> None:
         spoil()
         with pytest.raises((BlobMissing, BlobDamaged)):
             blobs_of(tmp_path).get(digest_of(b"content"))
-        if not path.exists() and path.parent.is_dir():  # it was set aside by reading: once more, for writing
+        if (
+            not path.exists() and path.parent.is_dir()
+        ):  # it was set aside by reading: once more, for writing
             spoil()
         assert store.put(b"content") == digest_of(b"content"), spoil
         assert bytes(store.get(digest_of(b"content"))) == b"content", spoil
@@ -134,7 +141,8 @@ def test_a_wrong_size_is_replaced_when_put(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "../../../../etc/passwd", "ab/../../../../../etc/passwd", "A" * 64, "0" * 63, "0" * 65]
+    "name",
+    ["", "../../../../etc/passwd", "ab/../../../../../etc/passwd", "A" * 64, "0" * 63, "0" * 65],
 )
 def test_what_is_no_digest_is_missing(tmp_path: Path, name: str) -> None:
     """A poisoned record cannot make the store read or move a file elsewhere."""
@@ -202,7 +210,8 @@ def test_a_read_only_store_serves_and_refuses(tmp_path: Path) -> None:
 
 
 def test_verify_reads_in_any_case(tmp_path: Path) -> None:
-    """Bytes that changed without a trace in the file's times are found by `verify`, and discarded."""
+    """Bytes that changed without a trace in the file's times are found by `verify`, and
+    discarded."""
     store = blobs_of(tmp_path)
     digest = store.put(b"content")
     assert store.verify(digest)
@@ -213,7 +222,8 @@ def test_verify_reads_in_any_case(tmp_path: Path) -> None:
 
 
 def test_errors_cross_process_borders() -> None:
-    """Errors of the store survive being copied by parts, as between processes, with digest and four parts."""
+    """Errors of the store survive being copied by parts, as between processes, with digest and four
+    parts."""
     for error in (blob_missing("0" * 64), blob_damaged("1" * 64), read_only_error("/cache")):
         again = copy.copy(error)
         assert type(again) is type(error)

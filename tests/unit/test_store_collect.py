@@ -1,4 +1,5 @@
-"""A collection keeps what was used last and what roots name, deletes the rest, and says so; a check finds nothing after it."""
+"""A collection keeps what was used last and what roots name, deletes the rest, and says so; a check
+finds nothing after it."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ def set_used(cache: Cache, action: Action, seconds: float) -> None:
 def filled(folder: Path, count: int = 10) -> tuple[Cache, list[Action]]:
     """Make a cache of actions with 1,000 bytes each, the first one used longest ago."""
     cache = Cache(str(folder))
-    made = [Action(key_of(number), f"rule{number % 2}", (bytes([number]) * 1000,)) for number in range(count)]
+    made = [
+        Action(key_of(number), f"rule{number % 2}", (bytes([number]) * 1000,))
+        for number in range(count)
+    ]
     for number, action in enumerate(made):
         action.run(cache)
         set_used(cache, action, 1000.0 + number)
@@ -35,8 +39,14 @@ def filled(folder: Path, count: int = 10) -> tuple[Cache, list[Action]]:
 
 def kept(cache: Cache, made: list[Action]) -> list[int]:
     """Return the numbers of the actions that the cache still has, with their results."""
-    found = [number for number, action in enumerate(made) if cache.index.get(action.key) is not None]
-    assert [number for number, action in enumerate(made) if cache.blobs.has(digest_of(action.contents[0]))] == found
+    found = [
+        number for number, action in enumerate(made) if cache.index.get(action.key) is not None
+    ]
+    assert [
+        number
+        for number, action in enumerate(made)
+        if cache.blobs.has(digest_of(action.contents[0]))
+    ] == found
     return found
 
 
@@ -68,7 +78,10 @@ def test_a_shared_blob_stays_while_anybody_needs_it(tmp_path: Path) -> None:
     """Forgetting one of two records frees what only it needed."""
     cache = Cache(str(tmp_path))
     shared, own = bytes(5000), b"x" * 5000
-    old, new = Action(key_of("old"), "rule", (shared, own)), Action(key_of("new"), "rule", (shared,))
+    old, new = (
+        Action(key_of("old"), "rule", (shared, own)),
+        Action(key_of("new"), "rule", (shared,)),
+    )
     for seconds, action in ((1.0, old), (2.0, new)):
         action.run(cache)
         set_used(cache, action, seconds)
@@ -79,7 +92,8 @@ def test_a_shared_blob_stays_while_anybody_needs_it(tmp_path: Path) -> None:
 
 
 def test_roots_keep_records_and_blobs_whatever_the_size(tmp_path: Path) -> None:
-    """A root's records stay with all they need, and so does a blob that it names; the report counts both."""
+    """A root's records stay with all they need, and so does a blob that it names; the report counts
+    both."""
     cache, made = filled(tmp_path)
     loose = cache.blobs.put(b"named by a root alone")
     cache.roots.add("dist/a.ingot", [made[0].key, key_of("unknown")], [loose])
@@ -130,7 +144,11 @@ def test_leftovers_and_quarantine_go(tmp_path: Path) -> None:
     loose = cache.blobs.put(b"nobody needs this")
     report = gc(cache, 10**9)
     assert report.leftover_bytes > 300
-    assert list((tmp_path / "v1" / "tmp").iterdir()) == list((tmp_path / "v1" / "quarantine").iterdir()) == []
+    assert (
+        list((tmp_path / "v1" / "tmp").iterdir())
+        == list((tmp_path / "v1" / "quarantine").iterdir())
+        == []
+    )
     assert not cache.blobs.has(loose)
     assert kept(cache, made) == list(range(10))
     assert Path("/etc/passwd").exists()
@@ -193,7 +211,8 @@ def test_a_damaged_root_stops_a_collection(tmp_path: Path) -> None:
 
 
 def test_collections_and_builds_alternate(tmp_path: Path) -> None:
-    """After each collection, of any size, a build runs what is gone and nothing else; no result is ever wrong."""
+    """After each collection, of any size, a build runs what is gone and nothing else; no result is
+    ever wrong."""
     cache = Cache(str(tmp_path))
     wanted = actions(60, seed=3)
     assert build(cache, wanted) == 60
@@ -212,21 +231,33 @@ def test_stat_counts_by_rule(tmp_path: Path) -> None:
     cache.blobs.put(b"loose")
     cache.roots.add("root", [])
     found = stat(cache)
-    assert (found.record_count, found.blob_count, found.unreachable_bytes, found.root_count) == (4, 5, 5, 1)
-    assert [(item.rule, item.record_count, item.blob_count, item.blob_bytes) for item in found.rules] == [
+    assert (found.record_count, found.blob_count, found.unreachable_bytes, found.root_count) == (
+        4,
+        5,
+        5,
+        1,
+    )
+    assert [
+        (item.rule, item.record_count, item.blob_count, item.blob_bytes) for item in found.rules
+    ] == [
         ("rule0", 2, 2, 2000),
         ("rule1", 2, 2, 2000),
     ]
 
 
 def test_look_up_tells_records_and_blobs(tmp_path: Path) -> None:
-    """A key's record with what it needs, a blob with who needs it, and the roots that keep either."""
+    """A key's record with what it needs, a blob with who needs it, and the roots that keep
+    either."""
     cache, made = filled(tmp_path, 3)
     digest = digest_of(made[1].contents[0])
     cache.roots.add("root", [made[1].key])
     (record,) = look_up(cache, made[1].key.hex()[:12])
     assert isinstance(record, FoundRecord)
-    assert (record.facts.rule, record.blobs, record.roots) == ("rule1", ((digest, 1000),), ("root",))
+    assert (record.facts.rule, record.blobs, record.roots) == (
+        "rule1",
+        ((digest, 1000),),
+        ("root",),
+    )
     assert record.facts.ingredients == (("name", made[1].key.hex()),)
     (blob,) = look_up(cache, digest)
     assert blob == FoundBlob(digest, 1000, ((made[1].key.hex(), "rule1"),), ("root",))

@@ -1,4 +1,5 @@
-"""The verb `cache`: reports for people and programs, errors in four parts, the folder by flag or environment."""
+"""The verb `cache`: reports for people and programs, errors in four parts, the folder by flag or
+environment."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def report(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -
     return found
 
 
-def assert_refused(capsys: pytest.CaptureFixture[str], *arguments: str, words: tuple[str, ...]) -> None:
+def assert_refused(
+    capsys: pytest.CaptureFixture[str], *arguments: str, words: tuple[str, ...]
+) -> None:
     """The command ends with 1 and an error in parts that has all of ``words``."""
     assert main(["cache", *arguments]) == 1
     text = capsys.readouterr().err
@@ -122,7 +125,9 @@ def test_mistakes(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert_refused(capsys, "why", "--cache", folder, words=("why needs KEY_OR_DIGEST",))
     assert_refused(capsys, "why", "xyz", "--cache", folder, words=("hex digits",))
     assert_refused(capsys, "why", "0" * 64, "--cache", folder, words=("no such record or blob",))
-    assert_refused(capsys, "verify", "--cache", folder + "x", words=("there is no cache", "--cache DIR"))
+    assert_refused(
+        capsys, "verify", "--cache", folder + "x", words=("there is no cache", "--cache DIR")
+    )
     Path(folder + "y").mkdir()
     Path(folder + "y", "v1").write_bytes(b"")
     assert_refused(capsys, "verify", "--cache", folder + "y", words=("cannot use the cache",))
@@ -136,7 +141,9 @@ def test_sizes() -> None:
     assert size_bytes("2 kB") == size_bytes("2KB") == size_bytes("2kb") == 2000
 
 
-def test_the_folder_by_flag_and_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_folder_by_flag_and_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The flag goes first, then Ingot's variable, the XDG folder (absolute ones only), the home."""
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.delenv("INGOT_CACHE", raising=False)

@@ -1,4 +1,5 @@
-"""The action index: bytes by key, shared by processes, layered, with times of last use that no clock can upset."""
+"""The action index: bytes by key, shared by processes, layered, with times of last use that no
+clock can upset."""
 
 from __future__ import annotations
 
@@ -12,7 +13,15 @@ from typing import Any
 
 import diskcache
 import pytest
-from tests.unit.store_harness import UNPRIVILEGED, Action, index_of, key_of, open_up, python, seal_off
+from tests.unit.store_harness import (
+    UNPRIVILEGED,
+    Action,
+    index_of,
+    key_of,
+    open_up,
+    python,
+    seal_off,
+)
 
 from ingot_artifacts.errors import OutputError, StoreReadOnly
 from ingot_artifacts.store.cache import Cache
@@ -66,7 +75,8 @@ def test_values_have_a_limit(tmp_path: Path) -> None:
 
 
 def test_lower_layers_are_asked_after_the_upper(tmp_path: Path) -> None:
-    """A lower value is found, covered by an upper one, and not asked for again once its key was deleted."""
+    """A lower value is found, covered by an upper one, and not asked for again once its key was
+    deleted."""
     lower = index_of(tmp_path / "lower")
     lower.put_many([(KEY, b"below"), (OTHER, b"below")])
     (tmp_path / "upper").mkdir()
@@ -84,7 +94,8 @@ def test_lower_layers_are_asked_after_the_upper(tmp_path: Path) -> None:
 
 
 def test_a_read_only_index_serves_and_refuses(tmp_path: Path) -> None:
-    """Reads see what a live writer has just written; writes are refused; uses are not noted, without an error."""
+    """Reads see what a live writer has just written; writes are refused; uses are not noted,
+    without an error."""
     writer = index_of(tmp_path)
     writer.put(KEY, b"value")
     index = index_of(tmp_path, read_only=True)
@@ -101,7 +112,8 @@ def test_a_read_only_index_serves_and_refuses(tmp_path: Path) -> None:
 
 
 def test_a_cache_on_a_read_only_disk_serves(tmp_path: Path) -> None:
-    """Without the right to make a file anywhere, records and blobs are read; opening it for writing is a clear error."""
+    """Without the right to make a file anywhere, records and blobs are read; opening it for writing
+    is a clear error."""
     folder = tmp_path / "cache"
     action = Action(KEY, "rule", (b"content",))
     cache = Cache(str(folder))
@@ -138,7 +150,10 @@ except OutputError as error:
         done = python(code, str(folder), KEY.hex(), _digest(action))
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("cannot use the cache\n  where: ")
-        assert "do: name another folder for the cache, or use this one for reading alone (--read-only)" in done.stdout
+        assert (
+            "do: name another folder for the cache, or use this one for reading alone (--read-only)"
+            in done.stdout
+        )
     finally:
         open_up(folder)
 
@@ -150,11 +165,16 @@ def _digest(action: Action) -> str:
 
 
 def test_settings_of_another_opener_do_not_stay(tmp_path: Path) -> None:
-    """A plain diskcache with its own limit and eviction opens our folder: the next opener loses nothing."""
+    """A plain diskcache with its own limit and eviction opens our folder: the next opener loses
+    nothing."""
     index = index_of(tmp_path)
     index.put(KEY, b"value")
     index.close()
-    settings: dict[str, Any] = {"size_limit": 1000, "eviction_policy": "least-recently-used", "statistics": 1}
+    settings: dict[str, Any] = {
+        "size_limit": 1000,
+        "eviction_policy": "least-recently-used",
+        "statistics": 1,
+    }
     diskcache.Cache(str(tmp_path / "index"), **settings).close()
     again = index_of(tmp_path)
     assert again.get(KEY) == b"value"
@@ -178,8 +198,11 @@ def test_uses_are_noted_by_the_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert used(index) == {KEY: start + 2 * HOUR_SECONDS, OTHER: used(index)[OTHER]}
 
 
-def test_a_clock_that_is_set_back_upsets_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values stay readable, a use is noted at the new time, and uses that lie ahead can be settled."""
+def test_a_clock_that_is_set_back_upsets_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values stay readable, a use is noted at the new time, and uses that lie ahead can be
+    settled."""
     index = index_of(tmp_path)
     index.put_many([(KEY, b"a"), (OTHER, b"b")])
     monkeypatch.setattr("time.time", lambda: 1000.0)
@@ -194,7 +217,8 @@ def test_a_clock_that_is_set_back_upsets_nothing(tmp_path: Path, monkeypatch: py
 
 
 def test_a_deleted_folder_is_made_anew(tmp_path: Path) -> None:
-    """Somebody deletes the cache while it is open: what it knew is missing, what is put then is kept."""
+    """Somebody deletes the cache while it is open: what it knew is missing, what is put then is
+    kept."""
     cache = Cache(str(tmp_path / "cache"))
     cache.index.put(KEY, b"value")
     shutil.rmtree(tmp_path / "cache")

@@ -1,4 +1,5 @@
-"""What every kind of layer of a cache must do, as the first one and below others: a line in ``KINDS`` per kind."""
+"""What every kind of layer of a cache must do, as the first one and below others: a line in
+``KINDS`` per kind."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ HOUR_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A layer to be tried, one that may be written and has the same content, and the way to spoil a blob in it."""
+    """A layer to be tried, one that may be written and has the same content, and the way to spoil a
+    blob in it."""
 
     layer: Layer
     writable: Layer
@@ -44,7 +46,12 @@ def _folder(path: Path) -> Kind:
 
 def _read_only(path: Path) -> Kind:
     read = FolderLayer(str(path / "layer"), read_only=True)
-    return Kind(read, FolderLayer(str(path / "layer")), lambda digest: _overwrite(path / "layer", digest), True)
+    return Kind(
+        read,
+        FolderLayer(str(path / "layer")),
+        lambda digest: _overwrite(path / "layer", digest),
+        True,
+    )
 
 
 def _overwrite(folder: Path, digest: str) -> None:
@@ -87,7 +94,8 @@ def find(kind: Kind, digest: str, known: bytes | None = None) -> tuple[bytes | N
 
 
 def test_blobs_are_found_by_digest(kind: Kind) -> None:
-    """The right bytes and their size; nothing for what is not there; whoever knows the bytes may have them compared."""
+    """The right bytes and their size; nothing for what is not there; whoever knows the bytes may
+    have them compared."""
     for content in (CONTENT, OTHER):
         assert find(kind, digest_of(content)) == (content, False)
         assert find(kind, digest_of(content), content) == (content, False)
@@ -101,7 +109,8 @@ def test_blobs_are_found_by_digest(kind: Kind) -> None:
 @pytest.mark.parametrize("content", [CONTENT, OTHER])
 @pytest.mark.parametrize("is_known", [False, True])
 def test_wrong_bytes_are_never_given(kind: Kind, content: bytes, is_known: bool) -> None:
-    """They are out of the way or count as missing; a layer that is written to is healed by writing, any other refuses."""
+    """They are out of the way or count as missing; a layer that is written to is healed by writing,
+    any other refuses."""
     digest = digest_of(content)
     kind.spoil(digest)
     known = content if is_known else None
@@ -124,7 +133,8 @@ def test_a_check_of_a_blob_finds_damage(kind: Kind) -> None:
 
 
 def test_as_the_first_layer_of_blobs(kind: Kind) -> None:
-    """What is there counts as put; new bytes are kept or refused; damage has a name; nothing else is a digest."""
+    """What is there counts as put; new bytes are kept or refused; damage has a name; nothing else
+    is a digest."""
     store = BlobStore([kind.layer.blobs])
     assert store.put(CONTENT) == digest_of(CONTENT)
     assert bytes(store.get(digest_of(OTHER))) == OTHER
@@ -144,7 +154,8 @@ def test_as_the_first_layer_of_blobs(kind: Kind) -> None:
 
 
 def test_below_a_folder_blobs_are_read_and_never_written(kind: Kind, tmp_path: Path) -> None:
-    """What is below is not written again; what is spoiled below is written above; what is spoiled above is read from below."""
+    """What is below is not written again; what is spoiled below is written above; what is spoiled
+    above is read from below."""
     above = tmp_path / "above"
     store = BlobStore([FolderBlobs(str(above)), kind.layer.blobs])
     assert store.put(CONTENT) == digest_of(CONTENT)
@@ -162,7 +173,8 @@ def test_below_a_folder_blobs_are_read_and_never_written(kind: Kind, tmp_path: P
 
 
 def test_rows_are_found_listed_and_written(kind: Kind) -> None:
-    """By key, sorted by key; where nothing is written, writing is refused, forgetting and noting a use are not."""
+    """By key, sorted by key; where nothing is written, writing is refused, forgetting and noting a
+    use are not."""
     index = kind.layer.index
     assert (index.get(KEY), index.get(key_of("none"))) == (b"row", None)
     rows = list(index.rows())
@@ -171,7 +183,12 @@ def test_rows_are_found_listed_and_written(kind: Kind) -> None:
     index.delete(key_of("none"))
     index.touch([KEY, key_of("none")])
     if kind.read_only:
-        refused = (lambda: index.put_many([(KEY, b"")]), lambda: index.delete_rows([1]), index.settle_times, index.heal)
+        refused = (
+            lambda: index.put_many([(KEY, b"")]),
+            lambda: index.delete_rows([1]),
+            index.settle_times,
+            index.heal,
+        )
         for call in refused:
             with pytest.raises(StoreReadOnly):
                 call()
@@ -206,7 +223,8 @@ def test_uses_are_noted_to_the_hour(kind: Kind, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_rows_count_by_their_seal(kind: Kind, tmp_path: Path) -> None:
-    """First or below: an unsealed row is none, and neither is one sealed with another key; what is sealed is found until it is deleted."""
+    """First or below: an unsealed row is none, and neither is one sealed with another key; what is
+    sealed is found until it is deleted."""
     above = tmp_path / "above"
     above.mkdir()
     mine, others = Trust(b"1" * 32), Trust(b"2" * 32)
@@ -223,7 +241,8 @@ def test_rows_count_by_their_seal(kind: Kind, tmp_path: Path) -> None:
 
 
 def test_a_build_over_a_layer_runs_nothing_that_it_has(kind: Kind, tmp_path: Path) -> None:
-    """Records and blobs of a build, copied into the layer: a cache above it needs nothing more; spoiled ones run again, once."""
+    """Records and blobs of a build, copied into the layer: a cache above it needs nothing more;
+    spoiled ones run again, once."""
     wanted = actions(40, seed=3)
     first = Cache(str(tmp_path / "first"))
     build(first, wanted)
@@ -242,7 +261,8 @@ def test_a_build_over_a_layer_runs_nothing_that_it_has(kind: Kind, tmp_path: Pat
 
 
 def test_another_process_opens_blobs_by_addresses(tmp_path: Path) -> None:
-    """An address says where, and whether it is only read, whatever the folder is called; what is none is refused."""
+    """An address says where, and whether it is only read, whatever the folder is called; what is
+    none is refused."""
     below = Cache(str(tmp_path / "below"))
     digest = below.blobs.put(CONTENT)
     cache = Cache(str(tmp_path / "a:b"), [open_layer(str(tmp_path / "below"))])

@@ -1,4 +1,5 @@
-"""Leases: one holder, whoever it is; a dead holder's are free at once; a collection and a build never meet."""
+"""Leases: one holder, whoever it is; a dead holder's are free at once; a collection and a build
+never meet."""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def test_one_holder_in_a_process(tmp_path: Path) -> None:
 
 
 def test_closing_one_object_keeps_the_leases_of_the_other(tmp_path: Path) -> None:
-    """A second cache object is opened and closed in this process: others still see the first one's lease."""
+    """A second cache object is opened and closed in this process: others still see the first one's
+    lease."""
     first, second = Leases(str(tmp_path)), Leases(str(tmp_path))
     assert first.try_acquire(KEY)
     second.close()
@@ -85,7 +87,8 @@ def test_a_forked_worker_has_no_lease_of_its_parent(tmp_path: Path) -> None:
 
 
 def test_a_lease_outlives_no_holder_through_its_workers(tmp_path: Path) -> None:
-    """The holder is killed while a worker that it forked lives on: the lease is free all the same."""
+    """The holder is killed while a worker that it forked lives on: the lease is free all the
+    same."""
     code = HOLD.replace('print("held", flush=True)', "import os\nos.write(1, b'%d\\n' % os.fork())")
     leases = Leases(str(tmp_path))
     with start_python(code, str(tmp_path), KEY.hex()) as holder:
@@ -117,7 +120,8 @@ def test_threads_share_out_actions(tmp_path: Path) -> None:
 
 
 def test_a_collection_waits_for_no_build_and_names_it(tmp_path: Path) -> None:
-    """Another process builds: the cache cannot be had alone, the error tells which process; killed, it can."""
+    """Another process builds: the cache cannot be had alone, the error tells which process; killed,
+    it can."""
     leases = Leases(str(tmp_path))
     with start_python(BUILD, str(tmp_path)) as builder:
         assert builder.stdout is not None
@@ -135,7 +139,8 @@ def test_a_collection_waits_for_no_build_and_names_it(tmp_path: Path) -> None:
 
 
 def test_a_build_waits_for_a_collection(tmp_path: Path) -> None:
-    """It is told whom it waits for, and goes on when the collection ends; builds do not wait for each other."""
+    """It is told whom it waits for, and goes on when the collection ends; builds do not wait for
+    each other."""
     leases = Leases(str(tmp_path))
     waited: list[int] = []
     began = threading.Event()

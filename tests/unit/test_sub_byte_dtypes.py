@@ -1,4 +1,5 @@
-"""Element types that share bytes: types say them, and whatever needs whole bytes refuses them by name."""
+"""Element types that share bytes: types say them, and whatever needs whole bytes refuses them by
+name."""
 
 from __future__ import annotations
 
@@ -14,7 +15,14 @@ from ingot_compiler.ir.interpret import interpret
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.parse_graph import parse_graph
 from ingot_compiler.ir.print_graph import print_graph
-from ingot_compiler.ir.types import BYTE_DTYPES, DTYPES, DType, TensorType, dtype_size_bits, dtype_size_bytes
+from ingot_compiler.ir.types import (
+    BYTE_DTYPES,
+    DTYPES,
+    DType,
+    TensorType,
+    dtype_size_bits,
+    dtype_size_bytes,
+)
 
 SUB_BYTE: tuple[DType, ...] = ("i4", "u4")
 TEXT = "graph(%0: {dtype}[s0, 3]) {{\n  return %0\n}}\n"
@@ -46,7 +54,8 @@ def test_the_text_form_has_them(dtype: DType) -> None:
 
 @pytest.mark.parametrize("dtype", SUB_BYTE)
 def test_no_op_takes_them(dtype: DType) -> None:
-    """Builders and the verifier refuse an operand, and an attribute that would make one, for every op alike."""
+    """Builders and the verifier refuse an operand, and an attribute that would make one, for every
+    op alike."""
     builder = GraphBuilder([TensorType(dtype, (2, 2))])
     with pytest.raises(OpTypeError) as caught:
         builder.add("transpose", (0,), {"permutation": (1, 0)})
@@ -55,12 +64,15 @@ def test_no_op_takes_them(dtype: DType) -> None:
     with pytest.raises(OpTypeError, match=dtype):
         GraphBuilder([TensorType("i8", (2,))]).add("cast", (0,), {"dtype": dtype})
     with pytest.raises(ModelError, match="whole bytes"):
-        parse_graph(f"graph(%0: {dtype}[2]) {{ %1 = reshape(%0) {{shape=[1, 2]}} : {dtype}[1, 2] return %1 }}")
+        parse_graph(
+            f"graph(%0: {dtype}[2]) {{ %1 = reshape(%0) {{shape=[1, 2]}} : {dtype}[1, 2] return %1 }}"
+        )
 
 
 @pytest.mark.parametrize("dtype", SUB_BYTE)
 def test_whatever_needs_an_address_refuses(dtype: DType) -> None:
-    """Sizes in bytes of one element, arrays of the interpreter and the interface of a bundle name the type."""
+    """Sizes in bytes of one element, arrays of the interpreter and the interface of a bundle name
+    the type."""
     kind = TensorType(dtype, (2,))
     graph = GraphBuilder([kind]).finish([0])
     with pytest.raises(UnsupportedError, match=dtype):

@@ -1,4 +1,5 @@
-"""Support functions against independent references: digests, memory, conversions, the SIGBUS handler."""
+"""Support functions against independent references: digests, memory, conversions, the SIGBUS
+handler."""
 
 import ctypes
 import faulthandler
@@ -49,7 +50,8 @@ def lane_checksum(data: bytes) -> int:
 
 @pytest.mark.parametrize("level", _LEVELS)
 def test_a_tree_entry_is_blake3_and_the_lane_checksum(level: str) -> None:
-    """Equal to the blake3 package and to the definition, at every vector width; short data is padded with zeros."""
+    """Equal to the blake3 package and to the definition, at every vector width; short data is
+    padded with zeros."""
     digests = HostDigests(compile_support(parse_target(level)))
     for data in (np.random.default_rng(1).bytes(_MIB), bytes(_MIB), b"abc"):
         padded = data + bytes(_MIB - len(data))
@@ -61,13 +63,16 @@ def test_a_tree_entry_is_blake3_and_the_lane_checksum(level: str) -> None:
 @pytest.mark.parametrize("level", _LEVELS)
 @pytest.mark.parametrize("export", ["blake3_verify", "checksum_verify"])
 def test_verification_names_the_first_bad_mib(level: str, export: str) -> None:
-    """0 for good data, each MiB counted; else RC_DAMAGED and the index of the first MiB that differs, inside the range asked for."""
+    """0 for good data, each MiB counted; else RC_DAMAGED and the index of the first MiB that
+    differs, inside the range asked for."""
     image = image_of("", [], parse_target(level))
     pointer, word = ctypes.c_void_p, ctypes.c_int64
     verify = image.function(export, ctypes.c_int32, pointer, pointer, word, word, pointer)
     data = bytearray(np.random.default_rng(2).bytes(3 * _MIB))
     digests = HostDigests()
-    tree = b"".join(digests.mib_tree_entry(memoryview(data)[at : at + _MIB]) for at in range(0, len(data), _MIB))
+    tree = b"".join(
+        digests.mib_tree_entry(memoryview(data)[at : at + _MIB]) for at in range(0, len(data), _MIB)
+    )
     scratch = np.zeros(abi.VERIFY_SCRATCH_BYTES + 64, dtype=np.uint8)
     aligned = -(-scratch.ctypes.data // 64) * 64
     # A tree at an odd address: sections align it to 64, nothing says that rows are aligned.
@@ -76,7 +81,9 @@ def test_verification_names_the_first_bad_mib(level: str, export: str) -> None:
 
     def look(first: int, last: int) -> tuple[int, int, int]:
         verified = (ctypes.c_uint64 * 2)(0, 99)
-        buffers = (ctypes.c_uint64 * 3)(base, ctypes.addressof(rows) + 1, ctypes.addressof(verified))
+        buffers = (ctypes.c_uint64 * 3)(
+            base, ctypes.addressof(rows) + 1, ctypes.addressof(verified)
+        )
         start = ctypes.c_int64(first)
         code = verify(ctypes.addressof(buffers), ctypes.addressof(start), 0, last - first, aligned)
         return code, verified[0], verified[1]
@@ -237,13 +244,18 @@ def test_fma_rounds_once_on_every_level(level: str, a: float, b: float, c: float
     if abs(exact) < Fraction(2) ** 127 and exact:
         value = struct.unpack("<f", got)[0]
         bits = struct.unpack("<i", got)[0] & 0x7FFFFFFF
-        near = [struct.unpack("<f", struct.pack("<I", max(bits + step, 0)))[0] for step in (-1, 0, 1)]
-        assert abs(Fraction(value) - exact) == min(abs(Fraction(math.copysign(v, value)) - exact) for v in near)
+        near = [
+            struct.unpack("<f", struct.pack("<I", max(bits + step, 0)))[0] for step in (-1, 0, 1)
+        ]
+        assert abs(Fraction(value) - exact) == min(
+            abs(Fraction(math.copysign(v, value)) - exact) for v in near
+        )
     assert got == convert(_LEVELS[-1], "fused", content)[:4]
 
 
 def test_cut_off_file_reads_as_zeros_and_is_counted(tmp_path: Path) -> None:
-    """A fault in a range is replaced by a zero page and counted; a foreign one still ends the process."""
+    """A fault in a range is replaced by a zero page and counted; a foreign one still ends the
+    process."""
     path = tmp_path / "weights"
     path.write_bytes(b"\x55" * 4 * 4096)
     child = os.fork()
@@ -258,9 +270,18 @@ def _read_cut_file(path: Path) -> int:
     image = image_of("", [])
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.mmap.argtypes = [
+        ctypes.c_void_p,
+        ctypes.c_size_t,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_int,
+        ctypes.c_long,
+    ]
     descriptor = os.open(path, os.O_RDWR)
-    ours, foreign = (libc.mmap(None, 4 * 4096, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0) for _ in range(2))
+    ours, foreign = (
+        libc.mmap(None, 4 * 4096, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0) for _ in range(2)
+    )
     # A free row, then the one that counts.
     size = abi.GUARDED.size_bytes
     rows = ctypes.create_string_buffer(2 * size)
@@ -275,7 +296,9 @@ def _read_cut_file(path: Path) -> int:
         ctypes.c_uint64.from_address(image.page + abi.SIGBUS_OFFSETS[name]).value = value
     # struct sigaction of glibc on x86-64: handler, mask (128 bytes), flags, restorer.
     action = struct.pack("<Q128xiiQ", image.address("sigbus_handler"), 4, 0, 0)
-    libc.sigaction(int(signal.SIGBUS), action, ctypes.c_void_p(image.page + abi.SIGBUS_OFFSETS["old_action"]))
+    libc.sigaction(
+        int(signal.SIGBUS), action, ctypes.c_void_p(image.page + abi.SIGBUS_OFFSETS["old_action"])
+    )
     os.ftruncate(descriptor, 4096)
     content = ctypes.string_at(ours, 4 * 4096)
     faults = ctypes.c_uint64.from_address(second + abi.GUARDED.offsets["faults"]).value
@@ -290,4 +313,6 @@ def test_compiles_for_every_family() -> None:
     for text in ("aarch64", "riscv64"):
         target = parse_target(text)
         kernel = compile_object("define i32 @k() { ret i32 0 }", target)
-        assert link_image([("k", kernel), ("support", compile_support(target))], ["k"], SUPPORT_EXPORTS, target)
+        assert link_image(
+            [("k", kernel), ("support", compile_support(target))], ["k"], SUPPORT_EXPORTS, target
+        )

@@ -51,14 +51,25 @@ def image() -> Image:
 def run(
     image: Image, pool: int, extent: int, grain: int, kernel: int = 0, watch: int = 0
 ) -> tuple[int, "np.ndarray[tuple[int], np.dtype[np.int64]]"]:
-    """Launch once over zeros; each element becomes 1 + 1000 * (number of the thread that ran it)."""
+    """Launch once over zeros; each element becomes 1 + 1000 * (number of the thread that ran
+    it)."""
     data = np.zeros(max(extent, 1), dtype=np.int64)
     buffers = (ctypes.c_uint64 * 1)(data.ctypes.data)
     base = 1 << 40
     scalars = (ctypes.c_int64 * 1)(base)
     pointer, word = ctypes.c_void_p, ctypes.c_int64
     launch = image.function(
-        "launch", ctypes.c_int32, pointer, pointer, pointer, pointer, word, word, pointer, word, pointer
+        "launch",
+        ctypes.c_int32,
+        pointer,
+        pointer,
+        pointer,
+        pointer,
+        word,
+        word,
+        pointer,
+        word,
+        pointer,
     )
     code = launch(
         pool,
@@ -79,11 +90,22 @@ def run(
 def test_every_index_runs_once_on_its_thread(image: Image, spin: int, n_threads: int) -> None:
     """Chunk t covers [extent*t/chunks, extent*(t+1)/chunks) on thread t, whatever the waiting."""
     pool = Pool(image, n_threads, spin)
-    for extent, grain in [(0, 1), (1, 1), (2, 1), (7, 3), (100, 1), (1001, 10), (50, 1000), (9, 0)] * 20:
+    for extent, grain in [
+        (0, 1),
+        (1, 1),
+        (2, 1),
+        (7, 3),
+        (100, 1),
+        (1001, 10),
+        (50, 1000),
+        (9, 0),
+    ] * 20:
         code, data = run(image, pool.page, extent, grain)
         chunks = min(n_threads, max(1, extent // max(grain, 1)))
         expected = [
-            1 + 1000 * t for t in range(chunks) for _ in range(extent * t // chunks, extent * (t + 1) // chunks)
+            1 + 1000 * t
+            for t in range(chunks)
+            for _ in range(extent * t // chunks, extent * (t + 1) // chunks)
         ]
         assert code == 0
         assert data[:extent].tolist() == expected
@@ -108,7 +130,8 @@ def test_a_worker_reports_its_error(image: Image) -> None:
     "ignore:.*fork:DeprecationWarning"
 )  # Python 3.12 on: the test forks with threads on purpose
 def test_a_forked_child_hears_that_its_threads_are_lost(image: Image) -> None:
-    """In a child the page reads 0: large launches return THREADS_LOST instead of hanging, the parent goes on."""
+    """In a child the page reads 0: large launches return THREADS_LOST instead of hanging, the
+    parent goes on."""
     pool = Pool(image, 2, 0)
     child = os.fork()
     if child == 0:
@@ -149,9 +172,13 @@ def test_parked_workers_use_no_time(image: Image) -> None:
 
 
 def _others_sleep() -> bool:
-    """Whether every other thread of this process waits in the kernel: one that spins is running or ready to."""
+    """Whether every other thread of this process waits in the kernel: one that spins is running or
+    ready to."""
     own = str(threading.get_native_id())
     others = [name for name in os.listdir("/proc/self/task") if name != own]
-    states = [Path(f"/proc/self/task/{name}/stat").read_text().rpartition(")")[2].split()[0] for name in others]
+    states = [
+        Path(f"/proc/self/task/{name}/stat").read_text().rpartition(")")[2].split()[0]
+        for name in others
+    ]
     assert states
     return set(states) == {"S"}

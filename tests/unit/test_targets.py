@@ -13,7 +13,8 @@ _LEVELS = [level for family in TARGETS for level, _ in family.levels]
 
 
 @pytest.mark.parametrize(
-    "text", [*_LEVELS, "x86-64-v4+amx-bf16+amx-tile", "aarch64:neoverse-n1+bf16", "x86-64-v3:znver3"]
+    "text",
+    [*_LEVELS, "x86-64-v4+amx-bf16+amx-tile", "aarch64:neoverse-n1+bf16", "x86-64-v3:znver3"],
 )
 def test_canonical_text_reads_back(text: str) -> None:
     """A canonical spelling prints as itself."""
@@ -25,7 +26,9 @@ def test_any_spelling_has_one_canonical_form(family: object, data: st.DataObject
     """Printing and parsing again gives the same target, in whatever order features are written."""
     known = next(f for f in TARGETS if f is family)
     level = data.draw(st.sampled_from([name for name, _ in known.levels]))
-    added = data.draw(st.permutations([f.name for f in known.features]).map(lambda names: names[:4]))
+    added = data.draw(
+        st.permutations([f.name for f in known.features]).map(lambda names: names[:4])
+    )
     target = parse_target(level + "".join(f"+{name}" for name in added))
     assert parse_target(str(target)) == target
     assert parse_target(level + "".join(f"+{name}" for name in reversed(added))) == target
@@ -45,7 +48,8 @@ def test_any_spelling_has_one_canonical_form(family: object, data: st.DataObject
     ],
 )
 def test_features_bring_and_take_others(text: str, canonical: str) -> None:
-    """Adding a feature adds what it builds on, removing one removes what builds on it; the level follows."""
+    """Adding a feature adds what it builds on, removing one removes what builds on it; the level
+    follows."""
     assert str(parse_target(text)) == canonical
 
 
@@ -78,7 +82,9 @@ def test_a_suggestion_is_made() -> None:
 def test_native_takes_the_highest_level_it_covers() -> None:
     """A machine's features decide the level; a feature without its base is not used."""
     assert str(native_target(LEVELS["x86-64-v3"])) == "x86-64-v3"
-    assert str(native_target([*LEVELS["x86-64-v4"], "amx-tile", "unheard-of"])) == "x86-64-v4+amx-tile"
+    assert (
+        str(native_target([*LEVELS["x86-64-v4"], "amx-tile", "unheard-of"])) == "x86-64-v4+amx-tile"
+    )
     assert str(native_target([*LEVELS["x86-64-v3"], "avx512vl"])) == "x86-64-v3"
     assert str(native_target(LEVELS["aarch64"], "aarch64")) == "aarch64"
     with pytest.raises(UserError, match="target below x86-64-v2"):
@@ -100,7 +106,14 @@ def test_what_kernels_read() -> None:
 
 def test_rank_prefers_levels_then_features() -> None:
     """A higher level beats any number of features; among equals, more features win."""
-    texts = ["x86-64-v2", "x86-64-v2+avx", "x86-64-v3", "x86-64-v3+avxvnni", "x86-64-v4", "x86-64-v4+amx-bf16"]
+    texts = [
+        "x86-64-v2",
+        "x86-64-v2+avx",
+        "x86-64-v3",
+        "x86-64-v3+avxvnni",
+        "x86-64-v4",
+        "x86-64-v4+amx-bf16",
+    ]
     ranks = [parse_target(text).rank for text in texts]
     assert ranks == sorted(set(ranks))
     # The longest list of extras stays below the next level.
@@ -108,7 +121,8 @@ def test_rank_prefers_levels_then_features() -> None:
 
 
 def test_the_loader_knows_every_feature() -> None:
-    """Every feature a target may require has a name in the loader's vocabulary, and levels are made of known ones."""
+    """Every feature a target may require has a name in the loader's vocabulary, and levels are made
+    of known ones."""
     for family in TARGETS:
         names = {feature.name for feature in family.features}
         for level, _ in family.levels:

@@ -10,15 +10,31 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.interpret_loops import interpret_loops
-from ingot_compiler.lowering.loops import Apply, Buffer, Load, Local, LoopProgram, Store, Transpose, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Buffer,
+    Load,
+    Local,
+    LoopProgram,
+    Store,
+    Transpose,
+    Value,
+)
 
 P, R, C = symbol("p"), symbol("r"), symbol("c")
 
 
 def transpose_program(
-    rows: int, columns: int, blocks: tuple[int, int], *, symbolic: bool = False, dtype: DType = "f32", heavy: int = 0
+    rows: int,
+    columns: int,
+    blocks: tuple[int, int],
+    *,
+    symbolic: bool = False,
+    dtype: DType = "f32",
+    heavy: int = 0,
 ) -> LoopProgram:
-    """b1[r, c] = b0[c, r] (+ b2[c], then ``heavy`` times exp(-|x|)); units are blocks of rows, then of columns."""
+    """b1[r, c] = b0[c, r] (+ b2[c], then ``heavy`` times exp(-|x|)); units are blocks of rows, then
+    of columns."""
     height: Dim = symbol("R") if symbolic else rows
     width: Dim = symbol("C") if symbolic else columns
     strips = (width + blocks[1] - 1) // blocks[1]
@@ -40,7 +56,9 @@ SHAPES = [(16, 16), (5, 3), (1, 40), (33, 1), (56, 144), (70, 37), (32, 64)]
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("rows", "columns"), SHAPES)
 @pytest.mark.parametrize("blocks", [(16, 16), (64, 32)])
-def test_tails_of_rows_and_columns(level: str, rows: int, columns: int, blocks: tuple[int, int]) -> None:
+def test_tails_of_rows_and_columns(
+    level: str, rows: int, columns: int, blocks: tuple[int, int]
+) -> None:
     """Every element arrives, whatever is left over beside whole tiles; nothing else is written."""
     x, bias = normal((columns, rows), 1), normal((columns,), 2)
     results = [empty((rows, columns)) for _ in range(2)]
@@ -59,7 +77,9 @@ def test_element_types(level: str, dtype: DType) -> None:
     kind = np.dtype({"f64": "f8", "i64": "i8", "i32": "i4", "i16": "i2", "u8": "u1"}[dtype])
     x = aligned(np.arange(37 * 21).reshape(37, 21) % 100, kind)
     bias, result = aligned(np.arange(37), kind), empty((21, 37), np.uint8).astype(kind)
-    Kernel(transpose_program(21, 37, (16, 32), dtype=dtype), parse_target(level)).run([x, result, bias])
+    Kernel(transpose_program(21, 37, (16, 32), dtype=dtype), parse_target(level)).run(
+        [x, result, bias]
+    )
     np.testing.assert_array_equal(result, x.T + bias)
 
 

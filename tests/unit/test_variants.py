@@ -1,5 +1,5 @@
-"""One bundle with a variant per CPU level: the best that a machine has runs, each gives the right answer, none is forced
-on a machine that lacks a feature.
+"""One bundle with a variant per CPU level: the best that a machine has runs, each gives the right
+answer, none is forced on a machine that lacks a feature.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ EXPECTED = reference(MODEL, {"x": normal(3, 2, 3, 6, 6)})["y"]
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("executor", ["aot", "vm"])
 def test_each_forced_in_turn(bundle: Path, target: str, executor: str) -> None:
-    """A variant that can run here gives the right answer; one that cannot is refused by the names of what is missing."""
+    """A variant that can run here gives the right answer; one that cannot is refused by the names
+    of what is missing."""
     if target in HERE:
         session = ingot_runtime.load(bundle, variant=target, executor=executor)
         assert session.loaded.variant.target == target
@@ -70,12 +71,16 @@ def test_the_best_is_taken(bundle: Path) -> None:
 
 @pytest.mark.parametrize("target", HERE)
 def test_masked_features_leave_the_best_that_is_left(bundle: Path, target: str) -> None:
-    """With the features of one level, and with one feature of the next level missing, that level's variant runs."""
+    """With the features of one level, and with one feature of the next level missing, that level's
+    variant runs."""
     forced = answer(ingot_runtime.load(bundle, variant=target))
     later = TARGETS[TARGETS.index(target) + 1 :]
     masks = [frozenset(LEVELS[target])]
     if later:
-        masks += [frozenset(LEVELS[later[-1]]) - {feature} for feature in set(LEVELS[later[0]]) - set(LEVELS[target])]
+        masks += [
+            frozenset(LEVELS[later[-1]]) - {feature}
+            for feature in set(LEVELS[later[0]]) - set(LEVELS[target])
+        ]
     for mask in masks:
         session = ingot_runtime.load(bundle, features=mask)
         assert session.loaded.variant.target == target
@@ -83,7 +88,8 @@ def test_masked_features_leave_the_best_that_is_left(bundle: Path, target: str) 
 
 
 def test_nothing_fits(bundle: Path) -> None:
-    """Below the lowest level every variant is named with what it lacks, and what to do; exit code 5."""
+    """Below the lowest level every variant is named with what it lacks, and what to do; exit code
+    5."""
     with pytest.raises(ingot_runtime.IncompatibleError) as caught:
         ingot_runtime.load(bundle, features=frozenset(LEVELS["x86-64-v2"]) - {"ssse3"})
     text = str(caught.value)
@@ -97,14 +103,19 @@ def test_another_architecture_alone(tmp_path: Path) -> None:
     """A bundle for a foreign CPU compiles here and is refused here."""
     path = tmp_path / "foreign.ingot"
     ingot.compile(MODEL, targets=["riscv64"]).save(path)
-    with pytest.raises(ingot_runtime.IncompatibleError, match=r"riscv64 lacks .*this processor \(x86-64\)"):
+    with pytest.raises(
+        ingot_runtime.IncompatibleError, match=r"riscv64 lacks .*this processor \(x86-64\)"
+    ):
         ingot_runtime.load(path)
 
 
 def test_variants_share_what_they_pack_alike(tmp_path: Path) -> None:
     """Equal constants are stored once: two variants of the same layout cost their weights once."""
     wide = make_model(
-        [node("Gather", "table i", "y")], [tensor("i", [3], 7)], [tensor("y", None)], {"table": normal(0, 999, 64)}
+        [node("Gather", "table i", "y")],
+        [tensor("i", [3], 7)],
+        [tensor("y", None)],
+        {"table": normal(0, 999, 64)},
     )
     sizes: list[int] = []
     for index, targets in enumerate((TARGETS[:1], TARGETS)):

@@ -24,7 +24,8 @@ Output = pytest.CaptureFixture[str]
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One variant of this machine's kind and one that it cannot run; two MiB of weights are read by nobody."""
+    """One variant of this machine's kind and one that it cannot run; two MiB of weights are read by
+    nobody."""
     path = tmp_path_factory.mktemp("bundle") / "tiny.ingot"
     write_bundle(tiny_contents(targets=TARGETS), path, tree_entry)
     return path
@@ -59,17 +60,26 @@ def test_a_whole_bundle_also_for_another_machine(bundle: Path, capsys: Output) -
 
 
 def test_a_flipped_bit_in_every_section(bundle: Path, tmp_path: Path, capsys: Output) -> None:
-    """First, middle and last byte of each section, and of header, table and the gaps: named, exit code 4."""
+    """First, middle and last byte of each section, and of header, table and the gaps: named, exit
+    code 4."""
     content, path = bundle.read_bytes(), tmp_path / "m.ingot"
     with opened(bundle) as source:
         sections = [(row.name, row.offset, row.size_bytes) for row in source.sections]
-    places = [(at, name) for name, start, size in sections for at in (start, start + size // 2, start + size - 1)]
+    places = [
+        (at, name)
+        for name, start, size in sections
+        for at in (start, start + size // 2, start + size - 1)
+    ]
     places += [(20, ""), (head.HEADER_SIZE_BYTES + 3, "header or section table damaged")]
     end = head.HEADER_SIZE_BYTES + len(sections) * head.ROW_SIZE_BYTES
     for name, start, size in sections:
         places += [(end, f"before {name}")] if end < start else []
         end = start + size
-    variants = {"section code 0": TARGETS[0], "section code 1": TARGETS[1], "section program 1": TARGETS[1]}
+    variants = {
+        "section code 0": TARGETS[0],
+        "section code 1": TARGETS[1],
+        "section program 1": TARGETS[1],
+    }
     for at, name in places:
         damaged = bytearray(content)
         damaged[at] ^= 1
@@ -86,7 +96,13 @@ def test_weights_that_no_variant_reads(bundle: Path, tmp_path: Path, capsys: Out
         damaged = bytearray(bundle.read_bytes())
         damaged[offset + (mib << 20) + 70] ^= 128
         path.write_bytes(damaged)
-        refused(capsys, path, 4, f"weights are damaged in MiB {mib}", f"section weights 0, read by {readers}")
+        refused(
+            capsys,
+            path,
+            4,
+            f"weights are damaged in MiB {mib}",
+            f"section weights 0, read by {readers}",
+        )
 
 
 def test_a_truncated_or_extended_file(bundle: Path, tmp_path: Path, capsys: Output) -> None:
@@ -102,10 +118,14 @@ def test_a_truncated_or_extended_file(bundle: Path, tmp_path: Path, capsys: Outp
 
 
 def signed(bundle: Path, key: tuple[int, int], change: Callable[[bytearray], None]) -> bytes:
-    """The bundle with another section and right digests: what only a mistake of its maker, or a forger, can make."""
+    """The bundle with another section and right digests: what only a mistake of its maker, or a
+    forger, can make."""
     content = bundle.read_bytes()
     with opened(bundle) as source:
-        payloads = {(row.kind, row.id): content[row.offset : row.offset + row.size_bytes] for row in source.sections}
+        payloads = {
+            (row.kind, row.id): content[row.offset : row.offset + row.size_bytes]
+            for row in source.sections
+        }
     changed = bytearray(payloads[key])
     change(changed)
     payloads[key] = bytes(changed)
@@ -122,7 +142,8 @@ def set_word(index: int, value: int) -> Callable[[bytearray], None]:
 
 
 def test_parts_that_disagree(bundle: Path, tmp_path: Path, capsys: Output) -> None:
-    """Digests that hold are not enough: table of exports, interface, program and their image belong together."""
+    """Digests that hold are not enough: table of exports, interface, program and their image belong
+    together."""
     words, path = len(abi.IMAGE_HEADER), tmp_path / "m.ingot"
     exports = list(abi.EXPORTS)
     cases: list[tuple[tuple[int, int], Callable[[bytearray], Any], str]] = [
@@ -132,22 +153,41 @@ def test_parts_that_disagree(bundle: Path, tmp_path: Path, capsys: Output) -> No
             set_word(words + exports.index("main"), 1 << 30),
             "export main is missing or outside the image",
         ),
-        ((head.CODE, 1), set_word(words + len(exports), 0), "export kernel is missing or outside the image"),
-        ((head.CODE, 1), set_word(words + exports.index("interface_digest"), 64), "plan and image disagree"),
-        ((head.CODE, 0), set_word(words + exports.index("program_digest"), 64), "program and image disagree"),
-        ((head.PROGRAM, 1), lambda program: program.__setitem__(8, 99), "program and image disagree"),
+        (
+            (head.CODE, 1),
+            set_word(words + len(exports), 0),
+            "export kernel is missing or outside the image",
+        ),
+        (
+            (head.CODE, 1),
+            set_word(words + exports.index("interface_digest"), 64),
+            "plan and image disagree",
+        ),
+        (
+            (head.CODE, 0),
+            set_word(words + exports.index("program_digest"), 64),
+            "program and image disagree",
+        ),
+        (
+            (head.PROGRAM, 1),
+            lambda program: program.__setitem__(8, 99),
+            "program and image disagree",
+        ),
         ((head.LOCK, 0), lambda lock: lock.__setitem__(0, 0xC1), "not canonical msgpack"),
         ((head.DEBUG, 0), lambda debug: debug.__setitem__(0, 0xC1), "not canonical msgpack"),
     ]
     for key, change, words_of in cases:
         path.write_bytes(signed(bundle, key, change))
-        kind = head.CODE if key[0] == head.PROGRAM else key[0]  # the image says which program it was made from
+        kind = (
+            head.CODE if key[0] == head.PROGRAM else key[0]
+        )  # the image says which program it was made from
         variant = f", variant {TARGETS[key[1]]}" if kind == head.CODE else ""
         refused(capsys, path, 4, words_of, f"section {head.KIND_NAMES[kind]} {key[1]}{variant}")
 
 
 def test_what_is_no_bundle(bundle: Path, tmp_path: Path, capsys: Output) -> None:
-    """Nothing there, a folder, another file, a newer format; among several files each has its say, damage counts most."""
+    """Nothing there, a folder, another file, a newer format; among several files each has its say,
+    damage counts most."""
     other = tmp_path / "other"
     other.write_text("text, not a bundle")
     refused(capsys, tmp_path / "none", 1, "cannot open")
@@ -171,7 +211,8 @@ def test_what_is_no_bundle(bundle: Path, tmp_path: Path, capsys: Output) -> None
 
 
 def test_digest(bundle: Path, tmp_path: Path, capsys: Output) -> None:
-    """The bundle of this digest, or of its first 32 digits, and no other; anything else is no digest."""
+    """The bundle of this digest, or of its first 32 digits, and no other; anything else is no
+    digest."""
     with opened(bundle) as source:
         root = source.root_digest.hex()
     other = f"{int(root[0], 16) ^ 1:x}{root[1:]}"

@@ -1,4 +1,5 @@
-"""Real networks: compiled, saved, run by the loader in every way, compared with PyTorch (acceptance 2)."""
+"""Real networks: compiled, saved, run by the loader in every way, compared with PyTorch (acceptance
+2)."""
 
 from __future__ import annotations
 
@@ -62,10 +63,13 @@ def test_one_bundle_for_any_batch_and_length(zoo: Path, tmp_path: Path) -> None:
 
 
 def test_three_variants_of_one_network(zoo: Path, tmp_path: Path) -> None:
-    """mobilenet_v2 for three levels in one file: each that this machine has is right, the best is taken."""
+    """mobilenet_v2 for three levels in one file: each that this machine has is right, the best is
+    taken."""
     path = tmp_path / "model.ingot"
     ingot.compile(zoo / "mobilenet_v2" / "model.onnx", targets=LEVELS_X86, workers=2).save(path)
-    feed, expected = (arrays(zoo / "mobilenet_v2" / f"{part}.npz") for part in ("inputs", "outputs"))
+    feed, expected = (
+        arrays(zoo / "mobilenet_v2" / f"{part}.npz") for part in ("inputs", "outputs")
+    )
     here = [level for level in LEVELS_X86 if set(LEVELS[level]) <= cpu.machine_features()]
     assert ingot_runtime.load(path).loaded.variant.target == here[-1]
     for level in here:

@@ -13,12 +13,14 @@ from ingot_runtime.format.limits import NAME_SIZE_BYTES_MAX
 from ingot_runtime.format.plan import DEVICE_KINDS
 
 Chunk = tuple[int, memoryview | Callable[[], memoryview]]
-"""(offset in the weights of all devices, bytes or a function that brings them): read in order, then dropped."""
+"""(offset in the weights of all devices, bytes or a function that brings them): read in order, then
+dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleTensor:
-    """An input or output: ``shape`` has sizes and names of symbols; ``dtype`` is a name of ``DTYPE_NAMES``."""
+    """An input or output: ``shape`` has sizes and names of symbols; ``dtype`` is a name of
+    ``DTYPE_NAMES``."""
 
     name: str
     dtype: str
@@ -32,7 +34,8 @@ class BundleTensor:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """A virtual device; ``kind`` is a name of ``DEVICE_KINDS``; ``library``: index of the one with its code, -1 for a host."""
+    """A virtual device; ``kind`` is a name of ``DEVICE_KINDS``; ``library``: index of the one with
+    its code, -1 for a host."""
 
     name: str
     kind: str = "host"
@@ -66,9 +69,9 @@ class LibrarySpec:
 class VariantImage:
     """One host CPU target's part.
 
-    ``image`` is linked code, ``program`` its encoded instruction list, ``weight_ranges`` (offset, bytes) pairs that it
-    reads of the host's weights, sorted and disjoint, ``workspace_bytes`` per device (0 where it depends on shapes), ``kernels`` the symbols
-    in the image's order.
+    ``image`` is linked code, ``program`` its encoded instruction list, ``weight_ranges`` (offset,
+    bytes) pairs that it reads of the host's weights, sorted and disjoint, ``workspace_bytes`` per
+    device (0 where it depends on shapes), ``kernels`` the symbols in the image's order.
     """
 
     target: str
@@ -90,8 +93,9 @@ class VariantImage:
 class BundleContents:
     """A whole bundle.
 
-    ``weights_bytes``: of each device's section (none at all: empty). The sections lie one after the other, each whole MiBs;
-    ``weights`` are chunks in rising order in all of them, none in two; what lies between them is zero.
+    ``weights_bytes``: of each device's section (none at all: empty). The sections lie one after the
+    other, each whole MiBs; ``weights`` are chunks in rising order in all of them, none in two; what
+    lies between them is zero.
     """
 
     model: str
@@ -119,4 +123,6 @@ def bytes_of(source: memoryview | Callable[[], memoryview]) -> memoryview:
 
 def _check_name(name: str) -> None:
     if len(name.encode(errors="surrogatepass")) > NAME_SIZE_BYTES_MAX:
-        raise ArtifactError("a name is too long", name[:64], f"more than {NAME_SIZE_BYTES_MAX} bytes of UTF-8")
+        raise ArtifactError(
+            "a name is too long", name[:64], f"more than {NAME_SIZE_BYTES_MAX} bytes of UTF-8"
+        )

@@ -1,6 +1,7 @@
 """The bytes of header and section table: FORMAT.md, "Header" and "Section table".
 
-In: rows, the size of the file. Out: bytes, root digest. Not done here: checking the rows (``ingot_runtime.format.header`` does).
+In: rows, the size of the file. Out: bytes, root digest. Not done here: checking the rows
+(``ingot_runtime.format.header`` does).
 """
 
 from ingot_runtime.format import header as head
@@ -10,7 +11,9 @@ from ingot_runtime.format.sha256 import sha256
 def encode_head(sections: list[head.Section], file_size_bytes: int) -> tuple[bytes, bytes]:
     """Return (header + table, root digest)."""
     table = b"".join(
-        head.ROW.pack(row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest)
+        head.ROW.pack(
+            row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest
+        )
         for row in sections
     )
 

@@ -1,6 +1,7 @@
 """The bytes of the plan section: FORMAT.md, "Words and texts" and "Plan".
 
-In: a ``BundlePlan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done here: checking the plan (its reader does).
+In: a ``BundlePlan``. Out: bytes that ``ingot_runtime.format.plan.decode_plan`` reads back. Not done
+here: checking the plan (its reader does).
 """
 
 import struct
@@ -29,7 +30,9 @@ class PlanWriter:
 
     def data(self) -> bytes:
         """Return the whole stream."""
-        return struct.pack(f"<q{len(self._words)}q", len(self._words), *self._words) + b"".join(self._texts)
+        return struct.pack(f"<q{len(self._words)}q", len(self._words), *self._words) + b"".join(
+            self._texts
+        )
 
 
 def encode_plan(plan: BundlePlan) -> bytes:

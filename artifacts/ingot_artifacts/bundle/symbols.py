@@ -1,6 +1,7 @@
 """Symbols of a bundle's inputs and outputs by number.
 
-In: shapes with names. Out: the names in order, dimensions as the plan has them. Not done here: the plan (``encode_plan``).
+In: shapes with names. Out: the names in order, dimensions as the plan has them. Not done here: the
+plan (``encode_plan``).
 """
 
 Shape = tuple[int | str, ...]

@@ -1,6 +1,7 @@
 """The tree over the weights of all devices: digests of each MiB (FORMAT.md, "Tree").
 
-In: chunks of weights, a function MiB -> tree entry. Out: the tree's bytes. Not done here: the digests themselves, the file (``write``).
+In: chunks of weights, a function MiB -> tree entry. Out: the tree's bytes. Not done here: the
+digests themselves, the file (``write``).
 """
 
 from bisect import bisect_right
@@ -20,7 +21,9 @@ def whole_mibs_bytes(weights_bytes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(-(-size // MIB) * MIB for size in weights_bytes)
 
 
-def weights_tree(weights: Iterable[Chunk], weights_bytes: tuple[int, ...], tree_entry: TreeEntry) -> bytes:
+def weights_tree(
+    weights: Iterable[Chunk], weights_bytes: tuple[int, ...], tree_entry: TreeEntry
+) -> bytes:
     """Return the trees of all sections, one after the other.
 
     Args:
@@ -76,5 +79,7 @@ def _entry(tree_entry: TreeEntry, mib: bytearray) -> bytes:
     with memoryview(mib) as view:
         entry = tree_entry(view)
     if len(entry) != TREE_ENTRY_SIZE_BYTES:
-        raise ArtifactError("bad tree entry", "weights", f"expected {TREE_ENTRY_SIZE_BYTES} bytes, got {len(entry)}")
+        raise ArtifactError(
+            "bad tree entry", "weights", f"expected {TREE_ENTRY_SIZE_BYTES} bytes, got {len(entry)}"
+        )
     return entry

@@ -1,7 +1,8 @@
 """Write a bundle: nothing held twice, the file appears whole or not at all.
 
-In: ``BundleContents``, the tree of its weights. Out: a skeleton (all but the weights), a file by FORMAT.md, its root digest. Not done here:
-compiling, packing weights, their tree (``weights_tree``), reading bundles.
+In: ``BundleContents``, the tree of its weights. Out: a skeleton (all but the weights), a file by
+FORMAT.md, its root digest. Not done here: compiling, packing weights, their tree
+(``weights_tree``), reading bundles.
 """
 
 import errno
@@ -23,13 +24,21 @@ from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import BundlePlan, DevicePlan, LibraryPlan, TensorPlan, VariantPlan, decode_plan
+from ingot_runtime.format.plan import (
+    BundlePlan,
+    DevicePlan,
+    LibraryPlan,
+    TensorPlan,
+    VariantPlan,
+    decode_plan,
+)
 from ingot_runtime.format.sha256 import sha256
 
 
 @dataclass(frozen=True, slots=True)
 class BundleSkeleton:
-    """A bundle without its weights: ``root`` digest in hex, ``prefix``: all bytes before the weights, bytes of the whole file."""
+    """A bundle without its weights: ``root`` digest in hex, ``prefix``: all bytes before the
+    weights, bytes of the whole file."""
 
     root: str
     prefix: bytes
@@ -42,7 +51,8 @@ def plan_of(contents: BundleContents) -> BundlePlan:
     return BundlePlan(
         model=contents.model,
         devices=tuple(
-            DevicePlan(device.name, device.kind, device.id, device.scope, device.library) for device in contents.devices
+            DevicePlan(device.name, device.kind, device.id, device.scope, device.library)
+            for device in contents.devices
         ),
         libraries=tuple(
             LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
@@ -70,7 +80,8 @@ def _tensor_plan(tensor: BundleTensor, symbols: tuple[str, ...]) -> TensorPlan:
 
 
 def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
-    """Make all of a bundle but its weights, whose bytes are not looked at; the same contents give the same skeleton.
+    """Make all of a bundle but its weights, whose bytes are not looked at; the same contents give
+    the same skeleton.
 
     Args:
         contents: what the bundle holds.
@@ -98,8 +109,11 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     return BundleSkeleton(root.hex(), bytes(prefix), end)
 
 
-def write_with_weights(skeleton: BundleSkeleton, weights: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
-    """Write a file that is a skeleton and its weights, whole or not at all; its name lasts after ``sync_folders``.
+def write_with_weights(
+    skeleton: BundleSkeleton, weights: Iterable[Chunk], path: str | os.PathLike[str]
+) -> None:
+    """Write a file that is a skeleton and its weights, whole or not at all; its name lasts after
+    ``sync_folders``.
 
     Raises:
         OutputError: no folder, no permission, no space; nothing is left behind.
@@ -114,7 +128,8 @@ def write_with_weights(skeleton: BundleSkeleton, weights: Iterable[Chunk], path:
 
 
 def _reserve(descriptor: int, size_bytes: int) -> None:
-    """Take the whole file's place on the disk, where that can be: a hole that a full disk cannot fill would end who maps the file."""
+    """Take the whole file's place on the disk, where that can be: a hole that a full disk cannot
+    fill would end who maps the file."""
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(descriptor, 0, size_bytes)
@@ -123,18 +138,26 @@ def _reserve(descriptor: int, size_bytes: int) -> None:
                 raise
 
 
-def write_bundle(contents: BundleContents, path: str | os.PathLike[str], tree_entry: TreeEntry) -> str:
-    """Write `contents` to `path`; return the root digest, as hex. Its weights are asked for twice, in order.
+def write_bundle(
+    contents: BundleContents, path: str | os.PathLike[str], tree_entry: TreeEntry
+) -> str:
+    """Write `contents` to `path`; return the root digest, as hex. Its weights are asked for twice,
+    in order.
 
     Raises:
-        OutputError: no folder, no permission, no space. ArtifactError: contents that break the format.
+        OutputError: no folder, no permission, no space. ArtifactError: contents that break the
+            format.
     """
-    skeleton = make_skeleton(contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry))
+    skeleton = make_skeleton(
+        contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry)
+    )
     write_with_weights(skeleton, contents.weights, path)
     return skeleton.root
 
 
-def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -> dict[tuple[int, int], bytes]:
+def _payloads(
+    contents: BundleContents, plan: BundlePlan, encoded_plan: bytes
+) -> dict[tuple[int, int], bytes]:
     """Return all sections but weights and trees."""
     libraries = [list(library.kernels) for library in contents.libraries]
     kernels = {variant.target: list(variant.kernels) for variant in contents.variants}
@@ -142,7 +165,9 @@ def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -
         (head.MANIFEST, 0): manifest_bytes(plan),
         (head.PLAN, 0): encoded_plan,
         (head.LOCK, 0): pack(dict(contents.lock)),
-        (head.DEBUG, 0): pack({"kernels": kernels, "libraries": libraries, "debug": dict(contents.debug)}),
+        (head.DEBUG, 0): pack(
+            {"kernels": kernels, "libraries": libraries, "debug": dict(contents.debug)}
+        ),
     }
     for index, variant in enumerate(contents.variants):
         payloads[head.CODE, index] = variant.image
@@ -165,8 +190,11 @@ def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> dict[tuple[int,
     return {(head.TREE, index): tree[end - size : end] for index, (size, end) in cuts if size}
 
 
-def _layout(payloads: dict[tuple[int, int], bytes], weights_sizes_bytes: tuple[int, ...]) -> list[head.Section]:
-    """Place the sections: what is read first and always comes first, the weights last, code before them."""
+def _layout(
+    payloads: dict[tuple[int, int], bytes], weights_sizes_bytes: tuple[int, ...]
+) -> list[head.Section]:
+    """Place the sections: what is read first and always comes first, the weights last, code before
+    them."""
     sizes = {key: len(payload) for key, payload in payloads.items()}
     sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
     order = (
@@ -178,5 +206,7 @@ def _layout(payloads: dict[tuple[int, int], bytes], weights_sizes_bytes: tuple[i
         alignment = head.alignment_of(kind)
         offset = end + -end % alignment
         end = offset + sizes[kind, id_]
-        sections.append(head.Section(kind, id_, offset, sizes[kind, id_], alignment, head.NO_DIGEST))
+        sections.append(
+            head.Section(kind, id_, offset, sizes[kind, id_], alignment, head.NO_DIGEST)
+        )
     return sections

@@ -1,6 +1,7 @@
 """The weights' tree: 40 bytes per MiB, BLAKE3 and the lane checksum. FORMAT.md, "Tree".
 
-In: whole MiBs, a BLAKE3 function. Out: tree entries. Not done here: BLAKE3 itself (compiled code, or the oracle package).
+In: whole MiBs, a BLAKE3 function. Out: tree entries. Not done here: BLAKE3 itself (compiled code,
+or the oracle package).
 """
 
 import struct
@@ -17,7 +18,8 @@ _U32, _U64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
 
 def lane_checksum(mib: memoryview) -> int:
-    """Return the u64 lane checksum of one MiB, by its definition; slow, the oracle of the compiled one."""
+    """Return the u64 lane checksum of one MiB, by its definition; slow, the oracle of the compiled
+    one."""
     if mib.nbytes != MIB:
         raise ValueError(f"expected {MIB} bytes, got {mib.nbytes}")
     lanes = [(lane * _START_STEP + 1) & _U32 for lane in range(_LANES)]

@@ -1,4 +1,5 @@
-"""A bundle described for people and scripts: what the loader knows, and kernels with their source nodes.
+"""A bundle described for people and scripts: what the loader knows, and kernels with their source
+nodes.
 
 In: a path. Out: plain values. Not done here: running, disassembly (the compiler shows ``--asm``).
 """
@@ -22,7 +23,8 @@ from ingot_runtime.format.source import Source, open_file, read_plan, weights_si
 
 @contextmanager
 def opened(path: str | os.PathLike[str], digest: str | None = None) -> Generator[Source]:
-    """Open and check a bundle for the time of a ``with`` block; ``digest``: the root digest that it must have."""
+    """Open and check a bundle for the time of a ``with`` block; ``digest``: the root digest that it
+    must have."""
     source = open_file(path, digest)
     try:
         yield source
@@ -31,12 +33,14 @@ def opened(path: str | os.PathLike[str], digest: str | None = None) -> Generator
 
 
 def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> dict[str, Any]:
-    """Return the description of a bundle; ``digest``: the root digest that it must have, or at least its first 32 digits.
+    """Return the description of a bundle; ``digest``: the root digest that it must have, or at
+    least its first 32 digits.
 
-    Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections, model, devices, symbols,
-    inputs, outputs, variants, libraries), ``memory`` (bytes of code, weights, workspace per variant), ``device_use`` (target -> what
-    `main` launches, copies and keeps on each device, see ``device_use``), ``kernels`` (target -> symbols), ``library_kernels`` (per
-    library the same), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
+    Keys: those of ``ingot_runtime.format.describe`` (format, root_digest, size_bytes, sections,
+    model, devices, symbols, inputs, outputs, variants, libraries), ``memory`` (bytes of code,
+    weights, workspace per variant), ``device_use`` (target -> what `main` launches, copies and
+    keeps on each device, see ``device_use``), ``kernels`` (target -> symbols), ``library_kernels``
+    (per library the same), ``debug`` and ``lock``, of the shapes that FORMAT.md names.
 
     Raises:
         BundleError: not a valid bundle.
@@ -46,7 +50,10 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
         debug = read_record(source, head.DEBUG)
         lock = read_record(source, head.LOCK)
         plan = read_plan(source)
-        use = {variant.target: _device_use(source, plan, index) for index, variant in enumerate(plan.variants)}
+        use = {
+            variant.target: _device_use(source, plan, index)
+            for index, variant in enumerate(plan.variants)
+        }
     sizes = {(row.kind, row.id): row.size_bytes for row in source.sections}
     memory = {
         variant.target: {
@@ -69,7 +76,9 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
 
 def _device_use(source: Source, plan: BundlePlan, index: int) -> dict[str, Any]:
     variant, sizes = plan.variants[index], weights_sizes_bytes(source, plan)
-    program = decode_program(source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}")
+    program = decode_program(
+        source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}"
+    )
     return describe_device_use(program, variant, plan)
 
 
@@ -92,7 +101,8 @@ def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> 
     """The same for an open bundle; return its plan.
 
     Raises:
-        BundleError: naming the section with its variant, or the MiB of weights with the variants that read it.
+        BundleError: naming the section with its variant, or the MiB of weights with the variants
+            that read it.
     """
     plan = read_plan(source)
     for row in source.sections:
@@ -118,7 +128,10 @@ def _verify_weights(
     for mib in range(row.size_bytes // MIB):
         data = source.read(row.offset + mib * MIB, MIB)
         at = mib * TREE_ENTRY_SIZE_BYTES
-        if len(data) != MIB or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]:
+        if (
+            len(data) != MIB
+            or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]
+        ):
             readers = [f"device {plan.devices[row.id].name}"]
             if row.id == 0:
                 readers = [variant.target for variant in plan.variants if _reads(variant, mib)]
@@ -131,4 +144,7 @@ def _verify_weights(
 
 
 def _reads(variant: VariantPlan, mib: int) -> bool:
-    return any(offset < (mib + 1) * MIB and mib * MIB < offset + size_bytes for offset, size_bytes in variant.ranges)
+    return any(
+        offset < (mib + 1) * MIB and mib * MIB < offset + size_bytes
+        for offset, size_bytes in variant.ranges
+    )

@@ -1,6 +1,8 @@
-"""What a variant's `main` asks of each device: launches, copies, pools; read from its instruction list.
+"""What a variant's `main` asks of each device: launches, copies, pools; read from its instruction
+list.
 
-In: a program, a plan. Out: plain values. Not done here: reading sections (``describe``), text for people (the command).
+In: a program, a plan. Out: plain values. Not done here: reading sections (``describe``), text for
+people (the command).
 """
 
 from collections.abc import Iterator
@@ -13,9 +15,11 @@ _LAUNCHES = (CODES["launch"], CODES["launch_checked"])
 
 
 def describe_device_use(program: Program, variant: VariantPlan, plan: BundlePlan) -> dict[str, Any]:
-    """Return ``devices``, a row for each device of the table, and ``copies`` in the order of the instructions.
+    """Return ``devices``, a row for each device of the table, and ``copies`` in the order of the
+    instructions.
 
-    ``pool_bytes`` is None where the sizes of a call decide it. ``imports``: what `main` calls there; the host's kernels are linked in.
+    ``pool_bytes`` is None where the sizes of a call decide it. ``imports``: what `main` calls
+    there; the host's kernels are linked in.
     """
     launched = [int_of(operands[0]) for code, operands in program.instructions if code in _LAUNCHES]
     copies = list(_copies(program))
@@ -44,8 +48,13 @@ def int_of(operand: int | tuple[int, ...]) -> int:
 
 
 def _copies(program: Program) -> Iterator[dict[str, Any]]:
-    """Each copy: the numbers of the two devices, the launches before it, its bytes where a constant says them."""
-    constants = {operands[0]: operands[1] for code, operands in program.instructions if code == CODES["const"]}
+    """Each copy: the numbers of the two devices, the launches before it, its bytes where a constant
+    says them."""
+    constants = {
+        operands[0]: operands[1]
+        for code, operands in program.instructions
+        if code == CODES["const"]
+    }
     launches = 0
     for code, operands in program.instructions:
         launches += code in _LAUNCHES

@@ -9,7 +9,18 @@ from typing import Any
 
 from ingot_artifacts.inspect.describe import describe_bundle
 
-_ENTRIES = ("format", "model", "devices", "symbols", "inputs", "outputs", "variants", "memory", "lock", "debug")
+_ENTRIES = (
+    "format",
+    "model",
+    "devices",
+    "symbols",
+    "inputs",
+    "outputs",
+    "variants",
+    "memory",
+    "lock",
+    "debug",
+)
 _TABLES = ("memory", "lock", "debug")
 
 
@@ -41,7 +52,9 @@ def _by_section(described: Mapping[str, Any]) -> dict[str, str]:
 
 def _by_kernel(described: Mapping[str, Any]) -> dict[str, str]:
     table: dict[str, list[str]] = described["kernels"]
-    return {f"{target}/{symbol}": "present" for target, symbols in table.items() for symbol in symbols}
+    return {
+        f"{target}/{symbol}": "present" for target, symbols in table.items() for symbol in symbols
+    }
 
 
 def _changed(what: str, left: Mapping[str, str], right: Mapping[str, str]) -> list[str]:
@@ -59,5 +72,7 @@ def _changed(what: str, left: Mapping[str, str], right: Mapping[str, str]) -> li
 def _entry_lines(entry: str, left: Any, right: Any) -> list[str]:
     if entry in _TABLES:
         sides: list[dict[str, Any]] = [left, right]
-        return _changed(entry, *({str(key): repr(value) for key, value in side.items()} for side in sides))
+        return _changed(
+            entry, *({str(key): repr(value) for key, value in side.items()} for side in sides)
+        )
     return [f"{entry}: {left!r} -> {right!r}"]

@@ -1,9 +1,11 @@
 """Files that appear whole or not at all; those that are promised, also when the power is cut.
 
-In: a path. Out: an open temporary file beside it that is renamed over the path at the end. Not done here: what is written.
+In: a path. Out: an open temporary file beside it that is renamed over the path at the end. Not done
+here: what is written.
 
-A rename alone may reach the disk before the bytes of the file. So a ``lasting`` file is on the disk before it takes its name, and its
-name is there once ``sync_folder`` has returned: whenever the power is cut, the old file or the new one is there, whole.
+A rename alone may reach the disk before the bytes of the file. So a ``lasting`` file is on the disk
+before it takes its name, and its name is there once ``sync_folder`` has returned: whenever the
+power is cut, the old file or the new one is there, whole.
 """
 
 import errno
@@ -31,10 +33,11 @@ _ADVICE = {
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Generator[BinaryIO]:
-    """Open a temporary file for writing; rename it to `path` when the block ends well, remove it otherwise.
+    """Open a temporary file for writing; rename it to `path` when the block ends well, remove it
+    otherwise.
 
-    Whoever has the old file open or mapped keeps the old content. The file's mode is what the umask leaves of 0666. With ``lasting``
-    its bytes are on the disk before it has its name.
+    Whoever has the old file open or mapped keeps the old content. The file's mode is what the umask
+    leaves of 0666. With ``lasting`` its bytes are on the disk before it has its name.
 
     Raises:
         OutputError: no folder, no permission, no space.
@@ -48,7 +51,8 @@ def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Gener
             # The rename would take /dev/null away from everybody.
             raise OSError(errno.ENODEV, "not a regular file")
         folder, name = os.path.split(target)
-        # Named before it is made: Ctrl-C while the system makes it finds the name here, and it is removed.
+        # Named before it is made: Ctrl-C while the system makes it finds the name here, and it is
+        # removed.
         temporary = os.path.join(folder, f".{name[:64]}.{secrets.token_hex(8)}.part")
         with open(temporary, "x+b", opener=_private) as file:
             yield file
@@ -66,7 +70,8 @@ def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Gener
 
 
 def sync_folders(folders: Iterable[str]) -> None:
-    """Bring the names of files in folders to the disk; each folder once, however many files were written in it.
+    """Bring the names of files in folders to the disk; each folder once, however many files were
+    written in it.
 
     Raises:
         OutputError: the disk failed.

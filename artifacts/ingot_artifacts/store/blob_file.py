@@ -1,6 +1,7 @@
 """One blob's file: where it lies, reading it, writing it whole.
 
-In: a folder, a digest, bytes. Out: paths, bytes, the file. Not done here: layers, verification, quarantine (``blobs``).
+In: a folder, a digest, bytes. Out: paths, bytes, the file. Not done here: layers, verification,
+quarantine (``blobs``).
 """
 
 from __future__ import annotations
@@ -60,14 +61,17 @@ def read_whole(path: str) -> tuple[memoryview, Identity]:
 
 
 def write_atomically(folder: str, path: str, content: memoryview) -> None:
-    """Write a read-only file under another name in ``folder/tmp``, rename it to ``path``; it is not synced.
+    """Write a read-only file under another name in ``folder/tmp``, rename it to ``path``; it is not
+    synced.
 
-    No blob is promised to outlive a power cut: what is left of one has another digest, is found when it is read, and made again.
+    No blob is promised to outlive a power cut: what is left of one has another digest, is found
+    when it is read, and made again.
 
     Raises:
         OSError: no folder, no permission, no space; nothing is left behind.
     """
-    # Named before it is made: Ctrl-C while the system makes it finds the name here, and it is removed.
+    # Named before it is made: Ctrl-C while the system makes it finds the name here, and it is
+    # removed.
     temporary = os.path.join(folder, "tmp", secrets.token_hex(12))
     try:
         descriptor = os.open(temporary, _WRITE, 0o444)

@@ -1,7 +1,8 @@
-"""Blobs: bytes known by their sha256, found in one of several layers, written to the first, verified when they are read.
+"""Blobs: bytes known by their sha256, found in one of several layers, written to the first,
+verified when they are read.
 
-In: bytes. Out: their digest, and the bytes again. Not done here: where a layer keeps them (``folder_blobs``), which are still needed
-(``collect``), a check of all (``scrub``).
+In: bytes. Out: their digest, and the bytes again. Not done here: where a layer keeps them
+(``folder_blobs``), which are still needed (``collect``), a check of all (``scrub``).
 """
 
 from __future__ import annotations
@@ -58,18 +59,21 @@ def blob_damaged(digest: str) -> BlobDamaged:
 
 
 class BlobLayer(Protocol):
-    """One place that blobs lie in. Digests are 64 hex digits; several processes may use one place at once."""
+    """One place that blobs lie in. Digests are 64 hex digits; several processes may use one place
+    at once."""
 
     def find(self, digest: str, known: memoryview | None = None) -> tuple[memoryview | None, bool]:
-        """Return the right bytes, if they are here, and whether wrong ones had to be moved out of the way.
+        """Return the right bytes, if they are here, and whether wrong ones had to be moved out of
+        the way.
 
-        ``known``: the right bytes, where the caller has them; they may be returned instead. What is wrong and cannot be moved
-        counts as missing from then on.
+        ``known``: the right bytes, where the caller has them; they may be returned instead. What is
+        wrong and cannot be moved counts as missing from then on.
         """
         ...
 
     def size_bytes(self, digest: str) -> int | None:
-        """Return the size of what is here, which ``find`` may still refuse; None where nothing is."""
+        """Return the size of what is here, which ``find`` may still refuse; None where nothing
+        is."""
         ...
 
     def write(self, digest: str, content: memoryview) -> None:
@@ -81,7 +85,8 @@ class BlobLayer(Protocol):
         ...
 
     def verify(self, digest: str) -> bool:
-        """Read a blob in any case; whether it is right, or gone. One that is not is moved out of the way."""
+        """Read a blob in any case; whether it is right, or gone. One that is not is moved out of
+        the way."""
         ...
 
 
@@ -92,10 +97,12 @@ class BlobStore:
         self._layers = tuple(layers)
 
     def put(self, content: bytes | memoryview) -> str:
-        """Keep ``content`` (contiguous); return its digest. Nothing is written where a layer has the same bytes already.
+        """Keep ``content`` (contiguous); return its digest. Nothing is written where a layer has
+        the same bytes already.
 
         Raises:
-            OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a cache that is only read.
+            OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a
+                cache that is only read.
         """
         view = memoryview(content)
         view = view.cast("B") if view.nbytes else memoryview(b"")
@@ -109,7 +116,8 @@ class BlobStore:
 
         Raises:
             BlobMissing: no layer has it, or ``digest`` is none.
-            BlobDamaged: a layer had other bytes, which are out of the way now, and no layer has the right ones.
+            BlobDamaged: a layer had other bytes, which are out of the way now, and no layer has the
+                right ones.
         """
         damaged = False
         for layer in self._layers if is_digest(digest) else ():

@@ -1,9 +1,11 @@
-"""A cache: one folder with blobs, the action index, leases and roots; other layers below it, which are only read.
+"""A cache: one folder with blobs, the action index, leases and roots; other layers below it, which
+are only read.
 
-In: a folder, layers. Out: their parts. Not done here: what is cached (the engine), where the folder is by default (the command), kinds of
-layers (``folder_layer``).
+In: a folder, layers. Out: their parts. Not done here: what is cached (the engine), where the folder
+is by default (the command), kinds of layers (``folder_layer``).
 
-A folder that others can write to is refused (``ownership``), what is remembered in it is sealed (``trust``).
+A folder that others can write to is refused (``ownership``), what is remembered in it is sealed
+(``trust``).
 """
 
 from __future__ import annotations
@@ -37,12 +39,17 @@ class Cache:
     """The parts of a cache; several processes may use one folder at once.
 
     Raises:
-        CacheAuthorityError: it is not the user's alone, and ``trust`` does not say that it is shared; or a link is in it.
+        CacheAuthorityError: it is not the user's alone, and ``trust`` does not say that it is
+            shared; or a link is in it.
         OutputError: the folder cannot be made or written, and ``read_only`` is not asked for.
     """
 
     def __init__(
-        self, folder: str, lower: Sequence[Layer] = (), read_only: bool = False, trust: Trust = ANYONE
+        self,
+        folder: str,
+        lower: Sequence[Layer] = (),
+        read_only: bool = False,
+        trust: Trust = ANYONE,
     ) -> None:
         self.path = os.path.abspath(folder)
         self.folder = versioned(self.path)
@@ -69,7 +76,9 @@ class Cache:
         """The folder for files of the moment: the next collection deletes what is left there."""
         return os.path.join(self.folder, "tmp")
 
-    def building(self, waiting: Callable[[int], None] | None = None) -> AbstractContextManager[None]:
+    def building(
+        self, waiting: Callable[[int], None] | None = None
+    ) -> AbstractContextManager[None]:
         """Keep what is in the cache from being collected meanwhile; see ``Leases.building``."""
         return self.leases.building(waiting)
 
@@ -83,7 +92,10 @@ class Cache:
 def _make_folders(path: str, folder: str) -> None:
     try:
         os.makedirs(path, 0o700, exist_ok=True)
-        with suppress(FileExistsError), open(os.path.join(path, "CACHEDIR.TAG"), "x", encoding="ascii") as file:
+        with (
+            suppress(FileExistsError),
+            open(os.path.join(path, "CACHEDIR.TAG"), "x", encoding="ascii") as file,
+        ):
             file.write(_TAG)
         for inner in inner_folders(folder):
             os.makedirs(inner, 0o700, exist_ok=True)
@@ -92,4 +104,6 @@ def _make_folders(path: str, folder: str) -> None:
     except OSError as error:
         where = str(error.filename or path)
         do = "name another folder for the cache, or use this one for reading alone (--read-only)"
-        raise OutputError("cannot use the cache", where, error.strerror or str(error), do) from error
+        raise OutputError(
+            "cannot use the cache", where, error.strerror or str(error), do
+        ) from error

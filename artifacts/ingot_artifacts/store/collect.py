@@ -1,8 +1,11 @@
-"""Makes a cache smaller: forgets the records used longest ago, then deletes the blobs that nothing needs any more.
+"""Makes a cache smaller: forgets the records used longest ago, then deletes the blobs that nothing
+needs any more.
 
-In: a cache, a size. Out: what went, what stayed and why. Not done here: damage (``scrub``). Never while a build runs.
+In: a cache, a size. Out: what went, what stayed and why. Not done here: damage (``scrub``). Never
+while a build runs.
 
-Records go first: who stops us in between leaves blobs that the next collection deletes, never a record without its blobs.
+Records go first: who stops us in between leaves blobs that the next collection deletes, never a
+record without its blobs.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from ingot_artifacts.store.survey import Kept, RecordEntry, Survey, take_survey
 
 @dataclass(frozen=True, slots=True)
 class CollectReport:
-    """Sizes count blobs and records. ``forgotten``: (rule, records); ``roots`` keep what they keep whatever the size.
+    """Sizes count blobs and records. ``forgotten``: (rule, records); ``roots`` keep what they keep
+    whatever the size.
 
     ``leftover_bytes``: what killed writers and ``scrub`` left, deleted as well.
     """
@@ -46,7 +50,9 @@ class _Plan:
     size_bytes: int
 
 
-def gc(cache: Cache, max_size_bytes: int, dry_run: bool = False, wait_seconds: float = 0) -> CollectReport:
+def gc(
+    cache: Cache, max_size_bytes: int, dry_run: bool = False, wait_seconds: float = 0
+) -> CollectReport:
     """Bring a cache down to ``max_size_bytes``, as far as its roots allow.
 
     Args:
@@ -66,7 +72,10 @@ def gc(cache: Cache, max_size_bytes: int, dry_run: bool = False, wait_seconds: f
     if damaged:
         why = "what it keeps is not known"
         raise ArtifactError(
-            "a root of the cache is damaged", damaged[0], why, "check the cache first (ingot cache verify)"
+            "a root of the cache is damaged",
+            damaged[0],
+            why,
+            "check the cache first (ingot cache verify)",
         )
     with nullcontext() if dry_run else cache.leases.alone(wait_seconds):
         survey = take_survey(cache)
@@ -83,7 +92,11 @@ def gc(cache: Cache, max_size_bytes: int, dry_run: bool = False, wait_seconds: f
         len(survey.blobs),
         len(survey.blobs) - len(plan.deleted),
         leftover_bytes,
-        tuple(sorted(Counter(entry.facts.rule if entry.facts else "" for entry in plan.forgotten).items())),
+        tuple(
+            sorted(
+                Counter(entry.facts.rule if entry.facts else "" for entry in plan.forgotten).items()
+            )
+        ),
         survey.roots,
     )
 

@@ -1,10 +1,12 @@
-"""Blobs in a folder: one read-only file each, written whole or not at all, verified when they are read. A ``BlobLayer``.
+"""Blobs in a folder: one read-only file each, written whole or not at all, verified when they are
+read. A ``BlobLayer``.
 
-In: digests, bytes. Out: the bytes again. Not done here: digests of what is new, other layers (``blobs``). What is damaged in a folder
-that may be written is moved to quarantine, and whoever made it makes it again.
+In: digests, bytes. Out: the bytes again. Not done here: digests of what is new, other layers
+(``blobs``). What is damaged in a folder that may be written is moved to quarantine, and whoever
+made it makes it again.
 
-Layout: ``cas/sha256/ab/<62 digits>``, ``tmp/``, ``quarantine/``. A mapped file that another program shortens while it is in use is not
-guarded against.
+Layout: ``cas/sha256/ab/<62 digits>``, ``tmp/``, ``quarantine/``. A mapped file that another program
+shortens while it is in use is not guarded against.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from ingot_artifacts.store.atomic import output_error
 from ingot_artifacts.store.blob_file import Identity, blob_path, read_whole, write_atomically
 from ingot_artifacts.store.quarantine import set_aside
 
-# The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is none.
+# The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is
+# none.
 _USELESS = (
     errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ENOTDIR,
 )  # fmt: skip
@@ -39,7 +42,8 @@ class FolderBlobs:
         self._plain_shards: set[str] = set()
 
     def find(self, digest: str, known: memoryview | None = None) -> tuple[memoryview | None, bool]:
-        """Return the right bytes, which may be ``known``, and whether wrong ones had to be moved to quarantine."""
+        """Return the right bytes, which may be ``known``, and whether wrong ones had to be moved to
+        quarantine."""
         if digest in self._useless:
             return None, False
         try:
@@ -69,7 +73,8 @@ class FolderBlobs:
         """Write a blob's file.
 
         Raises:
-            OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a folder that is only read.
+            OutputError: no permission, no space; nothing is left behind. ``StoreReadOnly`` in a
+                folder that is only read.
         """
         if self._read_only:
             raise read_only_error(self._folder)
@@ -86,7 +91,8 @@ class FolderBlobs:
         self._useless.discard(digest)
 
     def verify(self, digest: str) -> bool:
-        """Read a blob's file in any case; whether it is right, or gone. One that is not is discarded."""
+        """Read a blob's file in any case; whether it is right, or gone. One that is not is
+        discarded."""
         try:
             content, _ = self._read(digest)
             if hashlib.sha256(content).hexdigest() == digest:
@@ -113,7 +119,8 @@ class FolderBlobs:
         return found
 
     def _discard(self, digest: str) -> bool:
-        """Move a blob that is no good out of the way; False where that cannot be: it is remembered as useless."""
+        """Move a blob that is no good out of the way; False where that cannot be: it is remembered
+        as useless."""
         path = blob_path(self._folder, digest)
         if not self._read_only:
             shard = os.path.dirname(path)
@@ -126,14 +133,21 @@ class FolderBlobs:
 
 
 def _is_right(content: memoryview, digest: str, known: memoryview | None) -> bool:
-    """Compare with bytes that are known, which takes a fifth of the time; views compare item by item, small copies of them do not."""
+    """Compare with bytes that are known, which takes a fifth of the time; views compare item by
+    item, small copies of them do not."""
     if known is None:
         return hashlib.sha256(content).hexdigest() == digest
     steps = range(0, len(known), _COMPARED_BYTES)
     return len(content) == len(known) and all(
-        bytes(content[at : at + _COMPARED_BYTES]) == bytes(known[at : at + _COMPARED_BYTES]) for at in steps
+        bytes(content[at : at + _COMPARED_BYTES]) == bytes(known[at : at + _COMPARED_BYTES])
+        for at in steps
     )
 
 
 def _unreadable(folder: str, error: OSError) -> ArtifactError:
-    return ArtifactError("the cache cannot be read", folder, error.strerror or str(error), "check the machine's limits")
+    return ArtifactError(
+        "the cache cannot be read",
+        folder,
+        error.strerror or str(error),
+        "check the machine's limits",
+    )

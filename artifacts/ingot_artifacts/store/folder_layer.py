@@ -1,6 +1,7 @@
 """A layer that is a folder: of this cache, which is written, or of another one, which is only read.
 
-In: a folder. Out: ``FolderLayer``; blobs again in another process, by addresses. Not done here: making folders (``cache``).
+In: a folder. Out: ``FolderLayer``; blobs again in another process, by addresses. Not done here:
+making folders (``cache``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _WRITTEN, _READ = "folder", "folder that is only read"
 
 
 class FolderLayer:
-    """``folder`` is the one inside the cache's that has the version of the layout as its name. Implements ``Layer``."""
+    """``folder`` is the one inside the cache's that has the version of the layout as its name.
+    Implements ``Layer``."""
 
     def __init__(self, folder: str, *, read_only: bool = False) -> None:
         self._folder = folder
@@ -37,7 +39,9 @@ class FolderLayer:
         from ingot_artifacts.store.index_reader import IndexReader
 
         if self._index is None:
-            self._index = IndexReader(self._folder) if self._read_only else IndexDatabase(self._folder)
+            self._index = (
+                IndexReader(self._folder) if self._read_only else IndexDatabase(self._folder)
+            )
         return self._index
 
     @property
@@ -55,7 +59,8 @@ def open_layer(folder: str, trust: Trust = ANYONE) -> FolderLayer:
     """Open a cache's folder as a layer that is only read.
 
     Raises:
-        CacheAuthorityError: it is not the user's alone, and ``trust`` does not say that it is shared; or a link is in it.
+        CacheAuthorityError: it is not the user's alone, and ``trust`` does not say that it is
+            shared; or a link is in it.
     """
     path = os.path.abspath(folder)
     check_ownership(path, inner_folders(versioned(path)), shared=trust.shared)
@@ -63,7 +68,8 @@ def open_layer(folder: str, trust: Trust = ANYONE) -> FolderLayer:
 
 
 def open_blobs(addresses: Sequence[str]) -> BlobStore:
-    """Open the blobs of a cache's layers by their addresses, in another process than the one that has the cache.
+    """Open the blobs of a cache's layers by their addresses, in another process than the one that
+    has the cache.
 
     Raises:
         ValueError: not an address.

@@ -1,8 +1,10 @@
-"""The action index: key -> what the cache remembers of an action; never more than bytes, never trusted further than its seal.
+"""The action index: key -> what the cache remembers of an action; never more than bytes, never
+trusted further than its seal.
 
-In: keys (32 bytes), values (at most 32 KiB). Out: the values again, or None. Not done here: what a value says (``records``), what
-is still needed (``collect``), whose seals hold (``trust``). A row whose seal does not hold is damaged or forged: it is removed and
-missing. Importing this module imports diskcache (20 ms).
+In: keys (32 bytes), values (at most 32 KiB). Out: the values again, or None. Not done here: what a
+value says (``records``), what is still needed (``collect``), whose seals hold (``trust``). A row
+whose seal does not hold is damaged or forged: it is removed and missing. Importing this module
+imports diskcache (20 ms).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from ingot_artifacts.store.trust import ANYONE, SEAL_BYTES, Trust
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row as ``scan`` finds it: ``value`` is None where the row is damaged; ``used`` is the time of its last use."""
+    """One row as ``scan`` finds it: ``value`` is None where the row is damaged; ``used`` is the
+    time of its last use."""
 
     number: int
     key: bytes | None
@@ -35,7 +38,8 @@ class ActionIndex:
         self._deleted: set[bytes] = set()
 
     def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key; that of an first layer goes first. A row that is no good is removed where that can be."""
+        """Return the value of a key; that of an first layer goes first. A row that is no good is
+        removed where that can be."""
         assert is_key(key)
         for layer in self._layers:
             if layer.read_only and key in self._deleted:
@@ -63,7 +67,9 @@ class ActionIndex:
             OutputError: no space, no permission. ``StoreReadOnly`` in a cache that is only read.
         """
         assert all(is_key(key) and len(value) <= VALUE_BYTES_MAX for key, value in pairs)
-        self._layers[0].put_many([(key, self._trust.seal(key + value) + value) for key, value in pairs])
+        self._layers[0].put_many(
+            [(key, self._trust.seal(key + value) + value) for key, value in pairs]
+        )
 
     def delete(self, key: bytes) -> None:
         """Forget a key; what lower layers say of it is not asked for again."""
@@ -72,7 +78,8 @@ class ActionIndex:
         self._layers[0].delete(key)
 
     def touch(self, keys: Sequence[bytes]) -> None:
-        """Note that keys are used now, for the order in which ``collect`` forgets; coarse, and no error if it cannot be."""
+        """Note that keys are used now, for the order in which ``collect`` forgets; coarse, and no
+        error if it cannot be."""
         self._layers[0].touch(keys)
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
@@ -95,7 +102,8 @@ class ActionIndex:
         self._layers[0].delete_rows(numbers)
 
     def settle_times(self) -> None:
-        """Set uses that lie ahead, from before the clock was set back, to now: from now on they age like others."""
+        """Set uses that lie ahead, from before the clock was set back, to now: from now on they age
+        like others."""
         self._layers[0].settle_times()
 
     def heal(self) -> bool:
@@ -112,7 +120,8 @@ class ActionIndex:
             layer.close()
 
     def _unseal(self, key: bytes | None, content: bytes | None) -> bytes | None:
-        """Return the value of a row; its seal is that of the key too, so values that changed their places are found."""
+        """Return the value of a row; its seal is that of the key too, so values that changed their
+        places are found."""
         if key is None or content is None:
             return None
         value = content[SEAL_BYTES:]

@@ -1,8 +1,11 @@
-"""The database of the index: diskcache over SQLite, opened safely, healed when it is damaged, shared by several processes.
+"""The database of the index: diskcache over SQLite, opened safely, healed when it is damaged,
+shared by several processes.
 
-In: a cache's folder; keys and rows of bytes. Out: rows. Not done here: seals, lower layers (``index``).
+In: a cache's folder; keys and rows of bytes. Out: rows. Not done here: seals, lower layers
+(``index``).
 
-A damaged or foreign database is moved to quarantine, a new one is made: what it knew is built again. Never open the file
+A damaged or foreign database is moved to quarantine, a new one is made: what it knew is built
+again. Never open the file
 itself: closing it would drop SQLite's locks of this process.
 """
 
@@ -30,12 +33,17 @@ _TOUCH_SECONDS = 3600
 _TOUCHED_TOGETHER = 500
 _STALE = "SELECT rowid FROM Cache WHERE raw = 1 AND (access_time IS NULL OR abs(access_time - ?) > ?) AND key IN ({})"
 _ROWS = "SELECT rowid, key, raw, mode, filename, value, access_time FROM Cache ORDER BY key"
-# What says that the content is damaged or foreign. All else (locked, no space, no permission) says nothing about it.
+# What says that the content is damaged or foreign. All else (locked, no space, no permission) says
+# nothing about it.
 _DAMAGE = (
     sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_MISMATCH,
     sqlite3.SQLITE_CONSTRAINT,
 )  # fmt: skip
-_DAMAGE_READ = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+_DAMAGE_READ = (
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+)
 _Failure = (*FAILURES, diskcache.Timeout)
 
 
@@ -61,7 +69,8 @@ class IndexDatabase:
         self._cache = self._open(suspect=False)
 
     def get(self, key: bytes) -> bytes | None:
-        """Return a row's content; a row or a database that is no good is removed, and counts as missing."""
+        """Return a row's content; a row or a database that is no good is removed, and counts as
+        missing."""
         for _ in range(2):
             try:
                 return self._cache.get(key)
@@ -79,7 +88,9 @@ class IndexDatabase:
         Raises:
             OutputError: no space, no permission, locked for a minute.
         """
-        if _inode(self.path) != self._inode:  # another process has found it damaged, or it was deleted
+        if (
+            _inode(self.path) != self._inode
+        ):  # another process has found it damaged, or it was deleted
             self.heal()
         try:
             self._write(rows)
@@ -92,7 +103,8 @@ class IndexDatabase:
                 raise self._output_error(again) from again
 
     def delete(self, key: bytes) -> None:
-        """Remove a row if there is one, as far as the disk lets us: who asks takes it for missing anyway."""
+        """Remove a row if there is one, as far as the disk lets us: who asks takes it for missing
+        anyway."""
         try:
             self._cache.delete(key)
         except _Failure as error:
@@ -112,22 +124,29 @@ class IndexDatabase:
         try:
             with self._connected() as database:
                 database.execute("BEGIN IMMEDIATE")
-                database.executemany("DELETE FROM Cache WHERE rowid = ?", ((number,) for number in numbers))
+                database.executemany(
+                    "DELETE FROM Cache WHERE rowid = ?", ((number,) for number in numbers)
+                )
                 database.execute("COMMIT")
         except FAILURES as error:
             if not self._healed(error):
                 raise self._output_error(error) from error
 
     def touch(self, keys: Sequence[bytes]) -> None:
-        """Note that rows are used now; those noted within the hour are left alone. A clock that was set back is believed."""
+        """Note that rows are used now; those noted within the hour are left alone. A clock that was
+        set back is believed."""
         now = time.time()
-        # What is lost here is an order of eviction, no result: a full disk or a long lock is no error.
+        # What is lost here is an order of eviction, no result: a full disk or a long lock is no
+        # error.
         with suppress(*FAILURES), self._connected() as database:
             stale: list[tuple[float, int]] = []
             for start in range(0, len(keys), _TOUCHED_TOGETHER):
                 some = keys[start : start + _TOUCHED_TOGETHER]
                 query = _STALE.format(",".join("?" * len(some)))
-                stale += [(now, number) for (number,) in database.execute(query, (now, _TOUCH_SECONDS, *some))]
+                stale += [
+                    (now, number)
+                    for (number,) in database.execute(query, (now, _TOUCH_SECONDS, *some))
+                ]
             if stale:
                 database.execute("BEGIN IMMEDIATE")
                 database.executemany("UPDATE Cache SET access_time = ? WHERE rowid = ?", stale)
@@ -160,7 +179,8 @@ class IndexDatabase:
             raise
 
     def _healed(self, error: Exception) -> bool:
-        """Whether it is worth trying again: the error may come from damage, and the database is sound now."""
+        """Whether it is worth trying again: the error may come from damage, and the database is
+        sound now."""
         if not _is_damage(error):
             return False
         with suppress(OutputError):
@@ -212,16 +232,23 @@ class IndexDatabase:
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
         """Open a connection of our own, for what diskcache has no call for."""
-        with closing(sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)) as database:
+        with closing(
+            sqlite3.connect(self.path, timeout=_WAIT_SECONDS, isolation_level=None)
+        ) as database:
             database.execute(f"PRAGMA synchronous = {SETTINGS['sqlite_synchronous']}")
             yield database
 
     def _output_error(self, error: Exception) -> OutputError:
         root = _root(error)
         do = "free space, or name another folder for the cache"
-        if getattr(root, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        if getattr(root, "sqlite_errorcode", 0) & 0xFF in (
+            sqlite3.SQLITE_BUSY,
+            sqlite3.SQLITE_LOCKED,
+        ):
             do = "see which process holds it, or name another folder for the cache"
-        return OutputError("cannot write the cache's index", self.path, str(root) or type(root).__name__, do)
+        return OutputError(
+            "cannot write the cache's index", self.path, str(root) or type(root).__name__, do
+        )
 
 
 def read_rows(database: sqlite3.Connection) -> Iterator[Row]:
@@ -249,13 +276,15 @@ def _inode(path: str) -> int:
 
 
 def _root(error: BaseException) -> BaseException:
-    """Return the first error of a chain: diskcache hides it behind a timeout, or behind a rollback that failed too."""
+    """Return the first error of a chain: diskcache hides it behind a timeout, or behind a rollback
+    that failed too."""
     while isinstance(error.__context__, sqlite3.Error):
         error = error.__context__
     return error
 
 
 def _is_damage(error: BaseException) -> bool:
-    """Whether an error comes from the database's content; errors without a code are those of ``index_schema``."""
+    """Whether an error comes from the database's content; errors without a code are those of
+    ``index_schema``."""
     code = int(getattr(_root(error), "sqlite_errorcode", sqlite3.SQLITE_ERROR))
     return code & 0xFF in _DAMAGE or code in _DAMAGE_READ

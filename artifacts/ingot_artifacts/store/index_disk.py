@@ -1,9 +1,11 @@
 """What the index lets into and out of its database: rows of bytes, nothing else.
 
-In: keys and values. Out: columns, and back. Not done here: the database (``index_database``), seals (``index``).
+In: keys and values. Out: columns, and back. Not done here: the database (``index_database``), seals
+(``index``).
 
-diskcache would unpickle what a row says is a pickle (CVE-2025-69872), and read or remove the file that a row names, wherever it
-is. Whoever can write to the cache's folder would run code, or read files, as its user. Here a row is bytes or it is refused.
+diskcache would unpickle what a row says is a pickle (CVE-2025-69872), and read or remove the file
+that a row names, wherever it is. Whoever can write to the cache's folder would run code, or read
+files, as its user. Here a row is bytes or it is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +37,12 @@ def row_bytes(mode: object, filename: object, value: object) -> bytes:
     Raises:
         IndexRowError: it is not inline bytes.
     """
-    if mode != MODE_RAW or filename is not None or type(value) is not bytes or len(value) > ROW_BYTES_MAX:
+    if (
+        mode != MODE_RAW
+        or filename is not None
+        or type(value) is not bytes
+        or len(value) > ROW_BYTES_MAX
+    ):
         raise IndexRowError("a row of the index is not inline bytes")
     return value
 

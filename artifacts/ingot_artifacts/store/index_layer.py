@@ -1,6 +1,8 @@
-"""What the action index asks of each of its layers: rows of bytes by key. Not what they say, and not whose they are.
+"""What the action index asks of each of its layers: rows of bytes by key. Not what they say, and
+not whose they are.
 
-In: keys (32 bytes), rows. Out: ``IndexLayer``, ``Row``. Not done here: seals (``index``), databases (``index_database``, ``index_reader``).
+In: keys (32 bytes), rows. Out: ``IndexLayer``, ``Row``. Not done here: seals (``index``), databases
+(``index_database``, ``index_reader``).
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``key`` and ``content`` are None where they are not ours; ``used`` is in seconds since 1970, by the clock of then."""
+    """``key`` and ``content`` are None where they are not ours; ``used`` is in seconds since 1970,
+    by the clock of then."""
 
     number: int
     key: bytes | None
@@ -21,8 +24,8 @@ class Row:
 
 
 class IndexLayer(Protocol):
-    """One place that rows lie in. Where it is only read, ``delete`` and ``touch`` do nothing, and what else would write raises
-    ``StoreReadOnly``."""
+    """One place that rows lie in. Where it is only read, ``delete`` and ``touch`` do nothing, and
+    what else would write raises ``StoreReadOnly``."""
 
     @property
     def read_only(self) -> bool:

@@ -1,6 +1,7 @@
 """An index that is only read: a lower layer, or a cache on a disk that nobody may write to.
 
-In: a cache's folder, keys. Out: rows. Not done here: seals (``index``). Whatever is wrong with the database makes it empty.
+In: a cache's folder, keys. Out: rows. Not done here: seals (``index``). Whatever is wrong with the
+database makes it empty.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ingot_artifacts.store.index_layer import Row
 from ingot_artifacts.store.index_schema import FAILURES
 
 _MODES = ("mode=ro", "immutable=1")
-"""The first sees what a live writer has not yet moved into the file; it needs to make a file beside it, the second does not."""
+"""The first sees what a live writer has not yet moved into the file; it needs to make a file beside
+it, the second does not."""
 
 
 class IndexReader:
@@ -92,14 +94,17 @@ class IndexReader:
         for mode in _MODES:
             with suppress(*FAILURES):
                 uri = f"file:{quote(os.path.abspath(self.path))}?{mode}"
-                database = sqlite3.connect(uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+                database = sqlite3.connect(
+                    uri, uri=True, timeout=60, isolation_level=None, check_same_thread=False
+                )
                 database.execute("SELECT key FROM Cache LIMIT 1").fetchall()
                 return database
         return None
 
 
 def _is_plain(path: str) -> bool:
-    """Whether a file is there that is no link, or nothing: what is behind a link is not the cache's."""
+    """Whether a file is there that is no link, or nothing: what is behind a link is not the
+    cache's."""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:

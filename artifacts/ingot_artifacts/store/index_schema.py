@@ -1,16 +1,20 @@
-"""What a database of the index looks like: settings, tables, our mark; and the repair of settings that others changed.
+"""What a database of the index looks like: settings, tables, our mark; and the repair of settings
+that others changed.
 
-In: an open SQLite database. Out: nothing, or an error where it is not ours. Not done here: files, quarantine.
+In: an open SQLite database. Out: nothing, or an error where it is not ours. Not done here: files,
+quarantine.
 
-diskcache keeps its settings in the database, where the last opener wins, runs those that start with ``sqlite_`` as PRAGMAs and
-sets any other as an attribute. So they are put right before it sees them.
+diskcache keeps its settings in the database, where the last opener wins, runs those that start with
+``sqlite_`` as PRAGMAs and sets any other as an attribute. So they are put right before it sees
+them.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
-# What a damaged database makes Python's module raise: even the text of an error may come from it and not be a text.
+# What a damaged database makes Python's module raise: even the text of an error may come from it
+# and not be a text.
 FAILURES = (sqlite3.Error, sqlite3.Warning, ValueError, TypeError)
 SETTINGS: dict[str, int | str] = {
     "statistics": 0,
@@ -23,7 +27,8 @@ SETTINGS: dict[str, int | str] = {
     "sqlite_journal_mode": "wal",
     # A mapped database that somebody shortens would kill the process.
     "sqlite_mmap_size": 0,
-    # NORMAL: a power cut loses the last records and never the database. Records wait for the disk only when the log is moved into the file.
+    # NORMAL: a power cut loses the last records and never the database. Records wait for the disk
+    # only when the log is moved into the file.
     "sqlite_synchronous": 1,
     "disk_min_file_size": 1 << 31,
     "disk_pickle_protocol": 0,
@@ -57,7 +62,9 @@ def prepare(database: sqlite3.Connection) -> None:
     Raises:
         sqlite3.DatabaseError: damaged, not a database, or somebody else's.
     """
-    objects = {(kind, name) for kind, name in database.execute("SELECT type, name FROM sqlite_master")}
+    objects = {
+        (kind, name) for kind, name in database.execute("SELECT type, name FROM sqlite_master")
+    }
     ((mark,),) = database.execute("PRAGMA application_id").fetchall()
     if not objects and not mark:
         database.execute(f"PRAGMA auto_vacuum = {SETTINGS['sqlite_auto_vacuum']}")
@@ -66,7 +73,9 @@ def prepare(database: sqlite3.Connection) -> None:
     if mark != _APPLICATION_ID or not objects <= _OBJECTS:
         raise sqlite3.DatabaseError("not a database of ours")
     if ("table", "Cache") in objects:
-        database.execute("SELECT rowid, key, raw, access_time, mode, filename, value FROM Cache LIMIT 1").fetchall()
+        database.execute(
+            "SELECT rowid, key, raw, access_time, mode, filename, value FROM Cache LIMIT 1"
+        ).fetchall()
     if ("table", "Settings") in objects:
         _put_settings_right(database)
 

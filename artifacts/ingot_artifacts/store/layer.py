@@ -1,6 +1,8 @@
-"""A layer of a cache: a place that blobs and records lie in. A cache is a list of layers, of which the first is written to.
+"""A layer of a cache: a place that blobs and records lie in. A cache is a list of layers, of which
+the first is written to.
 
-In: nothing. Out: ``Layer``. Not done here: any kind of layer (``folder_layer``), leases and roots, which are of one folder (``cache``).
+In: nothing. Out: ``Layer``. Not done here: any kind of layer (``folder_layer``), leases and roots,
+which are of one folder (``cache``).
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ class Layer(Protocol):
 
     @property
     def address(self) -> str:
-        """What another process of this machine opens the layer's blobs by (``open_blobs``); empty where none can."""
+        """What another process of this machine opens the layer's blobs by (``open_blobs``); empty
+        where none can."""
         ...
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Folders of this machine that the layer reads its files in, for whoever watches what a program reads."""
+        """Folders of this machine that the layer reads its files in, for whoever watches what a
+        program reads."""
         ...

@@ -1,11 +1,12 @@
 """Who works on what: leases on actions, and on the cache as a whole.
 
-In: keys. Out: a lease, or none because another process has it. Not done here: waiting for a lease (the engine works on others
-meanwhile). Leases save work and never guard a result: what is written is right whoever writes it.
+In: keys. Out: a lease, or none because another process has it. Not done here: waiting for a lease
+(the engine works on others meanwhile). Leases save work and never guard a result: what is written
+is right whoever writes it.
 
-POSIX record locks on the one file ``leases``, a byte per action at the first 62 bits of its key: the kernel releases them when
-their process dies, and forked workers do not inherit them. Closing any descriptor of the file would drop all locks of the process,
-so a process opens it once.
+POSIX record locks on the one file ``leases``, a byte per action at the first 62 bits of its key:
+the kernel releases them when their process dies, and forked workers do not inherit them. Closing
+any descriptor of the file would drop all locks of the process, so a process opens it once.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class CacheInUseError(ArtifactError):
 class Leases:
     """The leases of one cache; several objects of one process exclude each other like processes do.
 
-    In a cache that is only read nothing can be shared, so leases there hold within the process alone.
+    In a cache that is only read nothing can be shared, so leases there hold within the process
+    alone.
     """
 
     def __init__(self, folder: str, read_only: bool = False) -> None:
@@ -135,7 +137,9 @@ class _LeaseFile:
     def enter(self) -> bool:
         with self._guard:
             self._forget_parent()
-            if self._inside < 0 or (self._inside == 0 and not self._lock(fcntl.LOCK_SH, _CACHE_OFFSET)):
+            if self._inside < 0 or (
+                self._inside == 0 and not self._lock(fcntl.LOCK_SH, _CACHE_OFFSET)
+            ):
                 return False
             self._inside += 1
             return True
@@ -164,7 +168,9 @@ class _LeaseFile:
             return 0
         kind = fcntl.F_WRLCK if exclusive else fcntl.F_RDLCK
         asked = struct.pack(_FLOCK, kind, os.SEEK_SET, _CACHE_OFFSET, 1, 0)
-        found = struct.unpack(_FLOCK, fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked)[: len(asked)])
+        found = struct.unpack(
+            _FLOCK, fcntl.fcntl(self._descriptor, fcntl.F_GETLK, asked)[: len(asked)]
+        )
         return 0 if found[0] == fcntl.F_UNLCK else int(found[4])
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """What a key or a digest stands for in a cache, and why it is still there.
 
-In: the first digits of a key or of a digest. Out: records and blobs that start with them. Not done here: printing.
+In: the first digits of a key or of a digest. Out: records and blobs that start with them. Not done
+here: printing.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ingot_artifacts.store.survey import Survey, take_survey
 
 @dataclass(frozen=True, slots=True)
 class FoundRecord:
-    """``blobs``: (digest, bytes; None where it is not in this folder); ``roots``: names of those that keep it."""
+    """``blobs``: (digest, bytes; None where it is not in this folder); ``roots``: names of those
+    that keep it."""
 
     key: str
     facts: RecordFacts
@@ -34,7 +36,8 @@ class FoundBlob:
 
 
 def look_up(cache: Cache, prefix: str) -> tuple[FoundRecord | FoundBlob, ...]:
-    """Return all records whose key, and all blobs whose digest, starts with ``prefix`` (hex digits), records first."""
+    """Return all records whose key, and all blobs whose digest, starts with ``prefix`` (hex
+    digits), records first."""
     survey = take_survey(cache)
     records = [
         FoundRecord(

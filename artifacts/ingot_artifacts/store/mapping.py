@@ -1,6 +1,7 @@
 """A file mapped into memory without a descriptor: thousands of artifacts may be open at once.
 
-In: an open file. Out: a read-only view that unmaps itself. Not done here: hashing. ``mmap.mmap`` keeps a descriptor per mapping.
+In: an open file. Out: a read-only view that unmaps itself. Not done here: hashing. ``mmap.mmap``
+keeps a descriptor per mapping.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Who can write to a cache: its folders belong to the user, are closed to others, and are no links.
 
-In: a cache's folders. Out: nothing, or an error. Not done here: making them (``cache``), what lies in them (seals, digests).
+In: a cache's folders. Out: nothing, or an error. Not done here: making them (``cache``), what lies
+in them (seals, digests).
 
-The folder itself may be reached by links of the user's or of root: `~/.cache` may lie on another disk. Links inside are refused:
-the cache makes none, so each leads where somebody else wanted.
+The folder itself may be reached by links of the user's or of root: `~/.cache` may lie on another
+disk. Links inside are refused: the cache makes none, so each leads where somebody else wanted.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ class CacheAuthorityError(ArtifactError):
 
 
 def check_ownership(path: str, inside: Sequence[str], *, shared: bool) -> None:
-    """Refuse a cache at ``path`` with the folders ``inside`` that others can write to, unless it is ``shared``.
+    """Refuse a cache at ``path`` with the folders ``inside`` that others can write to, unless it is
+    ``shared``.
 
     What is not there yet is left out.
 
     Raises:
-        CacheAuthorityError: of somebody else, open to others, or a link. OutputError: it cannot be looked at.
+        CacheAuthorityError: of somebody else, open to others, or a link. OutputError: it cannot be
+            looked at.
     """
     try:
         if not shared:
@@ -50,7 +53,8 @@ def check_ownership(path: str, inside: Sequence[str], *, shared: bool) -> None:
 
 
 def _check_link(path: str) -> None:
-    """A link to the cache says which folder it is: somebody else's would say another one tomorrow."""
+    """A link to the cache says which folder it is: somebody else's would say another one
+    tomorrow."""
     found = _look(path)
     if found is not None and stat.S_ISLNK(found.st_mode) and found.st_uid != 0:
         _check_user(path, found)

@@ -1,6 +1,8 @@
-"""Where damaged and foreign files of a cache go: out of the way, still there for whoever wants to know.
+"""Where damaged and foreign files of a cache go: out of the way, still there for whoever wants to
+know.
 
-In: a file or folder inside the cache. Out: the same under ``quarantine/``. Not done here: finding damage, emptying it (``collect``).
+In: a file or folder inside the cache. Out: the same under ``quarantine/``. Not done here: finding
+damage, emptying it (``collect``).
 """
 
 import os
@@ -9,7 +11,8 @@ from contextlib import suppress
 
 
 def set_aside(folder: str, path: str, name: str) -> bool:
-    """Move ``path`` to ``folder/quarantine/NAME.RANDOM``; whether it is out of the way (also when somebody was faster)."""
+    """Move ``path`` to ``folder/quarantine/NAME.RANDOM``; whether it is out of the way (also when
+    somebody was faster)."""
     quarantine = os.path.join(folder, "quarantine")
     target = os.path.join(quarantine, f"{name[:100]}.{secrets.token_hex(4)}")
     with suppress(OSError):

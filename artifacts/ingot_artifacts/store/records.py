@@ -1,9 +1,11 @@
-"""What the store itself understands of a value of the index: which blobs it needs, and what made it.
+"""What the store itself understands of a value of the index: which blobs it needs, and what made
+it.
 
-In: canonical msgpack that the engine wrote. Out: ``RecordFacts``. Not done here: the rest of a record, which is the engine's.
+In: canonical msgpack that the engine wrote. Out: ``RecordFacts``. Not done here: the rest of a
+record, which is the engine's.
 
-A value is a map with ``refs`` (digests), and where an action was recorded ``rule`` and ``ingredients`` (name -> digest); or it is
-``{"blob": digest}``, and the blob is the map.
+A value is a map with ``refs`` (digests), and where an action was recorded ``rule`` and
+``ingredients`` (name -> digest); or it is ``{"blob": digest}``, and the blob is the map.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from ingot_artifacts.store.blobs import BlobStore
 
 @dataclass(frozen=True, slots=True)
 class RecordFacts:
-    """``refs``: digests of all blobs that the record needs, sorted, with that of the record itself if it is a blob.
+    """``refs``: digests of all blobs that the record needs, sorted, with that of the record itself
+    if it is a blob.
 
-    ``rule`` is empty for what is no action's result; ``ingredients`` are sorted by name; ``size_bytes``: of the index's value.
+    ``rule`` is empty for what is no action's result; ``ingredients`` are sorted by name;
+    ``size_bytes``: of the index's value.
     """
 
     rule: str

@@ -1,8 +1,10 @@
 """Named roots: what a collection keeps whatever its age.
 
-In: a name, keys of records, digests of blobs. Out: the same, by name. Not done here: what a record needs (``collect``).
+In: a name, keys of records, digests of blobs. Out: the same, by name. Not done here: what a record
+needs (``collect``).
 
-One file per root in ``roots/``, named by the sha256 of its name; its content starts with the sha256 of the rest.
+One file per root in ``roots/``, named by the sha256 of its name; its content starts with the sha256
+of the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ _SEAL_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """``keys``: of records, 32 bytes each; ``digests``: of blobs, 64 hex digits each; both sorted."""
+    """``keys``: of records, 32 bytes each; ``digests``: of blobs, 64 hex digits each; both
+    sorted."""
 
     name: str
     keys: tuple[bytes, ...]
@@ -63,7 +66,9 @@ class Roots:
     def roots(self) -> tuple[Root, ...]:
         """Return all roots, sorted by name; damaged ones are left out."""
         found = [_read(path) for path in self._files()]
-        return tuple(sorted((root for root in found if root is not None), key=lambda root: root.name))
+        return tuple(
+            sorted((root for root in found if root is not None), key=lambda root: root.name)
+        )
 
     def damaged(self) -> tuple[str, ...]:
         """Return the paths of damaged roots, and of files that are none, sorted."""
@@ -78,7 +83,11 @@ class Roots:
         folder = os.path.join(self._folder, "roots")
         try:
             # A name that starts with a dot is being written.
-            return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if not name.startswith(".")]
+            return [
+                os.path.join(folder, name)
+                for name in sorted(os.listdir(folder))
+                if not name.startswith(".")
+            ]
         except FileNotFoundError:
             return []
 

@@ -1,7 +1,9 @@
-"""Checks a whole cache: every blob's bytes, every record and what it needs, every root, the index's database.
+"""Checks a whole cache: every blob's bytes, every record and what it needs, every root, the index's
+database.
 
-In: a cache. Out: what was wrong. Not done here: repair by running something again: what is damaged goes to quarantine, a record
-that needs it is deleted, and so the next build makes it anew. May run beside builds.
+In: a cache. Out: what was wrong. Not done here: repair by running something again: what is damaged
+goes to quarantine, a record that needs it is deleted, and so the next build makes it anew. May run
+beside builds.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from ingot_artifacts.store.survey import walk_blobs
 
 @dataclass(frozen=True, slots=True)
 class StoreDamage:
-    """``kind``: blob, record, root, index, or foreign (a file that the cache did not make); ``name``: which; ``why``."""
+    """``kind``: blob, record, root, index, or foreign (a file that the cache did not make);
+    ``name``: which; ``why``."""
 
     kind: str
     name: str
@@ -46,13 +49,19 @@ def verify(cache: Cache) -> ScrubReport:
     with cache.building():
         findings: list[StoreDamage] = []
         if not cache.read_only and cache.index.heal():
-            findings.append(StoreDamage("index", "index", "the database was damaged: an empty one stands in its place"))
+            findings.append(
+                StoreDamage(
+                    "index", "index", "the database was damaged: an empty one stands in its place"
+                )
+            )
         strangers = [entry.path for entry in walk_blobs(cache.folder) if not entry.digest]
         findings += _set_aside(cache, "foreign", "not a file of the cache", strangers)
         blob_count, blob_bytes = _check_blobs(cache, findings)
         entries = list(cache.index.scan())
         wrong = [(entry, why) for entry in entries for why in [_fault(entry, cache.blobs)] if why]
-        findings += [StoreDamage("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong]
+        findings += [
+            StoreDamage("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong
+        ]
         if not cache.read_only:
             cache.index.discard([entry.number for entry, _ in wrong])
         findings += _set_aside(cache, "root", "its digest does not fit", cache.roots.damaged())
@@ -66,7 +75,9 @@ def _check_blobs(cache: Cache, findings: list[StoreDamage]) -> tuple[int, int]:
             count += 1
             total_bytes += entry.size_bytes
             if not cache.blobs.verify(entry.digest):
-                findings.append(StoreDamage("blob", entry.digest, "its bytes do not have this sha256"))
+                findings.append(
+                    StoreDamage("blob", entry.digest, "its bytes do not have this sha256")
+                )
     return count, total_bytes
 
 

@@ -14,7 +14,8 @@ from ingot_artifacts.store.survey import Survey, take_survey
 
 @dataclass(frozen=True, slots=True)
 class RuleStats:
-    """Records of one rule (empty: of none); ``blob_bytes`` counts a blob once per rule that needs it."""
+    """Records of one rule (empty: of none); ``blob_bytes`` counts a blob once per rule that needs
+    it."""
 
     rule: str
     record_count: int
@@ -25,7 +26,8 @@ class RuleStats:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """``unreachable_bytes``: blobs that no record and no root needs; ``rules`` are sorted by name."""
+    """``unreachable_bytes``: blobs that no record and no root needs; ``rules`` are sorted by
+    name."""
 
     record_count: int
     blob_count: int
@@ -47,7 +49,9 @@ def stat(cache: Cache) -> CacheStats:
         record_count=len(survey.records),
         blob_count=len(survey.blobs),
         size_bytes=survey.size_bytes,
-        unreachable_bytes=sum(size for digest, size in survey.blobs.items() if digest not in needed),
+        unreachable_bytes=sum(
+            size for digest, size in survey.blobs.items() if digest not in needed
+        ),
         quarantine_count=len(os.listdir(quarantine)) if os.path.isdir(quarantine) else 0,
         root_count=len(survey.roots),
         rules=tuple(_of_rule(survey, name) for name in names),

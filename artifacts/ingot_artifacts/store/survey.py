@@ -1,6 +1,7 @@
 """What is in a cache: its blobs by size, its records by what they need, what the roots keep.
 
-In: a cache. Out: ``Survey``. Not done here: judging blobs (``scrub``), deleting (``collect``). Lower layers are left out.
+In: a cache. Out: ``Survey``. Not done here: judging blobs (``scrub``), deleting (``collect``).
+Lower layers are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _SHARD_DIGITS = 2
 
 @dataclass(frozen=True, slots=True)
 class RecordEntry:
-    """One row of the index: ``facts`` is None where it is no record, or its own blob is lost; ``used``: seconds since 1970."""
+    """One row of the index: ``facts`` is None where it is no record, or its own blob is lost;
+    ``used``: seconds since 1970."""
 
     number: int
     key: bytes | None
@@ -49,14 +51,24 @@ class Survey:
     @property
     def size_bytes(self) -> int:
         """Return the size of all blobs and records."""
-        return sum(self.blobs.values()) + sum(entry.facts.size_bytes for entry in self.records if entry.facts)
+        return sum(self.blobs.values()) + sum(
+            entry.facts.size_bytes for entry in self.records if entry.facts
+        )
 
 
 def take_survey(cache: Cache) -> Survey:
     """Look at all records and at the names of all blobs."""
     records = tuple(read_records(cache))
-    blobs = dict(sorted((entry.digest, entry.size_bytes) for entry in walk_blobs(cache.folder) if entry.digest))
-    facts = {entry.key: entry.facts for entry in records if entry.key is not None and entry.facts is not None}
+    blobs = dict(
+        sorted(
+            (entry.digest, entry.size_bytes) for entry in walk_blobs(cache.folder) if entry.digest
+        )
+    )
+    facts = {
+        entry.key: entry.facts
+        for entry in records
+        if entry.key is not None and entry.facts is not None
+    }
     return Survey(records, blobs, tuple(_kept(root, facts, blobs) for root in cache.roots.roots()))
 
 
@@ -74,7 +86,8 @@ def read_records(cache: Cache) -> Iterator[RecordEntry]:
 
 @dataclass(frozen=True, slots=True)
 class BlobEntry:
-    """Something below ``cas/``: a file with a blob's name, or (``digest`` is empty) what does not belong there."""
+    """Something below ``cas/``: a file with a blob's name, or (``digest`` is empty) what does not
+    belong there."""
 
     path: str
     digest: str
@@ -117,5 +130,7 @@ def _kept(root: Root, records: dict[bytes, RecordFacts], blobs: dict[str, int]) 
     keys = frozenset(key for key in root.keys if key in records)
     named = {digest for key in keys for digest in records[key].refs} | set(root.digests)
     digests = frozenset(digest for digest in named if digest in blobs)
-    size_bytes = sum(blobs[digest] for digest in digests) + sum(records[key].size_bytes for key in keys)
+    size_bytes = sum(blobs[digest] for digest in digests) + sum(
+        records[key].size_bytes for key in keys
+    )
     return Kept(root, keys, digests, size_bytes)

@@ -1,6 +1,7 @@
 """``ingot.compile``: one model, from Python.
 
-In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``), projects (``workspace.declared_project``).
+In: a model and options as Python values. Out: a ``Bundle``. Not done here: compiling (``rules``),
+projects (``workspace.declared_project``).
 """
 
 from __future__ import annotations
@@ -39,21 +40,29 @@ def compile(  # noqa: A001
         shapes: input name -> sizes that get kernels of their own, beside those for any size.
         devices: virtual device -> kind; ``host`` is always there.
         place: glob over node names -> virtual device.
-        workers: processes at most; the bundle is the same for any number. 1: everything runs in this process.
-        check: run the bundle against the interpreter node by node, on these inputs or, if True, on generated ones.
-        max_bytes: how large the model's own functions may become, the constants of a variant, a value on the way to one, and the
-            memory that is planned for a variant. The bundle is the same for any that it stays below.
-        cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or ``~/.cache/ingot``.
+        workers: processes at most; the bundle is the same for any number. 1: everything runs in
+            this process.
+        check: run the bundle against the interpreter node by node, on these inputs or, if True, on
+            generated ones.
+        max_bytes: how large the model's own functions may become, the constants of a variant, a
+            value on the way to one, and the memory that is planned for a variant. The bundle is the
+            same for any that it stays below.
+        cache: the cache's folder; None for ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot`` or
+            ``~/.cache/ingot``.
         cache_shared: trust all who can write to the cache; by default it must be the user's alone.
 
     Raises:
-        UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not supported yet, listed.
+        UserError: a wrong argument. ModelError: a wrong model. UnsupportedError: all that is not
+            supported yet, listed.
         LimitError: more than ``max_bytes``, or than the compiler or a bundle can hold.
         VerificationError: ``check`` found a node that differs.
     """
     if max_bytes is not None and (isinstance(max_bytes, bool) or max_bytes < 0):
         raise UserError(
-            "wrong max_bytes", "ingot.compile", f"expected bytes, got {max_bytes!r}", "give a number of bytes"
+            "wrong max_bytes",
+            "ingot.compile",
+            f"expected bytes, got {max_bytes!r}",
+            "give a number of bytes",
         )
     options = make_options(targets, shapes, devices, tuple((place or {}).items()))
     folder = cache_folder(None if cache is None else os.fspath(cache))

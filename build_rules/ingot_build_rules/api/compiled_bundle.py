@@ -1,6 +1,7 @@
 """A bundle in memory: what ``ingot.compile`` gives.
 
-In: a model, options, a cache. Out: ``Bundle``. Not done here: the chain of rules (``compilation``), arguments (``compile``).
+In: a model, options, a cache. Out: ``Bundle``. Not done here: the chain of rules (``compilation``),
+arguments (``compile``).
 
 The bundle keeps its parts as they are mapped: it can be saved after its cache has been collected.
 """
@@ -31,7 +32,9 @@ Check = bool | Mapping[str, "np.ndarray[Any, Any]"]
 class Bundle:
     """A compiled model; ``save`` writes the one file that a device needs."""
 
-    def __init__(self, parts: BundleParts, model: Model, options: CompileOptions, settings: BuildSettings) -> None:
+    def __init__(
+        self, parts: BundleParts, model: Model, options: CompileOptions, settings: BuildSettings
+    ) -> None:
         """Take over a finished compilation; use ``ingot.compile``."""
         self.digest = parts.root
         self._skeleton = BundleSkeleton(parts.root, bytes(parts.prefix.value()), parts.size_bytes)
@@ -39,7 +42,8 @@ class Bundle:
         self._model, self._options, self._settings = model, options, settings
 
     def save(self, path: str | os.PathLike[str]) -> str:
-        """Write the bundle, whole or not at all, and wait until it is on the disk; return its root digest, 64 hex digits."""
+        """Write the bundle, whole or not at all, and wait until it is on the disk; return its root
+        digest, 64 hex digits."""
         check_output(os.fspath(path))
         write_with_weights(self._skeleton, self._weights, path)
         sync_folders([os.path.dirname(os.path.abspath(path))])
@@ -69,10 +73,12 @@ def compile_bundle(
     check: Check = False,
     max_bytes: int | None = None,
 ) -> Bundle:
-    """Compile a model; with ``check`` run it against the interpreter, on these inputs or on generated ones.
+    """Compile a model; with ``check`` run it against the interpreter, on these inputs or on
+    generated ones.
 
     Raises:
-        UserError, ModelError, UnsupportedError, LimitError: as the stages find them. VerificationError: ``check`` found a difference.
+        UserError, ModelError, UnsupportedError, LimitError: as the stages find them.
+        VerificationError: ``check`` found a difference.
     """
     with open_build(settings) as build:
         compiled = start_compilation(build, model, options, max_bytes)

@@ -1,6 +1,8 @@
-"""``ingot.Project``: a project in Python, read from ``ingot.toml``, put together by calls, or both, and built.
+"""``ingot.Project``: a project in Python, read from ``ingot.toml``, put together by calls, or both,
+and built.
 
-In: declarations. Out: a ``Report``. Not done here: declarations (``workspace.declared_project``), the build (``workspace.run_build``).
+In: declarations. Out: a ``Report``. Not done here: declarations (``workspace.declared_project``),
+the build (``workspace.run_build``).
 """
 
 from __future__ import annotations
@@ -31,22 +33,25 @@ class Project(DeclaredProject):
         cache_shared: bool = False,
         allow_outside: bool = False,
     ) -> Report:
-        """Build bundles and run tests as ``ingot build`` does, over the same cache and the same memory of the last build.
+        """Build bundles and run tests as ``ingot build`` does, over the same cache and the same
+        memory of the last build.
 
         Args:
-            words: names of bundles and tests, or output files; one text is one of them; none for all.
+            words: names of bundles and tests, or output files; one text is one of them; none for
+                all.
             jobs: processes at most. 1: everything runs in this process.
             cache: the cache's folder; None for the project's, else the user's.
             keep_going: after a failure, build all that can be built.
             expect_cached: let nothing run; what would have to is in the report.
             frozen: refuse a bundle or a source that is not that of its lock file.
             rehash: read every source again, whatever its times say.
-            cache_shared: trust all who can write to the cache; by default it must be the user's alone.
+            cache_shared: trust all who can write to the cache; by default it must be the user's
+                alone.
             allow_outside: let the project write outside of its folder.
 
         Raises:
-            UserError: everything that is wrong with the project. The error of the first bundle or test that failed, unless
-            ``keep_going``: then each result in the report has its own.
+            UserError: everything that is wrong with the project. The error of the first bundle or
+            test that failed, unless ``keep_going``: then each result in the report has its own.
         """
         from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
         from ingot_build_rules.workspace.open_workspace import loaded_project
@@ -67,7 +72,9 @@ class Project(DeclaredProject):
             allow_outside=allow_outside,
         )
         report = run_build(loaded, request)
-        errors = [item.error for item in report.results if item.how == "failed" and item.error is not None]
+        errors = [
+            item.error for item in report.results if item.how == "failed" and item.error is not None
+        ]
         if errors and not keep_going:
             raise errors[0]
         return report

@@ -1,6 +1,7 @@
 """What a self-check found, for people and scripts.
 
-In: comparisons. Out: one line, plain values, or the error of the first difference. Not done here: comparing.
+In: comparisons. Out: one line, plain values, or the error of the first difference. Not done here:
+comparing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ingot_compiler.ir.errors import VerificationError
 
 @dataclass(frozen=True, slots=True)
 class CheckFinding:
-    """One comparison: ``what`` was compared, ``nodes`` are the model's (name, op), ``kernel`` and ``launch`` if it is one."""
+    """One comparison: ``what`` was compared, ``nodes`` are the model's (name, op), ``kernel`` and
+    ``launch`` if it is one."""
 
     what: str
     target: str
@@ -45,8 +47,9 @@ class CheckFinding:
 
 @dataclass(slots=True)
 class CheckReport:
-    """``largest``: the comparison of a launch with the largest relative error; ``outputs_relative``: end to end;
-    ``sizes``: of the open dimensions, for each run on generated inputs."""
+    """``largest``: the comparison of a launch with the largest relative error;
+    ``outputs_relative``: end to end; ``sizes``: of the open dimensions, for each run on generated
+    inputs."""
 
     launches: int = 0
     largest: CheckFinding | None = None
@@ -91,7 +94,9 @@ class CheckReport:
         """One line for people."""
         found = self.largest
         largest = f"{found.deviation.relative:.1e} in {found.what}" if found else "none"
-        left_out = f"; not run here: {', '.join(self.targets_left_out)}" if self.targets_left_out else ""
+        left_out = (
+            f"; not run here: {', '.join(self.targets_left_out)}" if self.targets_left_out else ""
+        )
         return (
             f"checked {self.launches} launches against the interpreter: largest relative error {largest}; "
             f"outputs {self.outputs_relative:.1e}{left_out}"

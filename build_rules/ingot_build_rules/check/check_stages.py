@@ -1,7 +1,7 @@
 """The verifiers of all stages, run on one compilation.
 
-In: a compilation. Out: nothing, or ``InternalError`` that names stage, part and rule. Not done here: the rules (``verify_*`` of each
-stage), what the bundle computes (``self_check``).
+In: a compilation. Out: nothing, or ``InternalError`` that names stage, part and rule. Not done
+here: the rules (``verify_*`` of each stage), what the bundle computes (``self_check``).
 """
 
 from __future__ import annotations
@@ -53,4 +53,6 @@ def _check_target(compiled: CompiledModel, build: TargetBuild) -> None:
     variant = build.variant
     ranks = [tuple(len(kind.shape) for kind in kinds) for kinds in (fused.inputs, fused.outputs)]
     kernels = (len(variant.kernels), *compiled.kernel_counts)
-    verify_program(parse_program(variant.main.listing.value()), ProgramContext(ranks[0], ranks[1], kernels))
+    verify_program(
+        parse_program(variant.main.listing.value()), ProgramContext(ranks[0], ranks[1], kernels)
+    )

@@ -1,9 +1,11 @@
 """How far two tensors are apart, and how far they may be.
 
-In: what a kernel stored, what the interpreter expects. Out: ``Deviation``. Not done here: which tensors (``self_check``).
+In: what a kernel stored, what the interpreter expects. Out: ``Deviation``. Not done here: which
+tensors (``self_check``).
 
-The interpreter computes in f64 and rounds once per op, so that what is measured is the kernel's own rounding. Errors are
-relative to the largest finite magnitude of the expected tensor: single elements may be sums that cancel.
+The interpreter computes in f64 and rounds once per op, so that what is measured is the kernel's own
+rounding. Errors are relative to the largest finite magnitude of the expected tensor: single
+elements may be sums that cancel.
 """
 
 from __future__ import annotations
@@ -23,15 +25,18 @@ from ingot_compiler.ir.types import FLOATS, DType, TensorType
 
 # Of the largest magnitude; integers and booleans must be equal.
 TOLERANCES: dict[DType, float] = {"f64": 1e-9, "f32": 1e-4, "f16": 1e-2, "bf16": 5e-2}
-# Where rounding may decide between two answers (a comparison of computed floats), so many elements may take the other.
+# Where rounding may decide between two answers (a comparison of computed floats), so many elements
+# may take the other.
 JUMPING_PART_MAX = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """``relative``: the largest error by the largest expected magnitude; ``index`` is where, with both values there.
+    """``relative``: the largest error by the largest expected magnitude; ``index`` is where, with
+    both values there.
 
-    ``apart``: elements whose error is above the tolerance; ``within``: whether all is as it must be.
+    ``apart``: elements whose error is above the tolerance; ``within``: whether all is as it must
+    be.
     """
 
     absolute: float
@@ -44,14 +49,23 @@ class Deviation:
     within: bool
 
 
-def deviation(got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: float = 1.0) -> Deviation:
+def deviation(
+    got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: float = 1.0
+) -> Deviation:
     """Compare two tensors of one dtype (bf16: bit patterns); ``slack`` multiplies the tolerance.
 
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """
     if got.shape != expected.shape:
         return Deviation(
-            np.inf, np.inf, (), float(expected.size), float(got.size), got.size, expected.size, within=False
+            np.inf,
+            np.inf,
+            (),
+            float(expected.size),
+            float(got.size),
+            got.size,
+            expected.size,
+            within=False,
         )
     if got.size == 0:
         return Deviation(0.0, 0.0, (), 0.0, 0.0, 0, 0, within=True)
@@ -75,16 +89,20 @@ def deviation(got: Array, expected: Array, dtype: DType, *, jumps: bool, slack: 
 
 
 def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:
-    """Whether rounding inside these nodes can decide between two answers: a step function of a float they compute."""
+    """Whether rounding inside these nodes can decide between two answers: a step function of a
+    float they compute."""
     computed = {result for node in nodes if node.op != "literal" for result in node.results}
     return any(
-        any(operand in computed and types[operand].dtype in FLOATS for operand in node.operands) and _is_step(node)
+        any(operand in computed and types[operand].dtype in FLOATS for operand in node.operands)
+        and _is_step(node)
         for node in nodes
     ) or any(node.op == "resize" for node in nodes)
 
 
 def _is_step(node: Node) -> bool:
-    return Trait.STEP in OPS_BY_NAME[node.op].traits or (node.op == "cast" and node.text("dtype") not in FLOATS)
+    return Trait.STEP in OPS_BY_NAME[node.op].traits or (
+        node.op == "cast" and node.text("dtype") not in FLOATS
+    )
 
 
 def _numbers(array: Array, dtype: DType) -> npt.NDArray[Any]:
@@ -96,7 +114,11 @@ def _numbers(array: Array, dtype: DType) -> npt.NDArray[Any]:
 
 def _errors(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     if left.dtype.kind in "iu":
-        return np.asarray(np.maximum(left, right) - np.minimum(left, right)).view(np.uint64).astype(np.float64)
+        return (
+            np.asarray(np.maximum(left, right) - np.minimum(left, right))
+            .view(np.uint64)
+            .astype(np.float64)
+        )
     with np.errstate(invalid="ignore"):
         errors = np.asarray(np.abs(left - right))  # of rank 0, numpy gives a number
     errors[(left == right) | (np.isnan(left) & np.isnan(right))] = 0.0

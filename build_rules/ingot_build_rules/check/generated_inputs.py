@@ -2,9 +2,11 @@
 
 In: the graph's input types. Out: arrays. Not done here: running.
 
-For input number t and element number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i * 0x9E3779B97F4A7C15;
-z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9; z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31 (SplitMix64). A float is
-(z >> 40) / 2**23 - 1, in [-1, 1); an integer or boolean is z >> 63, 0 or 1, since it may be an index or a mask.
+For input number t and element number e, let i = t * 2**32 + e + 1 and, modulo 2**64, z = i *
+0x9E3779B97F4A7C15;
+z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9; z = (z ^ z >> 27) * 0x94D049BB133111EB; z = z ^ z >> 31
+(SplitMix64). A float is (z >> 40) / 2**23 - 1, in [-1, 1); an integer or boolean is z >> 63, 0 or
+1, since it may be an index or a mask.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ _EQUAL_SIZES = (1, 4, 8, 16, 32, 64, 128, 224)
 
 
 def generated_inputs(graph: Graph) -> Iterator[tuple[dict[str, int], list[Array]]]:
-    """Yield (size of each open dimension, arrays in the order of the inputs), the preferred sizes first.
+    """Yield (size of each open dimension, arrays in the order of the inputs), the preferred sizes
+    first.
 
     Sizes that leave nothing to compute (a tensor of the graph would have no elements) are left out.
     """
@@ -36,7 +39,9 @@ def generated_inputs(graph: Graph) -> Iterator[tuple[dict[str, int], list[Array]
 
 
 def _sizes(kinds: list[TensorType]) -> Iterator[dict[str, int]]:
-    names = tuple(dict.fromkeys(name for kind in kinds for dim in kind.shape for name in symbols_of(dim)))
+    names = tuple(
+        dict.fromkeys(name for kind in kinds for dim in kind.shape for name in symbols_of(dim))
+    )
     if not names:
         yield {}
         return
@@ -64,7 +69,9 @@ def _generated(number: int, kind: TensorType, sizes: Mapping[str, int]) -> Array
 
 
 def _splitmix(number: int, count: int) -> npt.NDArray[np.uint64]:
-    z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(number << 32)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (np.arange(1, count + 1, dtype=np.uint64) + np.uint64(number << 32)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))

@@ -1,6 +1,7 @@
 """What each launch of a run stored, as tensors: the machine's side of a self-check.
 
-In: the steps of a fused graph with its groups expanded, the inputs of the run, looks into buffers after each launch. Out: arrays by value of the graph.
+In: the steps of a fused graph with its groups expanded, the inputs of the run, looks into buffers
+after each launch. Out: arrays by value of the graph.
 Not done here: what they should be (``self_check``).
 
 Copies and haloes compute nothing that the graph names; they are judged here, at once.
@@ -37,7 +38,8 @@ from ingot_compiler.lowering.fused import (
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What launch number ``launch``, of ``kernel``, stored as ``value``; ``expected`` is known at once for copies and haloes."""
+    """What launch number ``launch``, of ``kernel``, stored as ``value``; ``expected`` is known at
+    once for copies and haloes."""
 
     launch: int
     kernel: str
@@ -56,7 +58,8 @@ class LaunchRecorder:
         inputs: Sequence[Array],
         symbols: Mapping[str, int],
     ) -> None:
-        """``steps``: those that run; ``symbols``: those that the shapes of the inputs bind, the others are read as `main` does."""
+        """``steps``: those that run; ``symbols``: those that the shapes of the inputs bind, the
+        others are read as `main` does."""
         self.recorded: list[Recorded] = []
         self.launches = 0
         self._symbols = dict(symbols)
@@ -66,12 +69,16 @@ class LaunchRecorder:
             for buffer, spec in enumerate(buffers)
             if spec.kind == "input"
         }
-        self._read_later = {step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)}
+        self._read_later = {
+            step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)
+        }
         for step in reversed(list(all_steps(steps))):
             if isinstance(step, Copy) and step.result in self._read_later:
                 self._read_later.add(step.operand)
 
-    def observe(self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]) -> None:
+    def observe(
+        self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]
+    ) -> None:
         """Note what a launch has stored."""
         del seconds
         step = self._next_launch()
@@ -93,12 +100,15 @@ class LaunchRecorder:
         return launch
 
     def _walk(self, steps: Sequence[Step]) -> Iterator[Launch]:
-        """The launches in the order in which `main` has them: branches and loops as the values decide."""
+        """The launches in the order in which `main` has them: branches and loops as the values
+        decide."""
         for step in steps:
             if isinstance(step, Launch):
                 yield step
             elif isinstance(step, SymbolRead):
-                self._symbols[step.symbol] = int(self._watched[step.buffer][evaluate(step.index, self._symbols)])
+                self._symbols[step.symbol] = int(
+                    self._watched[step.buffer][evaluate(step.index, self._symbols)]
+                )
             elif isinstance(step, SymbolSet):
                 values = [evaluate(value, self._symbols) for value in step.values]
                 self._symbols.update(zip(step.symbols, values, strict=True))
@@ -106,7 +116,9 @@ class LaunchRecorder:
                 if step.result in self._read_later:
                     self._watched[step.result] = self._watched[step.operand]
             elif isinstance(step, IfStep):
-                yield from self._walk(step.then if self._symbols[step.condition] else step.otherwise)
+                yield from self._walk(
+                    step.then if self._symbols[step.condition] else step.otherwise
+                )
             elif isinstance(step, LoopStep):
                 yield from self._iterations(step)
 
@@ -118,7 +130,9 @@ class LaunchRecorder:
             yield from self._walk(step.body)
             self._symbols[step.counter] += 1
 
-    def _stored(self, group: Group, result: Operand, views: Mapping[int, memoryview]) -> tuple[Array, Array | None]:
+    def _stored(
+        self, group: Group, result: Operand, views: Mapping[int, memoryview]
+    ) -> tuple[Array, Array | None]:
         if group.fills_halo:
             return self._halo(group, result, views[result.buffer])
         content = self._tensor(views[result.buffer], result)
@@ -138,7 +152,9 @@ class LaunchRecorder:
         found = self._tensor(content, replace(result, type=kind, view=view))
         starts = [evaluate(size, self._symbols) for size in before]
         sizes = [evaluate(size, self._symbols) for size in result.type.shape]
-        found[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))] = 0
+        found[
+            tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
+        ] = 0
         return found, np.zeros_like(found)
 
     def _tensor(self, content: memoryview, operand: Operand) -> Array:
@@ -150,10 +166,17 @@ class LaunchRecorder:
         if 0 in shape:
             return np.zeros(shape, flat.dtype)
         spans = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-        first, last = offset + sum(min(0, span) for span in spans), offset + sum(max(0, span) for span in spans)
+        first, last = (
+            offset + sum(min(0, span) for span in spans),
+            offset + sum(max(0, span) for span in spans),
+        )
         if not 0 <= first <= last < flat.size:
-            raise InternalError("a view leaves its buffer", why=f"elements {first} to {last} of {flat.size}")
-        return np.array(as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides]))
+            raise InternalError(
+                "a view leaves its buffer", why=f"elements {first} to {last} of {flat.size}"
+            )
+        return np.array(
+            as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides])
+        )
 
 
 def _sum(before: Dim, size: Dim, after: Dim) -> Dim:

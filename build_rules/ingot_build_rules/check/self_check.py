@@ -1,10 +1,12 @@
 """The self-check: a finished bundle, run by the loader, against the interpreter, node by node.
 
-In: a compilation, its bundle, inputs or none. Out: ``CheckReport``. Not done here: how far is too far (``deviation``).
+In: a compilation, its bundle, inputs or none. Out: ``CheckReport``. Not done here: how far is too
+far (``deviation``).
 
-The vm steps the bundle and shows what each launch stores. The interpreter runs the optimized graph beside it, and after
-each comparison goes on with the machine's own value: errors do not add up, and a launch that differs is itself at fault.
-Then the outputs are compared with those of the graph as it was imported (the passes), and with the native main's (bits).
+The vm steps the bundle and shows what each launch stores. The interpreter runs the optimized graph
+beside it, and after each comparison goes on with the machine's own value: errors do not add up, and
+a launch that differs is itself at fault. Then the outputs are compared with those of the graph as
+it was imported (the passes), and with the native main's (bits).
 """
 
 from __future__ import annotations
@@ -40,13 +42,18 @@ _OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs
 Inputs = Mapping[str, Array]
 
 
-def save_checked(compiled: CompiledModel, path: str, inputs: Inputs | None) -> tuple[str, CheckReport]:
-    """Write the bundle under another name beside ``path``, check it, and rename it if nothing differs.
+def save_checked(
+    compiled: CompiledModel, path: str, inputs: Inputs | None
+) -> tuple[str, CheckReport]:
+    """Write the bundle under another name beside ``path``, check it, and rename it if nothing
+    differs.
 
-    Returns the root digest and the report. With differences in the report, ``path`` is what it was before.
+    Returns the root digest and the report. With differences in the report, ``path`` is what it was
+    before.
 
     Raises:
-        UserError: wrong inputs. IncompatibleTargetError: no variant runs on this machine. Every error of ``save``.
+        UserError: wrong inputs. IncompatibleTargetError: no variant runs on this machine. Every
+            error of ``save``.
     """
     check_output(path)
     folder, name = os.path.split(os.path.abspath(path))
@@ -61,12 +68,14 @@ def save_checked(compiled: CompiledModel, path: str, inputs: Inputs | None) -> t
 
 
 def check_bundle(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckReport:
-    """Verify every stage, and run every variant of the bundle that can run here against the interpreter.
+    """Verify every stage, and run every variant of the bundle that can run here against the
+    interpreter.
 
     Args:
         compiled: what the bundle was made from.
         path: the bundle.
-        inputs: arrays by input name; numbers of a stated generator where None (``generated_inputs``).
+        inputs: arrays by input name; numbers of a stated generator where None
+            (``generated_inputs``).
 
     Raises:
         UserError, ModelError: the interpreter refuses the inputs.
@@ -93,7 +102,9 @@ def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckRe
         with session, ingot_runtime.load(path, variant=target) as native:
             for run in _runs(compiled, build, session, inputs, report):
                 _compare_launches(compiled, build, run, report)
-                _compare_native(compiled, target, run, native.run(_named(compiled, run.given)), report)
+                _compare_native(
+                    compiled, target, run, native.run(_named(compiled, run.given)), report
+                )
                 if not report.differences:
                     _compare_outputs(compiled, target, run, report)
     if not report.targets:
@@ -117,9 +128,14 @@ class _Run:
 
 
 def _runs(
-    compiled: CompiledModel, build: TargetBuild, session: Session, inputs: Inputs | None, report: CheckReport
+    compiled: CompiledModel,
+    build: TargetBuild,
+    session: Session,
+    inputs: Inputs | None,
+    report: CheckReport,
 ) -> Iterator[_Run]:
-    """One call on given inputs; on generated ones a call for any size and, with ``--shape``, one for its sizes."""
+    """One call on given inputs; on generated ones a call for any size and, with ``--shape``, one
+    for its sizes."""
     general, specialisation = compiled.placed.graph, compiled.specialisation
     if inputs is not None:
         session.run(inputs)  # the loader's own words for inputs that do not fit
@@ -155,7 +171,9 @@ def _is_specialised(compiled: CompiledModel, build: TargetBuild, given: list[Arr
     """Whether `main` runs the steps of ``--shape`` on these inputs."""
     specialisation = build.fused.specialisation
     symbols = bind_symbols(compiled.placed.graph, given)
-    return specialisation is not None and all(symbols.get(name) == size for name, size in specialisation.sizes)
+    return specialisation is not None and all(
+        symbols.get(name) == size for name, size in specialisation.sizes
+    )
 
 
 def _run(compiled: CompiledModel, build: TargetBuild, session: Session, given: list[Array]) -> _Run:
@@ -164,7 +182,10 @@ def _run(compiled: CompiledModel, build: TargetBuild, session: Session, given: l
         steps = fused.steps[: fused.specialisation.first_step]
         if _is_specialised(compiled, build, given):
             assert compiled.specialisation is not None
-            graph, steps = compiled.specialisation.graph, fused.steps[fused.specialisation.first_step :]
+            graph, steps = (
+                compiled.specialisation.graph,
+                fused.steps[fused.specialisation.first_step :],
+            )
     recorder = LaunchRecorder(fused.buffers, steps, given, bind_symbols(graph, given))
     session.observe(recorder.observe)
     return _Run(graph, given, recorder, session.run(_named(compiled, given)))
@@ -174,7 +195,9 @@ def _named(compiled: CompiledModel, given: list[Array]) -> Inputs:
     return dict(zip(compiled.names.inputs, given, strict=True))
 
 
-def _compare_launches(compiled: CompiledModel, build: TargetBuild, run: _Run, report: CheckReport) -> None:
+def _compare_launches(
+    compiled: CompiledModel, build: TargetBuild, run: _Run, report: CheckReport
+) -> None:
     graph, recorder = run.graph, run.recorder
     findings: list[CheckFinding] = []
     by_value: dict[int, list[Recorded]] = {}
@@ -200,17 +223,23 @@ def _compare_launches(compiled: CompiledModel, build: TargetBuild, run: _Run, re
         report.add(finding)
 
 
-def _finding(compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array) -> CheckFinding:
+def _finding(
+    compiled: CompiledModel, build: TargetBuild, item: Recorded, expected: Array
+) -> CheckFinding:
     group = build.launches[item.launch].group
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
-    found = deviation(item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types)))
+    found = deviation(
+        item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types))
+    )
     what = f"the kernel of {called}" if called else "a kernel"
     return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
 
-def _compare_native(compiled: CompiledModel, target: str, run: _Run, again: Inputs, report: CheckReport) -> None:
+def _compare_native(
+    compiled: CompiledModel, target: str, run: _Run, again: Inputs, report: CheckReport
+) -> None:
     """The native main calls the same kernels: its outputs have the same bits."""
     for tensor in compiled.interface.outputs:
         left, right = again[tensor.name], run.outputs[tensor.name]
@@ -218,18 +247,24 @@ def _compare_native(compiled: CompiledModel, target: str, run: _Run, again: Inpu
             found = deviation(left, right, tensor.dtype, jumps=False)
             report.differences.append(
                 CheckFinding(
-                    f"output {tensor.name!r} of the native main", target, tensor.dtype, replace(found, within=False)
+                    f"output {tensor.name!r} of the native main",
+                    target,
+                    tensor.dtype,
+                    replace(found, within=False),
                 )
             )
 
 
 def _compare_outputs(compiled: CompiledModel, target: str, run: _Run, report: CheckReport) -> None:
-    """End to end, against the graph before any pass; the launches agree with the graph after them."""
+    """End to end, against the graph before any pass; the launches agree with the graph after
+    them."""
     graph = compiled.graph
     expected = interpret(graph, run.given, compiled.read_constant)
     jumps = may_jump(graph.nodes, dict(enumerate(graph.types)))
     for tensor, wanted in zip(compiled.interface.outputs, expected, strict=True):
-        found = deviation(run.outputs[tensor.name], wanted, tensor.dtype, jumps=jumps, slack=_OUTPUT_SLACK)
+        found = deviation(
+            run.outputs[tensor.name], wanted, tensor.dtype, jumps=jumps, slack=_OUTPUT_SLACK
+        )
         report.outputs_relative = max(report.outputs_relative, found.relative)
         if not found.within:
             what = f"output {tensor.name!r}, whose kernels all agree with the optimized graph,"

@@ -1,6 +1,7 @@
 """Every byte of a bundle checked, also of variants that this machine cannot run.
 
-In: a path. Out: ``VerifiedBundle``, or the first thing that is wrong. Not done here: running it, who made it.
+In: a path. Out: ``VerifiedBundle``, or the first thing that is wrong. Not done here: running it,
+who made it.
 
 Weights are digested by code that the tool compiles for itself, not by the bundle's own.
 """
@@ -32,7 +33,8 @@ _PAGE_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class VerifiedBundle:
-    """``digest``: the root digest, 64 hex digits. ``weights_bytes``: as the file has them, whole MiBs."""
+    """``digest``: the root digest, 64 hex digits. ``weights_bytes``: as the file has them, whole
+    MiBs."""
 
     digest: str
     size_bytes: int
@@ -43,7 +45,8 @@ class VerifiedBundle:
 
 
 def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
-    """Check digests of all bytes; then that plan, images and programs agree with each other, for every variant.
+    """Check digests of all bytes; then that plan, images and programs agree with each other, for
+    every variant.
 
     ``digest``: the root digest that the bundle must have, or at least its first 32 digits.
 
@@ -60,7 +63,9 @@ def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
                     raise error.at(f"{error.where}, variant {variant.target}") from error
             for index, library in enumerate(plan.libraries):
                 image, where = source.section(head.LIBRARY, index), f"section library {index}"
-                read_exports(image, library.kernel_count, where, _page_bytes(library.target), is_library=True)
+                read_exports(
+                    image, library.kernel_count, where, _page_bytes(library.target), is_library=True
+                )
             read_record(source, head.LOCK)
             read_record(source, head.DEBUG)
             source.require_unchanged()
@@ -86,16 +91,22 @@ def _tree_entry() -> Callable[[memoryview], bytes]:
 
 
 def _verify_variant(source: Source, plan: BundlePlan, index: int) -> None:
-    """Check the image's table of exports, and that image, plan and program were made for each other."""
+    """Check the image's table of exports, and that image, plan and program were made for each
+    other."""
     variant = plan.variants[index]
     image, program = source.section(head.CODE, index), source.section(head.PROGRAM, index)
-    _, offsets = read_exports(image, variant.kernel_count, f"section code {index}", _page_bytes(variant.target))
+    _, offsets = read_exports(
+        image, variant.kernel_count, f"section code {index}", _page_bytes(variant.target)
+    )
     at = dict(zip(abi.EXPORTS, offsets, strict=False))
     interface, made_from = (
-        image[at[name] : at[name] + _DIGEST_BYTES] for name in ("interface_digest", "program_digest")
+        image[at[name] : at[name] + _DIGEST_BYTES]
+        for name in ("interface_digest", "program_digest")
     )
     require_agreement(plan, index, interface, made_from, program)
-    decode_program(program, plan, variant, weights_sizes_bytes(source, plan), f"section program {index}")
+    decode_program(
+        program, plan, variant, weights_sizes_bytes(source, plan), f"section program {index}"
+    )
 
 
 def _page_bytes(target: str) -> int:

@@ -1,6 +1,7 @@
 """Arrays for a session from a file or a fixed seed.
 
-In: a session's inputs, a path. Out: arrays by name. Not done here: checking them against the session (it does).
+In: a session's inputs, a path. Out: arrays by name. Not done here: checking them against the
+session (it does).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ def read_inputs(session: Session, path: str | None) -> dict[str, Any]:
     """Read an ``.npz`` file, or make numbers that are the same every time.
 
     Raises:
-        UserError: a symbolic dimension and no file. InputError: no such file, or not an ``.npz`` file.
+        UserError: a symbolic dimension and no file. InputError: no such file, or not an ``.npz``
+            file.
     """
     if path is None:
         return make_inputs(session.inputs)

@@ -1,7 +1,7 @@
 """Verb ``bench``: measure a bundle on this machine, as a whole and kernel by kernel.
 
-In: a bundle, threads, seconds. Out: median and percentiles per call, a table of kernels. Not done here: comparison with
-others (``tests/benchmarks``).
+In: a bundle, threads, seconds. Out: median and percentiles per call, a table of kernels. Not done
+here: comparison with others (``tests/benchmarks``).
 """
 
 from __future__ import annotations
@@ -25,11 +25,23 @@ _TRACES = 5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument("--inputs", metavar="F.npz", help="inputs (default: numbers from a fixed seed)")
+    parser.add_argument(
+        "--inputs", metavar="F.npz", help="inputs (default: numbers from a fixed seed)"
+    )
     parser.add_argument("--threads", type=usage.positive, default=1, metavar="N")
-    parser.add_argument("--seconds", type=usage.seconds, default=2.0, metavar="S", help="at least so long (default 2)")
-    parser.add_argument("--variant", metavar="TARGET", help="the variant to run (default: the best that can)")
-    parser.add_argument("--top", type=usage.positive, default=15, metavar="N", help="kernels to list (default 15)")
+    parser.add_argument(
+        "--seconds",
+        type=usage.seconds,
+        default=2.0,
+        metavar="S",
+        help="at least so long (default 2)",
+    )
+    parser.add_argument(
+        "--variant", metavar="TARGET", help="the variant to run (default: the best that can)"
+    )
+    parser.add_argument(
+        "--top", type=usage.positive, default=15, metavar="N", help="kernels to list (default 15)"
+    )
     usage.add_json(parser)
 
 
@@ -38,7 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
     import ingot_runtime
 
     started = time.perf_counter()
-    session = ingot_runtime.load(arguments.bundle, threads=arguments.threads, variant=arguments.variant)
+    session = ingot_runtime.load(
+        arguments.bundle, threads=arguments.threads, variant=arguments.variant
+    )
     load_seconds = time.perf_counter() - started
     feed = arrays.read_inputs(session, arguments.inputs)
     times = measure(lambda: session.run(feed), arguments.seconds)
@@ -82,7 +96,11 @@ def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[di
     from ingot_artifacts.inspect.describe import describe_bundle
 
     session = ingot_runtime.load(
-        arguments.bundle, threads=arguments.threads, variant=arguments.variant, executor="vm", verify="code"
+        arguments.bundle,
+        threads=arguments.threads,
+        variant=arguments.variant,
+        executor="vm",
+        verify="code",
     )
     rounds = [_trace(session, feed) for _ in range(_TRACES)]
     recorded = describe_bundle(arguments.bundle)["debug"].get("launches", {})

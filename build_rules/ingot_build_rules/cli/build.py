@@ -1,7 +1,8 @@
 """Verb ``build``: everything that a project asks for, as far as something has changed.
 
-In: arguments, ``ingot.toml``. Out: bundles, lock files, results of tests, a summary, an exit code. Not done here: building
-(``workspace.run_build``), the case that nothing has changed at all (``cli.no_op``, which runs before this).
+In: arguments, ``ingot.toml``. Out: bundles, lock files, results of tests, a summary, an exit code.
+Not done here: building (``workspace.run_build``), the case that nothing has changed at all
+(``cli.no_op``, which runs before this).
 """
 
 from __future__ import annotations
@@ -32,38 +33,82 @@ _HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "wo
 
 def add_project(parser: usage.Parser) -> None:
     """Declare which project a verb is about."""
-    parser.add_argument("-C", "--folder", default=".", metavar="DIR", help="the project's folder, or one below it")
     parser.add_argument(
-        "--config", action="append", default=[], metavar="PATH=VALUE", help="override a value of ingot.toml"
+        "-C", "--folder", default=".", metavar="DIR", help="the project's folder, or one below it"
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="override a value of ingot.toml",
     )
 
 
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)")
+    parser.add_argument(
+        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
+    )
     add_project(parser)
     parser.add_argument(
-        "-j", "--jobs", type=usage.positive, default=usable_cpu_count(), metavar="N", help="processes at most"
+        "-j",
+        "--jobs",
+        type=usage.positive,
+        default=usable_cpu_count(),
+        metavar="N",
+        help="processes at most",
     )
-    parser.add_argument("-n", "--dry-run", action="store_true", help="say what would run, run nothing")
-    parser.add_argument("-k", "--keep-going", action="store_true", help="after a failure, build all that can be built")
-    parser.add_argument("--explain", action="store_true", help="say for everything that runs why it does")
-    parser.add_argument("--trace", metavar="F.json", help="write a trace for a trace viewer (Perfetto)")
-    parser.add_argument("--events", metavar="FILE", help="write every event as a line of JSON; - is standard output")
-    parser.add_argument("--depfile", metavar="FILE", help="write the sources of one bundle for make or ninja")
-    parser.add_argument("--expect-cached", action="store_true", help="fail, and say why, if anything has to run")
     parser.add_argument(
-        "--frozen", action="store_true", help="fail if a bundle or a source is not that of its lock file"
+        "-n", "--dry-run", action="store_true", help="say what would run, run nothing"
     )
-    parser.add_argument("--rehash", action="store_true", help="read every source again, whatever its times say")
     parser.add_argument(
-        "--check-hits", type=_share, default=0.0, metavar="RATE", help="run this share of cached actions again, compare"
+        "-k",
+        "--keep-going",
+        action="store_true",
+        help="after a failure, build all that can be built",
     )
-    parser.add_argument("--lint", action="store_true", help="fail when an action reads a file that it has not declared")
+    parser.add_argument(
+        "--explain", action="store_true", help="say for everything that runs why it does"
+    )
+    parser.add_argument(
+        "--trace", metavar="F.json", help="write a trace for a trace viewer (Perfetto)"
+    )
+    parser.add_argument(
+        "--events", metavar="FILE", help="write every event as a line of JSON; - is standard output"
+    )
+    parser.add_argument(
+        "--depfile", metavar="FILE", help="write the sources of one bundle for make or ninja"
+    )
+    parser.add_argument(
+        "--expect-cached", action="store_true", help="fail, and say why, if anything has to run"
+    )
+    parser.add_argument(
+        "--frozen",
+        action="store_true",
+        help="fail if a bundle or a source is not that of its lock file",
+    )
+    parser.add_argument(
+        "--rehash", action="store_true", help="read every source again, whatever its times say"
+    )
+    parser.add_argument(
+        "--check-hits",
+        type=_share,
+        default=0.0,
+        metavar="RATE",
+        help="run this share of cached actions again, compare",
+    )
+    parser.add_argument(
+        "--lint",
+        action="store_true",
+        help="fail when an action reads a file that it has not declared",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
     add_caches(parser)
     parser.add_argument(
-        "--allow-outside", action="store_true", help="let the project write outside of its folder: bundles, its cache"
+        "--allow-outside",
+        action="store_true",
+        help="let the project write outside of its folder: bundles, its cache",
     )
     usage.add_json(parser)
 
@@ -100,7 +145,14 @@ def run(arguments: argparse.Namespace) -> int:
     _tell(report, arguments)
     if arguments.expect_cached and report.would_run:
         raise _not_cached(report)
-    code = max((exit_code_of(item.error) for item in report.results if item.how == "failed" and item.error), default=0)
+    code = max(
+        (
+            exit_code_of(item.error)
+            for item in report.results
+            if item.how == "failed" and item.error
+        ),
+        default=0,
+    )
     if not code and not arguments.dry_run:
         no_op.remember_build(loaded, report, looked_at, started_ns)
     return code
@@ -122,7 +174,8 @@ class TimedEvents:
 
 
 def _write_traces(loaded: LoadedProject, arguments: argparse.Namespace, timed: TimedEvents) -> None:
-    """Write the trace that was asked for, and always that of the last build, into the workspace's folder."""
+    """Write the trace that was asked for, and always that of the last build, into the workspace's
+    folder."""
     from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.engine.cache.unchanged import write_atomically
     from ingot_build_rules.engine.events.chrome_trace import chrome_trace
@@ -186,7 +239,11 @@ def _tell(report: Report, arguments: argparse.Namespace) -> None:
             console.print_lines(f"would run {text}, and what depends on it")
     changed = [item for item in report.results if item.how != "unchanged"]
     for item in changed[:_LIST_MAX]:
-        size = f", {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}" if item.how == "built" else ""
+        size = (
+            f", {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}"
+            if item.how == "built"
+            else ""
+        )
         console.print_lines(
             f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}{size}"
         )
@@ -201,7 +258,11 @@ def _failures(report: Report) -> dict[str, IngotError]:
     for result in report.results:
         if result.how == "failed" and isinstance(result.error, Exception):
             error = in_four_parts(result.error, result.name)
-            name = f"bundle {result.name!r}" if result.path else f"test {result.name.removeprefix('test.')!r}"
+            name = (
+                f"bundle {result.name!r}"
+                if result.path
+                else f"test {result.name.removeprefix('test.')!r}"
+            )
             where = error.where if error.where.startswith(name) else f"{name}, {error.where}"
             found[result.name] = error.at(where)
     return found

@@ -1,4 +1,5 @@
-"""Progress of a build from its events: a live display on a terminal, plain lines elsewhere, lines of JSON for programs.
+"""Progress of a build from its events: a live display on a terminal, plain lines elsewhere, lines
+of JSON for programs.
 
 In: events. Out: text on standard error; with ``--events`` the stream in a file.
 Not done here: the live display itself (``live_progress``), errors.
@@ -66,7 +67,9 @@ def _opened(path: str) -> Generator[Write]:
         file = open(path, "wb", buffering=0)  # noqa: SIM115  # only opening it is the user's mistake
     except OSError as error:
         why = error.strerror or str(error)
-        raise UserError("cannot write the events", where=path, why=why, do="choose another file") from error
+        raise UserError(
+            "cannot write the events", where=path, why=why, do="choose another file"
+        ) from error
     with file:
         yield lambda text: file.write(f"{text}\n".encode())
 
@@ -95,7 +98,8 @@ class EventWriter:
         self._clock, self._started = clock, clock()
 
     def observe(self, event: Event) -> None:
-        """Write one event; a full disk ends the stream and not the build, a reader that is gone ends the command."""
+        """Write one event; a full disk ends the stream and not the build, a reader that is gone
+        ends the command."""
         if self._write is None:
             return
         try:
@@ -108,7 +112,8 @@ class EventWriter:
 
 
 class PlainLines:
-    """One line per action that ran, ten a second at most: the number in front tells how many there were in between."""
+    """One line per action that ran, ten a second at most: the number in front tells how many there
+    were in between."""
 
     def __init__(self, write: Write, clock: Clock) -> None:
         """Write whole lines."""
@@ -121,7 +126,9 @@ class PlainLines:
         """Write the lines that the event is worth; a hit is worth none."""
         if isinstance(event, ActionFinished) and event.how == "ran":
             self._ran += 1
-            self._held = f"ran {self._ran}: {action_text(event)}, {console.format_seconds(event.seconds)}"
+            self._held = (
+                f"ran {self._ran}: {action_text(event)}, {console.format_seconds(event.seconds)}"
+            )
             if self._clock() >= self._next:
                 self._release()
         elif isinstance(event, BuildFinished):

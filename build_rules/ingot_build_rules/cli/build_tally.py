@@ -24,13 +24,16 @@ from ingot_runtime.printable import printable
 
 @dataclass(slots=True)
 class BuildTally:
-    """``history``: rule -> seconds of one action. ``running``: number -> (rule, label, second of its start), oldest first."""
+    """``history``: rule -> seconds of one action. ``running``: number -> (rule, label, second of
+    its start), oldest first."""
 
     history: Mapping[str, float]
     jobs: int = 1
     started: float = 0.0
     counts: Counter[str] = field(default_factory=Counter[str])
-    running: dict[int, tuple[str, str, float]] = field(default_factory=dict[int, tuple[str, str, float]])
+    running: dict[int, tuple[str, str, float]] = field(
+        default_factory=dict[int, tuple[str, str, float]]
+    )
     queued: dict[int, str] = field(default_factory=dict[int, str])
 
     def add(self, event: Event, seconds: float) -> None:
@@ -58,9 +61,13 @@ class BuildTally:
         return len(self.queued) + len(self.running)
 
     def seconds_left(self, seconds: float) -> float:
-        """Return what the actions known at ``seconds`` still take by the history; 0 where there is none."""
+        """Return what the actions known at ``seconds`` still take by the history; 0 where there is
+        none."""
         pending = Counter([*self.queued.values(), *(rule for rule, _, _ in self.running.values())])
-        spent = sum(min(seconds - start, self.history.get(rule, 0.0)) for rule, _, start in self.running.values())
+        spent = sum(
+            min(seconds - start, self.history.get(rule, 0.0))
+            for rule, _, start in self.running.values()
+        )
         return max(0.0, estimate(self.history, pending, self.jobs) - spent / self.jobs)
 
 

@@ -1,4 +1,5 @@
-"""Verb ``cache``: what is in the cache, making it smaller, checking it, saying why something is there.
+"""Verb ``cache``: what is in the cache, making it smaller, checking it, saying why something is
+there.
 
 In: a cache's folder. Out: a report. Not done here: the work (``ingot_artifacts.store``).
 """
@@ -33,11 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stat: how much is there; gc: forget what was used longest ago; verify: check every byte; "
         "why: say what a key or a digest is, and what keeps it",
     )  # fmt: skip
-    parser.add_argument("what", nargs="?", metavar="KEY_OR_DIGEST", help="for why: its first digits, 6 or more")
     parser.add_argument(
-        "--max", type=usage.size_bytes, metavar="SIZE", help="for gc: the size to come down to, such as 5GB"
+        "what", nargs="?", metavar="KEY_OR_DIGEST", help="for why: its first digits, 6 or more"
     )
-    parser.add_argument("--wait", type=usage.seconds, metavar="SECONDS", help="for gc: wait for a build that runs")
+    parser.add_argument(
+        "--max",
+        type=usage.size_bytes,
+        metavar="SIZE",
+        help="for gc: the size to come down to, such as 5GB",
+    )
+    parser.add_argument(
+        "--wait", type=usage.seconds, metavar="SECONDS", help="for gc: wait for a build that runs"
+    )
     parser.add_argument("--dry-run", action="store_true", help="for gc and verify: report only")
     add_cache(parser)
     usage.add_json(parser)
@@ -73,7 +81,10 @@ def _check(arguments: argparse.Namespace) -> None:
     for action, name, option in (("gc", "max", "--max SIZE"), ("why", "what", "KEY_OR_DIGEST")):
         if arguments.action == action and getattr(arguments, name) is None:
             raise UserError(
-                f"{action} needs {option}", "command ingot cache", "it is not given", "see ingot cache --help"
+                f"{action} needs {option}",
+                "command ingot cache",
+                "it is not given",
+                "see ingot cache --help",
             )
 
 
@@ -113,7 +124,12 @@ def _stat(cache: Cache, arguments: argparse.Namespace) -> int:
     console.print_lines(f"roots        {found.root_count}")
     rows = [("rule", "records", "blobs", "bytes")]
     rows += [
-        (item.rule or "-", str(item.record_count), str(item.blob_count), console.format_bytes(item.blob_bytes))
+        (
+            item.rule or "-",
+            str(item.record_count),
+            str(item.blob_count),
+            console.format_bytes(item.blob_bytes),
+        )
         for item in found.rules
     ]
     if found.rules:
@@ -143,7 +159,8 @@ def _gc(cache: Cache, arguments: argparse.Namespace) -> int:
                 "leftover_bytes": found.leftover_bytes,
                 "forgotten": dict(found.forgotten),
                 "roots": {
-                    kept.root.name: {"records": len(kept.keys), "bytes": kept.size_bytes} for kept in found.roots
+                    kept.root.name: {"records": len(kept.keys), "bytes": kept.size_bytes}
+                    for kept in found.roots
                 },
             }
         )
@@ -153,7 +170,9 @@ def _gc(cache: Cache, arguments: argparse.Namespace) -> int:
     console.print_lines(f"records  {found.record_count_before} -> {found.record_count_after}")
     console.print_lines(f"blobs    {found.blob_count_before} -> {found.blob_count_after}")
     if found.leftover_bytes:
-        console.print_lines(f"leftovers and quarantine  {console.format_bytes(found.leftover_bytes)}")
+        console.print_lines(
+            f"leftovers and quarantine  {console.format_bytes(found.leftover_bytes)}"
+        )
     for rule, count in found.forgotten:
         console.print_lines(f"forgotten  {rule or '-'}  {count}")
     for kept in found.roots:
@@ -170,8 +189,14 @@ def _verify(cache: Cache, arguments: argparse.Namespace) -> int:
 
     found = verify(cache)
     if arguments.json:
-        findings = [{"kind": item.kind, "name": item.name, "why": item.why} for item in found.findings]
-        counts = {"records": found.record_count, "blobs": found.blob_count, "bytes": found.blob_bytes}
+        findings = [
+            {"kind": item.kind, "name": item.name, "why": item.why} for item in found.findings
+        ]
+        counts = {
+            "records": found.record_count,
+            "blobs": found.blob_count,
+            "bytes": found.blob_bytes,
+        }
         console.print_json({"cache": cache.path, **counts, "findings": findings})
     else:
         for item in found.findings:
@@ -191,7 +216,12 @@ def _why(cache: Cache, arguments: argparse.Namespace) -> int:
     prefix = arguments.what.lower()
     if not re.fullmatch(r"[0-9a-f]{6,64}", prefix):
         why = f"expected {_PREFIX_DIGITS_MIN} to 64 hex digits, got {arguments.what!r}"
-        raise UserError("not a key and not a digest", "command ingot cache why", why, "copy it from another report")
+        raise UserError(
+            "not a key and not a digest",
+            "command ingot cache why",
+            why,
+            "copy it from another report",
+        )
     found = look_up(cache, prefix)
     if len(found) != 1:
         names = [item.key if isinstance(item, FoundRecord) else item.digest for item in found]
@@ -201,7 +231,12 @@ def _why(cache: Cache, arguments: argparse.Namespace) -> int:
             if found
             else "it was never made, or has been collected; `ingot cache stat` counts what is there"
         )
-        raise UserError("no such record or blob" if not found else "several records or blobs", cache.path, why, do)
+        raise UserError(
+            "no such record or blob" if not found else "several records or blobs",
+            cache.path,
+            why,
+            do,
+        )
     item = found[0]
     if isinstance(item, FoundRecord):
         _print_record(item, json=arguments.json)
@@ -230,7 +265,8 @@ def _print_record(item: FoundRecord, *, json: bool) -> None:
     _print_section("made from", item.facts.ingredients)
     _print_section("needs", [(digest, _size(size)) for digest, size in item.blobs])
     _print_section(
-        "kept by", [("root", name) for name in item.roots] or [("last use", "until a collection needs room")]
+        "kept by",
+        [("root", name) for name in item.roots] or [("last use", "until a collection needs room")],
     )
 
 
@@ -238,7 +274,12 @@ def _print_blob(item: FoundBlob, *, json: bool) -> None:
     if json:
         records = [{"record": key, "rule": rule} for key, rule in item.records]
         console.print_json(
-            {"blob": item.digest, "bytes": item.size_bytes, "records": records, "roots": list(item.roots)}
+            {
+                "blob": item.digest,
+                "bytes": item.size_bytes,
+                "records": records,
+                "roots": list(item.roots),
+            }
         )
         return
     console.print_lines(f"blob  {item.digest}")
@@ -246,7 +287,9 @@ def _print_blob(item: FoundBlob, *, json: bool) -> None:
     _print_section("needed by", [(rule or "-", key) for key, rule in item.records])
     if item.roots or not item.records:
         _print_section(
-            "kept by", [("root", name) for name in item.roots] or [("nothing", "the next collection deletes it")]
+            "kept by",
+            [("root", name) for name in item.roots]
+            or [("nothing", "the next collection deletes it")],
         )
 
 

@@ -1,6 +1,7 @@
 """The options that name caches, for all verbs that use one.
 
-In: a verb's parser. Out: its arguments. Not done here: which folder that is, and who may write to it (``workspace.cache_folder``).
+In: a verb's parser. Out: its arguments. Not done here: which folder that is, and who may write to
+it (``workspace.cache_folder``).
 """
 
 from __future__ import annotations
@@ -32,4 +33,6 @@ def add_caches(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a cache that is only read, below the first one",
     )
-    parser.add_argument("--read-only", action="store_true", help="take results from the cache, leave none there")
+    parser.add_argument(
+        "--read-only", action="store_true", help="take results from the cache, leave none there"
+    )

@@ -1,7 +1,8 @@
-"""Verb ``clean``: removes what builds of a project have made: bundles, lock files, what the workspace remembers.
+"""Verb ``clean``: removes what builds of a project have made: bundles, lock files, what the
+workspace remembers.
 
-In: names of bundles, or none for all. Out: fewer files. Not done here: the cache (``cache gc``). A file that is not as a build left it is
-not ours and stays.
+In: names of bundles, or none for all. Out: fewer files. Not done here: the cache (``cache gc``). A
+file that is not as a build left it is not ours and stays.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ from ingot_build_rules.workspace.user_key import known_key, user_key
 
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="*", metavar="TARGET", help="bundles or their output files (default: all)")
+    parser.add_argument(
+        "words", nargs="*", metavar="TARGET", help="bundles or their output files (default: all)"
+    )
     add_project(parser)
-    parser.add_argument("-n", "--dry-run", action="store_true", help="say what would be removed, remove nothing")
+    parser.add_argument(
+        "-n", "--dry-run", action="store_true", help="say what would be removed, remove nothing"
+    )
     usage.add_json(parser)
 
 
@@ -40,7 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load_project(arguments.folder, arguments.config)
     key = known_key() if arguments.dry_run else user_key()
     state = read_workspace(loaded.folder, key)
-    names = loaded.select(arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
+    names = (
+        loaded.select(arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
+    )
     removed: list[str] = []
     kept: list[str] = []
     for name in names:
@@ -50,7 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
         if os.path.exists(known.output) and known.stamp != stamp_of(known.output):
             kept.append(known.output)
             continue
-        removed += [path for path in (known.output, lock_path(known.output)) if os.path.exists(path)]
+        removed += [
+            path for path in (known.output, lock_path(known.output)) if os.path.exists(path)
+        ]
         if not arguments.dry_run:
             del state.bundles[name]
             _remove(
@@ -78,7 +87,9 @@ def _remove(*paths: str) -> None:
             pass
         except OSError as error:
             do = "choose a folder that you may write to"
-            raise OutputError("cannot remove a file", path, error.strerror or str(error), do) from error
+            raise OutputError(
+                "cannot remove a file", path, error.strerror or str(error), do
+            ) from error
 
 
 def _remove_empty(folder: str, root: str) -> None:

@@ -34,9 +34,13 @@ Value = TypeVar("Value")
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
-        "model", metavar="MODEL", help="an .onnx file; external data lies beside it (with --from: a text)"
+        "model",
+        metavar="MODEL",
+        help="an .onnx file; external data lies beside it (with --from: a text)",
     )
-    parser.add_argument("-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)"
+    )
     parser.add_argument(
         "--target",
         action="append",
@@ -60,7 +64,9 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="INPUTS.npz",
         help="run the bundle against the interpreter node by node (default: generated inputs)",
     )
-    parser.add_argument("--planner", default="best", metavar="NAME", help="memory planner (default: best of all)")
+    parser.add_argument(
+        "--planner", default="best", metavar="NAME", help="memory planner (default: best of all)"
+    )
     parser.add_argument(
         "--max-bytes",
         type=usage.size_bytes,
@@ -76,7 +82,9 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="N",
         help="processes at most",
     )
-    parser.add_argument("--depfile", metavar="FILE", help="write the sources of the bundle for make or ninja")
+    parser.add_argument(
+        "--depfile", metavar="FILE", help="write the sources of the bundle for make or ninja"
+    )
     add_caches(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     usage.add_json(parser)
@@ -92,7 +100,12 @@ def _add_devices(parser: usage.Parser) -> None:
         help="declare a virtual device",
     )
     parser.add_argument(
-        "--place", action="append", default=[], type=usage.pair, metavar="GLOB=NAME", help="put nodes on a device"
+        "--place",
+        action="append",
+        default=[],
+        type=usage.pair,
+        metavar="GLOB=NAME",
+        help="put nodes on a device",
     )
 
 
@@ -106,9 +119,13 @@ def _add_stages(parser: usage.Parser) -> None:
         help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
     )
     parser.add_argument(
-        "--weights", metavar="F.npz", help="with --from: the constants by number; with --to graph, placed: write them"
+        "--weights",
+        metavar="F.npz",
+        help="with --from: the constants by number; with --to graph, placed: write them",
     )
-    parser.add_argument("--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}")
+    parser.add_argument(
+        "--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}"
+    )
 
 
 def usable_cpu_count() -> int:
@@ -129,7 +146,9 @@ def run(arguments: argparse.Namespace) -> int:
     shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
     if arguments.output is not None:
-        check_output(arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])])
+        check_output(
+            arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])]
+        )
     if arguments.from_ == "loops":
         return _compile_loops(arguments, options.targets)
     started = time.perf_counter()
@@ -148,7 +167,8 @@ def run(arguments: argparse.Namespace) -> int:
         summary = {} if arguments.to else compiled.summary()
         if arguments.depfile is not None:
             write_text(
-                arguments.depfile, depfile_text(str(arguments.output), build.run(compiled.compilation.source_paths()))
+                arguments.depfile,
+                depfile_text(str(arguments.output), build.run(compiled.compilation.source_paths())),
             )
     if checked is not None and checked.differences:
         if arguments.json:
@@ -161,13 +181,17 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _started(build: Scheduler, arguments: argparse.Namespace, options: CompileOptions) -> CompiledModel:
+def _started(
+    build: Scheduler, arguments: argparse.Namespace, options: CompileOptions
+) -> CompiledModel:
     """The compilation of a model, or of the text of a stage."""
     from ingot_build_rules.compilation.open_build import start_compilation, start_from_text
 
     if arguments.from_ is None:
         return start_compilation(build, arguments.model, options, arguments.max_bytes)
-    return start_from_text(build, arguments.from_, arguments.model, options, arguments.weights, arguments.max_bytes)
+    return start_from_text(
+        build, arguments.from_, arguments.model, options, arguments.weights, arguments.max_bytes
+    )
 
 
 def _compile_loops(arguments: argparse.Namespace, targets: Sequence[str]) -> int:
@@ -203,8 +227,11 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
     )
 
 
-def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str, CheckReport | None]:
-    """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it found."""
+def _result(
+    compiled: CompiledModel, arguments: argparse.Namespace
+) -> tuple[str, CheckReport | None]:
+    """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it
+    found."""
     if arguments.to:
         from ingot_build_rules.compilation.stage_weights import write_weights
         from ingot_build_rules.text.stage_text import stage_text
@@ -217,7 +244,9 @@ def _result(compiled: CompiledModel, arguments: argparse.Namespace) -> tuple[str
     from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
-    return save_checked(compiled, arguments.output, read_npz(arguments.check) if arguments.check else None)
+    return save_checked(
+        compiled, arguments.output, read_npz(arguments.check) if arguments.check else None
+    )
 
 
 def _report(
@@ -256,7 +285,12 @@ def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
     for name, value in pairs:
         if name in table:
             why = f"expected one value, got {table[name]!r} and {value!r}"
-            raise UserError(f"{name!r} is given twice", where=f"option {option}", why=why, do="leave one of them out")
+            raise UserError(
+                f"{name!r} is given twice",
+                where=f"option {option}",
+                why=why,
+                do="leave one of them out",
+            )
         table[name] = value
     return table
 
@@ -272,9 +306,13 @@ def _give_text(text: str, output: str | None) -> None:
 
 def _sentences(report: dict[str, Any]) -> list[str]:
     size = console.format_bytes(report["size_bytes"])
-    lines = [f"{report['output']}: {size}, digest {report['digest'][:16]}, {console.format_seconds(report['seconds'])}"]
+    lines = [
+        f"{report['output']}: {size}, digest {report['digest'][:16]}, {console.format_seconds(report['seconds'])}"
+    ]
     for target in report["targets"]:
         workspace = console.format_bytes(report["workspace_bytes"][target])
         kernels, launches = report["kernels"][target], report["launches"][target]
-        lines.append(f"  {target}: {kernels} kernels for {launches} launches, workspace {workspace}")
+        lines.append(
+            f"  {target}: {kernels} kernels for {launches} launches, workspace {workspace}"
+        )
     return lines

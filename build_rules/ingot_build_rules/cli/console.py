@@ -27,7 +27,8 @@ def plain_error(error: IngotError) -> dict[str, str]:
 
 
 def print_lines(*lines: str, file: TextIO | None = None, flush: bool = False) -> None:
-    """Print each text as one line, whatever names of other people's are in it: nothing there moves a cursor or ends a line."""
+    """Print each text as one line, whatever names of other people's are in it: nothing there moves
+    a cursor or ends a line."""
     print("\n".join(map(printable, lines)), file=file or sys.stdout, flush=flush)
 
 
@@ -42,12 +43,14 @@ def print_json(value: object) -> None:
 
 
 def json_line(value: object) -> str:
-    """Return one value as one line of JSON; the only unprintable character that ``json`` leaves is DEL."""
+    """Return one value as one line of JSON; the only unprintable character that ``json`` leaves is
+    DEL."""
     return json.dumps(value, separators=(", ", ": ")).replace("\x7f", "\\u007f")
 
 
 def format_table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
-    """Return lines with columns aligned by two spaces; columns whose number is in ``right`` are aligned to the right."""
+    """Return lines with columns aligned by two spaces; columns whose number is in ``right`` are
+    aligned to the right."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

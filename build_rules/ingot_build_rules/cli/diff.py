@@ -1,6 +1,7 @@
 """Verb ``diff``: what differs between two bundles.
 
-In: two bundles. Out: one line per difference; nothing for equal ones. Not done here: comparison (``ingot_artifacts``).
+In: two bundles. Out: one line per difference; nothing for equal ones. Not done here: comparison
+(``ingot_artifacts``).
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ _WIDTH_MAX = 240
 
 def shorten(line: str) -> str:
     """Cut a long value in its middle."""
-    return line if len(line) <= _WIDTH_MAX else f"{line[: _WIDTH_MAX // 2]} ... {line[-_WIDTH_MAX // 2 :]}"
+    return (
+        line
+        if len(line) <= _WIDTH_MAX
+        else f"{line[: _WIDTH_MAX // 2]} ... {line[-_WIDTH_MAX // 2 :]}"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the differences; the exit code is 0 also when there are some, as of every verb that reports."""
+    """Print the differences; the exit code is 0 also when there are some, as of every verb that
+    reports."""
     from ingot_artifacts.inspect.diff import diff_bundles
 
     differences = [shorten(line) for line in diff_bundles(arguments.first, arguments.second)]

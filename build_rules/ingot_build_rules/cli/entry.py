@@ -1,6 +1,7 @@
 """The first lines that the command ``ingot`` runs: Ctrl-C is quiet before anything is imported.
 
-In: nothing. Out: the process's exit code. Not done here: anything else (``main``). This module imports nothing of Ingot.
+In: nothing. Out: the process's exit code. Not done here: anything else (``main``). This module
+imports nothing of Ingot.
 """
 
 import os
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def quiet_interrupts() -> None:
-    """Let Ctrl-C end the process at once: nothing is written yet, and Python's handler prints a traceback out of an import."""
+    """Let Ctrl-C end the process at once: nothing is written yet, and Python's handler prints a
+    traceback out of an import."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -28,7 +30,8 @@ def main() -> "NoReturn":
             pass
         except OSError:
             code = code or 2
-    # All is done and written. To free every value first takes longer than many a build; and Ctrl-C comes too late now.
+    # All is done and written. To free every value first takes longer than many a build; and Ctrl-C
+    # comes too late now.
     os._exit(code)
 
 
@@ -36,8 +39,10 @@ def _run() -> int:
     """Return the exit code; once the command is imported, it tells of Ctrl-C itself."""
     quiet_interrupts()
     # Streams that were closed before the command began are none.
-    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
-    # numpy's threads would spin beside the compiler's processes; nothing that a build computes with numpy is large.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    # numpy's threads would spin beside the compiler's processes; nothing that a build computes with
+    # numpy is large.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.argv[1:2] == ["build"]:
         from ingot_build_rules.cli.no_op import is_no_op

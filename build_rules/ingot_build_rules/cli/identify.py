@@ -1,6 +1,7 @@
 """Verb ``identify``: what this machine can run.
 
-In: nothing. Out: its architecture, level and named features. Not done here: probing (the loader's own probe).
+In: nothing. Out: its architecture, level and named features. Not done here: probing (the loader's
+own probe).
 """
 
 from __future__ import annotations

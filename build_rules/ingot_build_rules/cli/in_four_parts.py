@@ -1,7 +1,7 @@
 """Any error as one that the command can print.
 
-In: an error, where it came up. Out: an error in four parts, with the exit code that it asks for. Not done here: printing
-(``console``).
+In: an error, where it came up. Out: an error in four parts, with the exit code that it asks for.
+Not done here: printing (``console``).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from ingot_runtime.ingot_error import IngotError
 
 
 def in_four_parts(error: Exception, where: str) -> IngotError:
-    """Return the error itself if it is one of ours; any other is a bug of ours, or the machine's."""
+    """Return the error itself if it is one of ours; any other is a bug of ours, or the
+    machine's."""
     if isinstance(error, IngotError):
         return error
     if isinstance(error, MemoryError):

@@ -1,7 +1,9 @@
 """Verb ``inspect``: what is in a bundle.
 
-In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; what fusion did; assembly of one kernel.
-Not done here: reading the file (``ingot_artifacts.inspect``), disassembly (``ingot_build_rules.text.assembly``).
+In: a bundle. Out: sections, devices, variants, memory, kernels with their source nodes; what fusion
+did; assembly of one kernel.
+Not done here: reading the file (``ingot_artifacts.inspect``), disassembly
+(``ingot_build_rules.text.assembly``).
 """
 
 from __future__ import annotations
@@ -17,13 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
     parser.add_argument(
-        "--asm", metavar="KERNEL", help="print one kernel's assembly; a unique start of its symbol will do"
+        "--asm",
+        metavar="KERNEL",
+        help="print one kernel's assembly; a unique start of its symbol will do",
     )
     parser.add_argument(
-        "--fusion", action="store_true", help="what became one kernel, bytes it saved, what stopped it from growing"
+        "--fusion",
+        action="store_true",
+        help="what became one kernel, bytes it saved, what stopped it from growing",
     )
     parser.add_argument(
-        "--variant", metavar="TARGET", help="with --asm: of this variant (default: the first that has it)"
+        "--variant",
+        metavar="TARGET",
+        help="with --asm: of this variant (default: the first that has it)",
     )
     usage.add_digest(parser)
     usage.add_json(parser)
@@ -35,10 +43,17 @@ def run(arguments: argparse.Namespace) -> int:
 
     described = describe_bundle(arguments.bundle, arguments.digest)
     if arguments.asm is not None:
-        console.print_listing(_assembly(described, arguments.bundle, arguments.asm, arguments.variant))
+        console.print_listing(
+            _assembly(described, arguments.bundle, arguments.asm, arguments.variant)
+        )
     elif arguments.json:
         console.print_json(
-            {**described, "debug": {name: value for name, value in described["debug"].items() if name != "programs"}}
+            {
+                **described,
+                "debug": {
+                    name: value for name, value in described["debug"].items() if name != "programs"
+                },
+            }
         )
     elif arguments.fusion:
         console.print_lines(*fusion_lines(described["debug"]))
@@ -54,13 +69,17 @@ def description_lines(described: dict[str, Any]) -> list[str]:
     parts = lines_of(described)
     for target, sizes in described["memory"].items():
         workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
-        code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
+        code, weights = (
+            console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes")
+        )
         parts.append(f"memory of {target}: code {code}, weights {weights}, workspace {workspace}")
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
         parts += _device_lines(described["device_use"][target])
     for target, launches in described["debug"].get("launches", {}).items():
         parts.append(f"launches of {target}:")
-        parts += console.format_table([_launch_row(number, launch) for number, launch in enumerate(launches)], (0,))
+        parts += console.format_table(
+            [_launch_row(number, launch) for number, launch in enumerate(launches)], (0,)
+        )
     return parts
 
 
@@ -93,7 +112,9 @@ def _bound_lines(memory: dict[str, Any] | None) -> list[str]:
         return []
     planned, bound = memory["planned_bytes"], memory["lower_bound_bytes"]
     sizes = "" if memory["fixed"] else ", with open dimensions of 64"
-    return [f"  planned {planned} bytes, lower bound {bound} bytes, ratio {planned / bound:.3f}{sizes}"]
+    return [
+        f"  planned {planned} bytes, lower bound {bound} bytes, ratio {planned / bound:.3f}{sizes}"
+    ]
 
 
 def fusion_lines(debug: dict[str, Any]) -> list[str]:
@@ -127,7 +148,13 @@ def _nodes(nodes: list[list[str]]) -> str:
 
 
 def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
-    return str(number), launch["kernel"], launch["kind"], " ".join(launch["writes"]), _nodes(launch["nodes"])
+    return (
+        str(number),
+        launch["kernel"],
+        launch["kind"],
+        " ".join(launch["writes"]),
+        _nodes(launch["nodes"]),
+    )
 
 
 def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:
@@ -142,7 +169,9 @@ def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str 
     ]
     symbols = sorted({symbol for _, symbol in found})
     if len(symbols) != 1:
-        known = symbols or sorted({symbol for names in _kernels(described).values() for symbol in names})
+        known = symbols or sorted(
+            {symbol for names in _kernels(described).values() for symbol in names}
+        )
         raise UserError(
             f"several kernels start with {kernel!r}" if symbols else f"no kernel {kernel!r}",
             where=bundle,

@@ -1,7 +1,8 @@
 """The live display of a build on a terminal: counts, a bar, an estimate, what is running.
 
-In: events. Out: a few lines on standard error that go away at the end, and lines that stay. Not done here: choosing this display
-(``build_progress``). Imported when it is shown: ``rich`` takes its time.
+In: events. Out: a few lines on standard error that go away at the end, and lines that stay. Not
+done here: choosing this display (``build_progress``). Imported when it is shown: ``rich`` takes its
+time.
 """
 
 from __future__ import annotations
@@ -54,15 +55,26 @@ def render(tally: BuildTally, seconds: float) -> RenderableType:
     bar = ProgressBar(total=tally.done + tally.left, completed=tally.done, width=24)
     head.add_row(bar, Text(_counts(tally)), Text(_times(tally, seconds)))
     running = list(tally.running.values())
-    rows = [_row(rule, label, seconds - start) for rule, label, start in running[:RUNNING_SHOWN_MAX]]
+    rows = [
+        _row(rule, label, seconds - start) for rule, label, start in running[:RUNNING_SHOWN_MAX]
+    ]
     if len(running) > RUNNING_SHOWN_MAX:
         rows.append(Text(f"  and {len(running) - RUNNING_SHOWN_MAX} more"))
     return Group(head, *rows)
 
 
 def _counts(tally: BuildTally) -> str:
-    names = (("ran", tally.counts["ran"]), ("hits", tally.counts["hit"]), ("failed", tally.counts["failed"]))
-    return ", ".join([*(f"{count} {name}" for name, count in names if count or name != "failed"), f"{tally.left} left"])
+    names = (
+        ("ran", tally.counts["ran"]),
+        ("hits", tally.counts["hit"]),
+        ("failed", tally.counts["failed"]),
+    )
+    return ", ".join(
+        [
+            *(f"{count} {name}" for name, count in names if count or name != "failed"),
+            f"{tally.left} left",
+        ]
+    )
 
 
 def _times(tally: BuildTally, seconds: float) -> str:

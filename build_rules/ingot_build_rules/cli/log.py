@@ -1,7 +1,7 @@
 """Verb ``log``: what the last build of a bundle did, action by action, also one that failed.
 
-In: a bundle's name. Out: one line per action: how, seconds, rule, label, key; what it had to tell; the error. Not done here: why
-(``why``).
+In: a bundle's name. Out: one line per action: how, seconds, rule, label, key; what it had to tell;
+the error. Not done here: why (``why``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The command ``ingot``: finds the verb, runs it, turns every error into a message and an exit code.
+"""The command ``ingot``: finds the verb, runs it, turns every error into a message and an exit
+code.
 
-In: the arguments. Out: an exit code (0 ok, 1 user error, 2 build failure, 3 unsupported, 4 verification failed,
+In: the arguments. Out: an exit code (0 ok, 1 user error, 2 build failure, 3 unsupported, 4
+verification failed,
 5 incompatible target, 130 interrupted). Not done here: the verbs.
 """
 
@@ -42,20 +44,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _noted_interrupts(interrupts: list[int]) -> Generator[None]:
-    """Note each Ctrl-C before it is raised: native libraries that are being imported turn it into errors of theirs."""
+    """Note each Ctrl-C before it is raised: native libraries that are being imported turn it into
+    errors of theirs."""
 
     def note(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
         signal.default_int_handler(number, frame)
 
-    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as a shell starts what runs in the background
+    ignored = (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    )  # as a shell starts what runs in the background
     if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
     timers: list[threading.Timer] = []
 
     def repeat_lost(lost: sys.UnraisableHookArgs) -> None:
-        # A Ctrl-C that comes while an object is being deleted goes no further than that: send it again, a little later.
+        # A Ctrl-C that comes while an object is being deleted goes no further than that: send it
+        # again, a little later.
         if lost.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(lost)
             return
@@ -85,7 +91,11 @@ def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        return _interrupted() if interrupts else _fail(_of_output(error), texts[0], debug="--debug" in texts)
+        return (
+            _interrupted()
+            if interrupts
+            else _fail(_of_output(error), texts[0], debug="--debug" in texts)
+        )
     except Exception as error:  # noqa: BLE001
         return _interrupted() if interrupts else _fail(error, texts[0], debug="--debug" in texts)
     return code
@@ -158,7 +168,9 @@ def _unknown_verb(name: str, names: Sequence[str]) -> UserError:
 
 def _fail(error: Exception, verb: str, *, debug: bool) -> int:
     if debug:
-        console.print_lines(*"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr)
+        console.print_lines(
+            *"".join(traceback.format_exception(error)).rstrip().split("\n"), file=sys.stderr
+        )
     told = in_four_parts(error, f"command ingot {verb}")
     console.print_error(told)
     return told.exit_code

@@ -1,13 +1,20 @@
 """The build that has nothing to do: found before anything else is imported.
 
-In: the command's arguments, a workspace's memory, the user's key. Out: True when all is as the last build left it. Not done here: looking at files
-(``engine.cache.unchanged``), everything else (``build``).
+In: the command's arguments, a workspace's memory, the user's key. Out: True when all is as the last
+build left it. Not done here: looking at files (``engine.cache.unchanged``), everything else
+(``build``).
 """
 
 import os
 import sys
 
-from ingot_build_rules.engine.cache.unchanged import forget, remember, seal, unchanged, write_atomically
+from ingot_build_rules.engine.cache.unchanged import (
+    forget,
+    remember,
+    seal,
+    unchanged,
+    write_atomically,
+)
 from ingot_build_rules.workspace.user_key import known_key
 
 TYPE_CHECKING = False  # `typing` costs milliseconds
@@ -18,14 +25,25 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.open_workspace import LoadedProject
     from ingot_build_rules.workspace.run_build import Report
 
-_LOOKS_CLOSER = ("-n", "--dry-run", "--explain", "--rehash", "--lint", "--frozen", "--help", "-h", "--debug")
+_LOOKS_CLOSER = (
+    "-n",
+    "--dry-run",
+    "--explain",
+    "--rehash",
+    "--lint",
+    "--frozen",
+    "--help",
+    "-h",
+    "--debug",
+)
 _SAYS_HOW = ("-k", "--keep-going", "-q", "--quiet", "--expect-cached", "--json", "--read-only")
 _HOW_MANY = ("-j", "--jobs")
 _TAKES_VALUE = ("--trace", "--events", "--depfile", "--check-hits")
 
 
 def is_no_op(texts: "Sequence[str]") -> bool:
-    """Print the last summary and return True if ``ingot build`` with these arguments has nothing to do."""
+    """Print the last summary and return True if ``ingot build`` with these arguments has nothing to
+    do."""
     if any(text in _LOOKS_CLOSER or text.split("=", 1)[0] in _TAKES_VALUE for text in texts):
         return False
     folder = _project_folder(_value_of(texts, "-C", "--folder") or ".")
@@ -65,7 +83,8 @@ def _print(text: str) -> bool:
 def remember_build(
     loaded: "LoadedProject", report: "Report", looked_at: "Mapping[str, Stamp]", started_ns: int
 ) -> None:
-    """Let the next build with the same arguments find that nothing has changed; ``looked_at``: the project's own files."""
+    """Let the next build with the same arguments find that nothing has changed; ``looked_at``: the
+    project's own files."""
     from ingot_build_rules.compilation.lock_file import lock_path
     from ingot_build_rules.engine.cache.file_digests import stamp_of
 
@@ -78,7 +97,9 @@ def remember_build(
     tools = {path: stamp_of(path) for path in report.tool_paths}
     seen = {path: stamp for path, stamp in (tools | outputs).items() if stamp is not None}
     content, user_key = _json(report), known_key()
-    if len(seen) < len(tools) + len(outputs) or not write_atomically(_json_path(loaded.folder), content):
+    if len(seen) < len(tools) + len(outputs) or not write_atomically(
+        _json_path(loaded.folder), content
+    ):
         forget_build(loaded.folder)
         return
     sources = {**looked_at, **{path: seen[path] for path in tools}, **report.looked_at}
@@ -95,7 +116,9 @@ def forget_build(folder: str) -> None:
 def _json(report: "Report") -> bytes:
     plain = report.plain()
     plain["rules"] = {name: {"ran": 0, "hit": 0} for name in plain["rules"]}
-    plain["targets"] = {name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()}
+    plain["targets"] = {
+        name: {**item, "how": "unchanged"} for name, item in plain["targets"].items()
+    }
     from ingot_build_rules.cli.console import json_line
 
     return json_line({**plain, "seconds": 0.0, "explanations": {}, "errors": {}}).encode()

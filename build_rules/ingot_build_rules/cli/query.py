@@ -1,4 +1,5 @@
-"""Verb ``query``: the graph of a project as JSON or DOT: sources, bundles, tests, and the actions of their last builds.
+"""Verb ``query``: the graph of a project as JSON or DOT: sources, bundles, tests, and the actions
+of their last builds.
 
 In: names, a format. Out: text for other programs. Not done here: drawing.
 """
@@ -17,10 +18,16 @@ _VERSION = 1
 
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
-    parser.add_argument("words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)")
+    parser.add_argument(
+        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
+    )
     add_project(parser)
-    parser.add_argument("--format", choices=("json", "dot"), default="json", help="json (default) or dot")
-    parser.add_argument("--actions", action="store_true", help="with the actions of the last builds")
+    parser.add_argument(
+        "--format", choices=("json", "dot"), default="json", help="json (default) or dot"
+    )
+    parser.add_argument(
+        "--actions", action="store_true", help="with the actions of the last builds"
+    )
     usage.add_json(parser)
 
 
@@ -55,8 +62,16 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
             "digest": known.root if known else None,
             "actions": _actions(loaded.folder, request.bundle.name) if arguments.actions else None,
         }
-    listed = {spec.name: {"bundle": spec.bundle, "inputs": spec.inputs, "outputs": spec.outputs} for spec in tests}
-    return {"version": _VERSION, "project": plain(loaded.project), "bundles": bundles, "tests": listed}
+    listed = {
+        spec.name: {"bundle": spec.bundle, "inputs": spec.inputs, "outputs": spec.outputs}
+        for spec in tests
+    }
+    return {
+        "version": _VERSION,
+        "project": plain(loaded.project),
+        "bundles": bundles,
+        "tests": listed,
+    }
 
 
 def _actions(folder: str, name: str) -> list[dict[str, object]]:
@@ -80,10 +95,14 @@ def _actions(folder: str, name: str) -> list[dict[str, object]]:
 def _dot(graph: dict[str, Any]) -> list[str]:
     lines = ["digraph ingot {", "  rankdir=LR;", "  node [shape=box];"]
     for name, bundle in graph["bundles"].items():
-        lines.append(f"  {_quoted(bundle['source'])} -> {_quoted(bundle['output'])} [label={_quoted(name)}];")
+        lines.append(
+            f"  {_quoted(bundle['source'])} -> {_quoted(bundle['output'])} [label={_quoted(name)}];"
+        )
         lines += _action_edges(name, bundle["actions"] or ())
     for name, test in graph["tests"].items():
-        lines.append(f"  {_quoted(graph['bundles'][test['bundle']]['output'])} -> {_quoted('test ' + name)};")
+        lines.append(
+            f"  {_quoted(graph['bundles'][test['bundle']]['output'])} -> {_quoted('test ' + name)};"
+        )
     return [*lines, "}"]
 
 

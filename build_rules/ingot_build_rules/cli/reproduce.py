@@ -1,7 +1,7 @@
 """Verb ``reproduce``: a bundle made again from its source, compared, and what differs and why.
 
-In: a bundle, its source. Out: a sentence, or the error that names the blame; an exit code. Not done here: the work
-(``reproduce.reproduce``).
+In: a bundle, its source. Out: a sentence, or the error that names the blame; an exit code. Not done
+here: the work (``reproduce.reproduce``).
 """
 
 from __future__ import annotations
@@ -41,16 +41,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
     parser.add_argument(
-        "--source", required=True, metavar="DIR", help="the project's folder, with the model in it or below"
+        "--source",
+        required=True,
+        metavar="DIR",
+        help="the project's folder, with the model in it or below",
     )
     parser.add_argument(
-        "--lock", metavar="FILE", help="the lock file (default: NAME.lock.json beside the bundle, if it is there)"
+        "--lock",
+        metavar="FILE",
+        help="the lock file (default: NAME.lock.json beside the bundle, if it is there)",
     )
     parser.add_argument(
-        "--cached", action="store_true", help="take results from the cache and leave them there; this proves less"
+        "--cached",
+        action="store_true",
+        help="take results from the cache and leave them there; this proves less",
     )
     parser.add_argument(
-        "-j", "--jobs", type=usage.positive, default=usable_cpu_count(), metavar="N", help="processes at most"
+        "-j",
+        "--jobs",
+        type=usage.positive,
+        default=usable_cpu_count(),
+        metavar="N",
+        help="processes at most",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
     add_cache(parser)
@@ -70,7 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
     trust = cache_trust(shared=arguments.cache_shared, writes=arguments.cached)
     with _old_values(folder, trust) as old_value:
         request = Request(
-            arguments.bundle, arguments.source, lock, os.path.basename(named) if lock else "", requested, old_value
+            arguments.bundle,
+            arguments.source,
+            lock,
+            os.path.basename(named) if lock else "",
+            requested,
+            old_value,
         )
         found = reproduce(request, lambda: _build(arguments, folder, trust))
     _report(found, (*notes, *found.notes), arguments, time.perf_counter() - started)
@@ -78,7 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _requested(folder: str, bundle: str) -> tuple[RequestedOptions | None, tuple[str, ...]]:
-    """What the project asks for today; that it cannot be read is no reason not to make the bundle again."""
+    """What the project asks for today; that it cannot be read is no reason not to make the bundle
+    again."""
     from ingot_build_rules.workspace.requested_options import requested_options
 
     try:
@@ -133,7 +151,9 @@ def _build(arguments: argparse.Namespace, folder: str, trust: Trust) -> Generato
         yield stack.enter_context(open_build(settings))
 
 
-def _report(found: Reproduction, notes: tuple[str, ...], arguments: argparse.Namespace, seconds: float) -> None:
+def _report(
+    found: Reproduction, notes: tuple[str, ...], arguments: argparse.Namespace, seconds: float
+) -> None:
     """Print the result; another bundle is an error."""
     if arguments.json:
         console.print_json(_plain(found, notes) | {"seconds": round(seconds, 3)})

@@ -1,7 +1,7 @@
 """Verb ``run``: one call of a bundle, by the loader.
 
-In: a bundle, an ``.npz`` file of inputs. Out: an ``.npz`` file of outputs, or a summary. Not done here: the run
-(``ingot_runtime``; a device has ``python -m ingot_runtime run``).
+In: a bundle, an ``.npz`` file of inputs. Out: an ``.npz`` file of outputs, or a summary. Not done
+here: the run (``ingot_runtime``; a device has ``python -m ingot_runtime run``).
 """
 
 from __future__ import annotations
@@ -16,24 +16,51 @@ from ingot_build_rules.cli import arrays, console, usage
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument("--inputs", metavar="F.npz", help="arrays by input name (default: numbers from a fixed seed)")
-    parser.add_argument("--outputs", metavar="F.npz", help="write the outputs here (default: print a summary)")
-    parser.add_argument("--threads", type=usage.positive, default=1, metavar="N", help="threads (default 1)")
     parser.add_argument(
-        "--device", action="append", default=[], type=usage.device, metavar="NAME=KIND:ID", help="bind a virtual device"
+        "--inputs",
+        metavar="F.npz",
+        help="arrays by input name (default: numbers from a fixed seed)",
     )
     parser.add_argument(
-        "--executor", choices=("aot", "vm"), default="aot", help="native main, or step its instructions"
+        "--outputs", metavar="F.npz", help="write the outputs here (default: print a summary)"
     )
     parser.add_argument(
-        "--verify", choices=("full", "fast", "code"), default="full", help="how much of the file to check"
-    )
-    parser.add_argument("--variant", metavar="TARGET", help="the variant to run (default: the best that can)")
-    parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="end the call, without results, after that time"
+        "--threads", type=usage.positive, default=1, metavar="N", help="threads (default 1)"
     )
     parser.add_argument(
-        "--max-bytes", type=usage.size_bytes, metavar="SIZE", help="most memory for workspace and outputs, e.g. 2GiB"
+        "--device",
+        action="append",
+        default=[],
+        type=usage.device,
+        metavar="NAME=KIND:ID",
+        help="bind a virtual device",
+    )
+    parser.add_argument(
+        "--executor",
+        choices=("aot", "vm"),
+        default="aot",
+        help="native main, or step its instructions",
+    )
+    parser.add_argument(
+        "--verify",
+        choices=("full", "fast", "code"),
+        default="full",
+        help="how much of the file to check",
+    )
+    parser.add_argument(
+        "--variant", metavar="TARGET", help="the variant to run (default: the best that can)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="end the call, without results, after that time",
+    )
+    parser.add_argument(
+        "--max-bytes",
+        type=usage.size_bytes,
+        metavar="SIZE",
+        help="most memory for workspace and outputs, e.g. 2GiB",
     )
     usage.add_digest(parser)
     usage.add_json(parser)
@@ -46,7 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.output_file import check_output
 
     if arguments.outputs is not None:
-        check_output(arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])])
+        check_output(
+            arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])]
+        )
     started = time.perf_counter()
     session = ingot_runtime.load(
         arguments.bundle,
@@ -87,9 +116,7 @@ def _describe(array: Any) -> dict[str, Any]:
 
 
 def _lines(report: dict[str, Any], written: str | None) -> list[str]:
-    times = (
-        f"load {console.format_seconds(report['load_seconds'])}, run {console.format_seconds(report['run_seconds'])}"
-    )
+    times = f"load {console.format_seconds(report['load_seconds'])}, run {console.format_seconds(report['run_seconds'])}"
     lines = [times]
     for name, facts in report["outputs"].items():
         span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""

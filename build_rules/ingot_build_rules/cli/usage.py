@@ -21,11 +21,14 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises ``UserError`` instead of printing and leaving."""
 
     def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, allow_abbrev=False, exit_on_error=False)
+        super().__init__(
+            prog=prog, description=description, allow_abbrev=False, exit_on_error=False
+        )
         self._endings: dict[str, str] = {}
 
     def add_optional_file(self, option: str, ending: str, **settings: str) -> None:
-        """Declare an option whose file may be left out: it takes the next word only if that has the ending.
+        """Declare an option whose file may be left out: it takes the next word only if that has the
+        ending.
 
         Its value is None where the option is not given, empty where the file is left out.
         """
@@ -62,7 +65,8 @@ class Parser(argparse.ArgumentParser):
         return UserError(what, where=f"command {self.prog}", why=why, do=f"see {self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Refuse a value that is none of an option's choices, with a suggestion (argparse calls this for each value)."""
+        """Refuse a value that is none of an option's choices, with a suggestion (argparse calls
+        this for each value)."""
         if action.choices is None or value in action.choices:
             return
         choices = [str(choice) for choice in action.choices]
@@ -161,5 +165,7 @@ def size_bytes(text: str) -> int:
     """Read a size: ``5GB``, ``500M``, ``1.5GiB``, ``0``."""
     found = _SIZE.fullmatch(text.strip())
     if not found:
-        raise argparse.ArgumentTypeError(f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}"
+        )
     return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])

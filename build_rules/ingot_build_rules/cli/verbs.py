@@ -1,14 +1,19 @@
 """The visible list of verbs.
 
-In: nothing. Out: ``VERBS``. Not done here: the verbs (one module each, beside this one, imported when it is asked for).
+In: nothing. Out: ``VERBS``. Not done here: the verbs (one module each, beside this one, imported
+when it is asked for).
 
-A verb's module has ``SUMMARY`` (one line), ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
+A verb's module has ``SUMMARY`` (one line), ``add_arguments(parser)`` and
+``run(arguments) -> exit code``.
 """
 
 VERBS: tuple[tuple[str, str], ...] = (
     ("compile", "compile a model into one bundle, or print a stage on the way"),
     ("build", "build what ingot.toml asks for, as far as something has changed"),
-    ("why", "say what has changed since a bundle was built, and why its last build ran what it ran"),
+    (
+        "why",
+        "say what has changed since a bundle was built, and why its last build ran what it ran",
+    ),
     ("log", "show what the last build of a bundle did, action by action"),
     ("query", "print the graph of a project as JSON or DOT"),
     ("watch", "build, and build again whenever a source changes"),

@@ -1,7 +1,7 @@
 """Verb ``verify``: every byte of bundles checked.
 
-In: bundles. Out: what was verified and how long it took, or what is wrong; an exit code. Not done here: checking
-(``check.verify_bundle``).
+In: bundles. Out: what was verified and how long it took, or what is wrong; an exit code. Not done
+here: checking (``check.verify_bundle``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Verify all of them, whatever becomes of each; one that is damaged makes the exit code 4, else the worst counts."""
+    """Verify all of them, whatever becomes of each; one that is damaged makes the exit code 4, else
+    the worst counts."""
     if arguments.digest is not None and len(arguments.bundles) > 1:
         raise UserError(
             "one digest for several bundles",
@@ -52,12 +53,19 @@ def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, ob
     except BundleError as error:
         console.print_error(error)
         parts = console.plain_error(error)
-        return {"bundle": path, "verified": False, "error": parts, "exit_code": error.exit_code}, error.exit_code
+        return {
+            "bundle": path,
+            "verified": False,
+            "error": parts,
+            "exit_code": error.exit_code,
+        }, error.exit_code
     seconds = time.perf_counter() - started
     if not quiet:
         what = f"{found.section_count} sections, {found.kernel_count} kernels for {', '.join(found.targets)}"
         size = f"all {console.format_bytes(found.size_bytes)} of {what}"
-        console.print_lines(f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}")
+        console.print_lines(
+            f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}"
+        )
     return {
         "bundle": path,
         "verified": True,

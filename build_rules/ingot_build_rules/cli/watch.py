@@ -1,7 +1,8 @@
 """Verb ``watch``: builds, and builds again whenever a file that it looked at changes.
 
-In: the arguments of ``build``. Out: builds, until Ctrl-C. Not done here: a build (``build``). Files are looked at ten times a second: no
-service of the system that could run out is needed, and folders of any kind work.
+In: the arguments of ``build``. Out: builds, until Ctrl-C. Not done here: a build (``build``). Files
+are looked at ten times a second: no service of the system that could run out is needed, and folders
+of any kind work.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ Stamps = dict[str, Stamp | None]
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments: those of ``build``."""
     build.add_arguments(parser)
-    parser.add_argument("--once", action="store_true", help="end after the first change has been built")
+    parser.add_argument(
+        "--once", action="store_true", help="end after the first change has been built"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -39,14 +42,18 @@ def run(arguments: argparse.Namespace) -> int:
     while True:
         time.sleep(_POLL_SECONDS)
         now = _look(arguments, seen)
-        changed = sorted(path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path))
+        changed = sorted(
+            path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
+        )
         if not changed:
             continue
         if code != _code_stamps():
             console.print_lines("Ingot itself changed: starting again", file=sys.stderr, flush=True)
             os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606  # this very command
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        console.print_lines(f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True)
+        console.print_lines(
+            f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True
+        )
         exit_code, seen = _attempt(arguments)
         sys.stdout.flush()
         if arguments.once:
@@ -65,7 +72,8 @@ def _code_stamps() -> Stamps:
 
 
 def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
-    """Build; return the exit code, and what files looked like before: what changes while it runs is built next.
+    """Build; return the exit code, and what files looked like before: what changes while it runs is
+    built next.
 
     An error is told, and the next change may mend it.
     """
@@ -79,7 +87,8 @@ def _attempt(arguments: argparse.Namespace) -> tuple[int, Stamps]:
 
 
 def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
-    """What every file that decides the build looks like: the project's, and what its bundles and tests read.
+    """What every file that decides the build looks like: the project's, and what its bundles and
+    tests read.
 
     While the project file has a mistake, all but that is as ``before``.
     """
@@ -94,10 +103,18 @@ def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
             path = find_project(arguments.folder)
             return before | {os.path.abspath(path): stamp_of(path)}
         return before
-    paths = {*loaded.watched(), *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models)}
+    paths = {
+        *loaded.watched(),
+        *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models),
+    }
     paths |= {
-        path for known in read_workspace(loaded.folder, known_key()).bundles.values() for path, _ in known.sources
+        path
+        for known in read_workspace(loaded.folder, known_key()).bundles.values()
+        for path, _ in known.sources
     }
     for test in loaded.project.tests:
-        paths |= {os.path.join(loaded.folder, test.inputs), os.path.join(loaded.folder, test.outputs)}
+        paths |= {
+            os.path.join(loaded.folder, test.inputs),
+            os.path.join(loaded.folder, test.outputs),
+        }
     return {path: stamp_of(path) for path in sorted(paths)}

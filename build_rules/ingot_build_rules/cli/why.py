@@ -1,7 +1,8 @@
-"""Verb ``why``: what a bundle's next build would do and what has changed, how its last build failed, why the last that did not did
-what it did.
+"""Verb ``why``: what a bundle's next build would do and what has changed, how its last build
+failed, why the last that did not did what it did.
 
-In: a bundle's name. Out: explanations. Not done here: reasons (``engine.events.explain``), words (``workspace.explanations``).
+In: a bundle's name. Out: explanations. Not done here: reasons (``engine.events.explain``), words
+(``workspace.explanations``).
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load_project(arguments.folder, arguments.config)
     names = loaded.select(arguments.words).bundles
     if not names:
-        raise UserError("no bundle named", "command ingot why", "tests have no actions of their own", "name a bundle")
+        raise UserError(
+            "no bundle named",
+            "command ingot why",
+            "tests have no actions of their own",
+            "name a bundle",
+        )
     state = read_workspace(loaded.folder, known_key())
     found: dict[str, dict[str, object]] = {}
     for name in names:
@@ -53,14 +59,32 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lines(name: str, item: dict[str, object]) -> list[str]:
-    failed = ["the last build failed:", *(f"  {line}" for line in _list(item["failed"]))] if item["failed"] else []
+    failed = (
+        ["the last build failed:", *(f"  {line}" for line in _list(item["failed"]))]
+        if item["failed"]
+        else []
+    )
     if not item["built"]:
         return [f"{name}: never built here", *failed]
-    pending, last = [str(line) for line in _list(item["pending"])], [str(line) for line in _list(item["last"])]
-    head = [f"{name}: would be built again", *(f"  {line}" for line in pending)] if pending else [f"{name}: up to date"]
-    reasons = [f"  {line}" for line in last] or ["  nothing had to run: every result was in the cache"]
+    pending, last = (
+        [str(line) for line in _list(item["pending"])],
+        [str(line) for line in _list(item["last"])],
+    )
+    head = (
+        [f"{name}: would be built again", *(f"  {line}" for line in pending)]
+        if pending
+        else [f"{name}: up to date"]
+    )
+    reasons = [f"  {line}" for line in last] or [
+        "  nothing had to run: every result was in the cache"
+    ]
     which = [word for word, holds in (("succeeded", failed), ("ran something", last)) if holds]
-    return [*head, *failed, f"the last build{' that ' * bool(which)}{' and '.join(which)}:", *reasons]
+    return [
+        *head,
+        *failed,
+        f"the last build{' that ' * bool(which)}{' and '.join(which)}:",
+        *reasons,
+    ]
 
 
 def _list(value: object) -> list[object]:

@@ -1,7 +1,7 @@
 """The bundle as a file: a skeleton, and the packed weights where it says.
 
-In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same already. Not done here: the skeleton
-(``bundle``).
+In: a compilation, a path. Out: the file, whole or not at all, left alone where it is the same
+already. Not done here: the skeleton (``bundle``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ async def write_bundle_file(compilation: Compilation, path: str) -> BundleParts:
     prefix = await build.value(parts.prefix)
     chunks = [(packed.offset_bytes, await build.value(packed.content)) for packed in parts.packed]
     if not _is_there(path, parts.size_bytes, _spans(prefix, chunks)):
-        write_with_weights(BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes), chunks, path)
+        write_with_weights(
+            BundleSkeleton(parts.root, bytes(prefix), parts.size_bytes), chunks, path
+        )
     return parts
 
 
@@ -44,14 +46,17 @@ def is_other_file(path: str) -> bool:
     return bool(head) and head != MAGIC
 
 
-def _spans(prefix: memoryview, chunks: list[tuple[int, memoryview]]) -> Iterator[tuple[int, memoryview]]:
+def _spans(
+    prefix: memoryview, chunks: list[tuple[int, memoryview]]
+) -> Iterator[tuple[int, memoryview]]:
     yield 0, prefix
     for offset_bytes, content in chunks:
         yield len(prefix) + offset_bytes, content
 
 
 def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]]) -> bool:
-    """Whether the file has these bytes; what lies between them in a bundle is zero by its digest, and looked at here too."""
+    """Whether the file has these bytes; what lies between them in a bundle is zero by its digest,
+    and looked at here too."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size != size_bytes:

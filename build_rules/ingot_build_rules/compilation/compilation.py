@@ -1,7 +1,8 @@
-"""The chain of rules from a model to a bundle: who asks for what, lazily, so that ``--to`` stops early.
+"""The chain of rules from a model to a bundle: who asks for what, lazily, so that ``--to`` stops
+early.
 
-In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's parts. Not done here: any stage's own
-work (one rule each), files.
+In: a model's source, options, a ``Build``. Out: ``Compilation``: every stage, the bundle's parts.
+Not done here: any stage's own work (one rule each), files.
 """
 
 from __future__ import annotations
@@ -86,10 +87,13 @@ class Compilation:
         return await self._once("imported", self._import)
 
     async def source_paths(self) -> tuple[str, ...]:
-        """The model's file, and those beside it that import has read; none for a model that came as bytes."""
+        """The model's file, and those beside it that import has read; none for a model that came as
+        bytes."""
         path = self._source.path
         beside = (await self.imported()).external
-        return (path, *(os.path.join(os.path.dirname(path), name) for name in beside)) if path else ()
+        return (
+            (path, *(os.path.join(os.path.dirname(path), name) for name in beside)) if path else ()
+        )
 
     async def names(self) -> Names:
         """What the user called things."""
@@ -131,7 +135,9 @@ class Compilation:
         fused = await self.fused(position)
         label = self._target_label(position)
         steps = await self.steps(position)
-        plan = await self.need(PLAN_MEMORY, PlanInputs(fused.fused, steps, self.options.planner), label)
+        plan = await self.need(
+            PLAN_MEMORY, PlanInputs(fused.fused, steps, self.options.planner), label
+        )
         if self._limit.max_bytes is not None:
             from ingot_compiler.lowering.expand_groups import expand_groups
 
@@ -143,7 +149,8 @@ class Compilation:
         return plan
 
     async def kernels(self, position: int) -> tuple[KernelObject, ...]:
-        """Stage 9 before linking: one per program of each group; equal kernels are the same object."""
+        """Stage 9 before linking: one per program of each group; equal kernels are the same
+        object."""
         return _kernels(await self._compiled(position))
 
     async def variant(self, position: int) -> Variant:
@@ -161,7 +168,9 @@ class Compilation:
     async def kernel_counts(self) -> tuple[int, ...]:
         """For each device beside the host, how many kernels its library has."""
         libraries = await self.libraries()
-        return tuple(len(libraries[self._library_of(device)].kernels) for device in self.options.devices)
+        return tuple(
+            len(libraries[self._library_of(device)].kernels) for device in self.options.devices
+        )
 
     async def layout(self) -> WeightLayout:
         """Where every constant of every variant lies."""
@@ -183,7 +192,8 @@ class Compilation:
     async def need_all(
         self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs], labels: Sequence[str] = ()
     ) -> tuple[Output, ...]:
-        """Return a rule's results; stages after import refer to nodes by ordinal, their errors get the names here."""
+        """Return a rule's results; stages after import refer to nodes by ordinal, their errors get
+        the names here."""
         try:
             return await self.build.need_all(rule, inputs, labels)
         except IngotError as error:
@@ -193,7 +203,7 @@ class Compilation:
                 raise error_in_names(error, await self.names()) from error
             raise
 
-    # -- how each is made --------------------------------------------------------------------------------------------
+    # -- how each is made --------------------------------------------------------------------------
 
     async def _once(self, name: str, make: Callable[[], Awaitable[Value]]) -> Value:
         if name not in self._made:
@@ -210,7 +220,11 @@ class Compilation:
         imported = await self.build.need(IMPORT_MODEL, inputs)
         if self._limit.max_bytes is not None:
             expanded_bytes = (await self.build.value(imported.model)).expanded_bytes
-            self._limit.check(expanded_bytes, "the expansion of the model's own functions", f"model {source.name!r}")
+            self._limit.check(
+                expanded_bytes,
+                "the expansion of the model's own functions",
+                f"model {source.name!r}",
+            )
         return imported
 
     async def _place(self) -> Artifact[PlacedGraph]:
@@ -235,13 +249,16 @@ class Compilation:
             total_bytes += constant.size_bytes
             where = f"constant {await self._constant_label(constant)}"
             self._limit.check(constant.work_bytes, "a folded constant", where)
-            self._limit.check(total_bytes, f"the constants of {self._target_label(position)}", where)
+            self._limit.check(
+                total_bytes, f"the constants of {self._target_label(position)}", where
+            )
         return fused
 
     async def _lay_out(self) -> WeightLayout:
         fused = await self.build.gather([self.fused(position) for position in self._positions()])
         constants = [
-            [(part.expression.digest, part.size_bytes, part.device) for part in item.constants] for item in fused
+            [(part.expression.digest, part.size_bytes, part.device) for part in item.constants]
+            for item in fused
         ]
         return lay_out(constants, 1 + len(self.options.devices))
 
@@ -253,37 +270,73 @@ class Compilation:
             self._support(HOST, target),
         ]
         compiled, plan, support = cast(
-            "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]", await self.build.gather(parts)
+            "tuple[tuple[Compiled, ...], Artifact[MemoryPlan], Artifact[memoryview]]",
+            await self.build.gather(parts),
         )
         objects, devices = _kernels(compiled), _devices_of_kernels(compiled, fused.devices)
         libraries = await self.libraries()
-        kernels = _distinct(kernel for kernel, device in zip(objects, devices, strict=True) if device == 0)
-        lists = [kernels, *(libraries[self._library_of(device)].kernels for device in self.options.devices)]
+        kernels = _distinct(
+            kernel for kernel, device in zip(objects, devices, strict=True) if device == 0
+        )
+        lists = [
+            kernels,
+            *(libraries[self._library_of(device)].kernels for device in self.options.devices),
+        ]
         numbers = [{kernel.symbol: index for index, kernel in enumerate(each)} for each in lists]
-        indices = tuple(numbers[device][kernel.symbol] for kernel, device in zip(objects, devices, strict=True))
+        indices = tuple(
+            numbers[device][kernel.symbol] for kernel, device in zip(objects, devices, strict=True)
+        )
         lowered = tuple(each for each, _ in compiled)
         main = await self._main(position, fused, lowered, plan, indices, tuple(numbers[0]))
         hook, label = backend_of(HOST).link_image, self._target_label(position)
-        image = await self.need(LINK, LinkInputs(_contents(kernels), main.content, support, hook, target), label)
+        image = await self.need(
+            LINK, LinkInputs(_contents(kernels), main.content, support, hook, target), label
+        )
         symbols, known = tuple(kernel.symbol for kernel in objects), parse_target(HOST, target)
         steps, programs = tuple(each.steps for each in lowered), _programs(lowered)
         return Variant(
-            target, known.features, known.rank, fused.fused, steps, programs, symbols, kernels, plan, main, image
+            target,
+            known.features,
+            known.rank,
+            fused.fused,
+            steps,
+            programs,
+            symbols,
+            kernels,
+            plan,
+            main,
+            image,
         )
 
     async def _make_libraries(self) -> tuple[Library, ...]:
         """One for each kind of device and target, with what any variant launches there."""
-        compiled = await self.build.gather([self._compiled(position) for position in self._positions()])
+        compiled = await self.build.gather(
+            [self._compiled(position) for position in self._positions()]
+        )
         devices = [(await self.fused(position)).devices for position in self._positions()]
         found: list[Library] = []
         for number, (kind, target) in enumerate(self._codes()):
-            mine = [index for index, each in enumerate(self.options.devices, 1) if self._library_of(each) == number]
-            groups = [pair for each in zip(compiled, devices, strict=True) for pair in zip(*each, strict=True)]
-            kernels = _distinct(kernel for (_, own), device in groups if device in mine for kernel in own)
+            mine = [
+                index
+                for index, each in enumerate(self.options.devices, 1)
+                if self._library_of(each) == number
+            ]
+            groups = [
+                pair
+                for each in zip(compiled, devices, strict=True)
+                for pair in zip(*each, strict=True)
+            ]
+            kernels = _distinct(
+                kernel for (_, own), device in groups if device in mine for kernel in own
+            )
             label = f"{kind} {target}"
             hook, features = backend_of(kind).link_image, parse_target(kind, target).features
-            inputs = LinkInputs(_contents(kernels), None, await self._support(kind, target), hook, target)
-            found.append(Library(kind, target, features, kernels, await self.need(LINK, inputs, label)))
+            inputs = LinkInputs(
+                _contents(kernels), None, await self._support(kind, target), hook, target
+            )
+            found.append(
+                Library(kind, target, features, kernels, await self.need(LINK, inputs, label))
+            )
         return tuple(found)
 
     def _codes(self) -> tuple[tuple[str, str], ...]:
@@ -304,21 +357,31 @@ class Compilation:
     def _devices(self) -> tuple[DeclaredDevice, ...]:
         others = (
             DeclaredDevice(
-                device.name, VirtualDevice(device.kind, device.id, f"{device.kind}:{device.target}", device.scope)
+                device.name,
+                VirtualDevice(
+                    device.kind, device.id, f"{device.kind}:{device.target}", device.scope
+                ),
             )
             for device in self.options.devices
         )
         return (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)), *others)
 
     async def _support(self, kind: str, target: str) -> Artifact[memoryview]:
-        return await self.need(CODEGEN_SUPPORT, SupportInputs(backend_of(kind).compile_support, target), target)
+        return await self.need(
+            CODEGEN_SUPPORT, SupportInputs(backend_of(kind).compile_support, target), target
+        )
 
     async def _compiled(self, position: int) -> tuple[Compiled, ...]:
         return await self._once(f"compiled {position}", lambda: self._compile(position))
 
     async def _compile(self, position: int) -> tuple[Compiled, ...]:
-        """For each group its loops and its kernels, asked for as soon as its loops are there, not when all are."""
-        fused, labels, targets = await self.fused(position), await self._labels(position), self._targets(position)
+        """For each group its loops and its kernels, asked for as soon as its loops are there, not
+        when all are."""
+        fused, labels, targets = (
+            await self.fused(position),
+            await self._labels(position),
+            self._targets(position),
+        )
         backends = self._backends()
 
         async def compiled(group: int) -> Compiled:
@@ -329,10 +392,14 @@ class Compilation:
             return lowered, await self.need_all(CODEGEN, inputs, [labels[group]] * len(inputs))
 
         code = [(backend.kind, target) for backend, target in zip(backends, targets, strict=True)]
-        keys = [(group.digest, code[at]) for group, at in zip(fused.groups, fused.devices, strict=True)]
+        keys = [
+            (group.digest, code[at]) for group, at in zip(fused.groups, fused.devices, strict=True)
+        ]
         different = {key: number for number, key in reversed(list(enumerate(keys)))}
         numbers = sorted(different.values())
-        found = dict(zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True))
+        found = dict(
+            zip(numbers, await self.build.gather(list(map(compiled, numbers))), strict=True)
+        )
         return tuple(found[different[key]] for key in keys)
 
     def _lowering(self, fused: Fused, group: int, position: int) -> LowerInputs:
@@ -366,7 +433,10 @@ class Compilation:
                 outputs=outputs,
                 devices=(
                     HOST_CODE,
-                    *((_kind_code(each.kind), self._library_of(each)) for each in self.options.devices),
+                    *(
+                        (_kind_code(each.kind), self._library_of(each))
+                        for each in self.options.devices
+                    ),
                 ),
                 libraries=tuple(map(_library_code, await self.libraries())),
                 target=self.options.targets[position],
@@ -377,20 +447,28 @@ class Compilation:
     async def _packed(self) -> tuple[tuple[PackedConstant, ...], Artifact[memoryview]]:
         """The constants as kernels read them, in the order of the file, and the tree over them."""
         layout, weights = await self.layout(), (await self.imported()).weights
-        constants = [(await self.fused(place.variant)).constants[place.number] for place in layout.constants]
+        constants = [
+            (await self.fused(place.variant)).constants[place.number] for place in layout.constants
+        ]
         inputs = [
-            PackInputs(constant.expression, tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves))
+            PackInputs(
+                constant.expression, tuple((leaf, weights[int(leaf)]) for leaf in constant.leaves)
+            )
             for constant in constants
         ]
         labels = [await self._constant_label(constant) for constant in constants]
         contents = await self.need_all(PACK_CONSTANT, inputs, labels)
         packed = tuple(map(_packed, layout.constants, contents))
         target = self.options.targets[0]
-        digest_inputs = DigestInputs(packed, layout.size_bytes, await self._support(HOST, target), target)
+        digest_inputs = DigestInputs(
+            packed, layout.size_bytes, await self._support(HOST, target), target
+        )
         return packed, await self.need(DIGEST_WEIGHTS, digest_inputs)
 
     async def _bundle(self) -> BundleParts:
-        interface = await self.interface()  # what the format cannot hold is refused before code is made
+        interface = (
+            await self.interface()
+        )  # what the format cannot hold is refused before code is made
         parts: list[Coroutine[Any, Any, object]] = [self.variants(), self._packed()]
         variants, (packed, tree) = cast(
             "tuple[tuple[Variant, ...], tuple[tuple[PackedConstant, ...], Artifact[memoryview]]]",
@@ -419,7 +497,7 @@ class Compilation:
             ),
         )
 
-    # -- what explanations call things -------------------------------------------------------------------------------
+    # -- what explanations call things -------------------------------------------------------------
 
     def _positions(self) -> range:
         return range(len(self.options.targets))
@@ -432,7 +510,11 @@ class Compilation:
         return await self._once(f"labels {position}", lambda: self._make_labels(position))
 
     async def _make_labels(self, position: int) -> tuple[str, ...]:
-        fused, names, target = await self.fused(position), await self.names(), self._target_label(position)
+        fused, names, target = (
+            await self.fused(position),
+            await self.names(),
+            self._target_label(position),
+        )
         return tuple(f"{target}: {names.describe(source) or 'layout'}" for source in fused.sources)
 
     async def _constant_label(self, constant: FusedConstant) -> str:
@@ -449,7 +531,9 @@ def _kernels(compiled: Iterable[Compiled]) -> tuple[KernelObject, ...]:
 
 
 def _devices_of_kernels(compiled: Iterable[Compiled], devices: Sequence[int]) -> tuple[int, ...]:
-    return tuple(device for (_, kernels), device in zip(compiled, devices, strict=True) for _ in kernels)
+    return tuple(
+        device for (_, kernels), device in zip(compiled, devices, strict=True) for _ in kernels
+    )
 
 
 def _distinct(kernels: Iterable[KernelObject]) -> tuple[KernelObject, ...]:

@@ -1,7 +1,8 @@
-"""One compilation in the order of a program: a model goes in, every stage can be looked at, a bundle comes out.
+"""One compilation in the order of a program: a model goes in, every stage can be looked at, a
+bundle comes out.
 
-In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the chain of rules (``compilation``), the texts
-of stages (``text.stage_text``).
+In: a model, options, a ``Build``. Out: ``CompiledModel``. Not done here: the chain of rules
+(``compilation``), the texts of stages (``text.stage_text``).
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class CompiledModel:
     @cached_property
     def target_builds(self) -> tuple[TargetBuild, ...]:
         """Stages 6 to 10, for each target in the order of their names."""
-        return tuple(TargetBuild(self.compilation, position) for position in range(len(self.options.targets)))
+        return tuple(
+            TargetBuild(self.compilation, position) for position in range(len(self.options.targets))
+        )
 
     @cached_property
     def layout(self) -> WeightLayout:
@@ -100,7 +103,8 @@ class CompiledModel:
         return self._run(self.compilation.kernel_counts())
 
     def save(self, path: str) -> str:
-        """Write the bundle, and wait until it is on the disk; return its root digest, 64 hex digits.
+        """Write the bundle, and wait until it is on the disk; return its root digest, 64 hex
+        digits.
 
         Raises:
             UserError: a bad place for the file. BuildError: no space. Every error of every stage.
@@ -127,7 +131,8 @@ class CompiledModel:
                 return file.read()
 
     def summary(self) -> dict[str, object]:
-        """Return what a report tells: targets, kernels, launches, bytes of weights and workspace per target."""
+        """Return what a report tells: targets, kernels, launches, bytes of weights and workspace
+        per target."""
         return {
             "model": self.names.model,
             "targets": [variant.target for variant in self.variants],
@@ -135,7 +140,8 @@ class CompiledModel:
             "launches": {variant.target: launch_count(variant.steps) for variant in self.variants},
             "weights_bytes": self.layout.size_bytes,
             "workspace_bytes": {
-                variant.target: sum(pool.size_bytes for pool in variant.plan.value().pools) for variant in self.variants
+                variant.target: sum(pool.size_bytes for pool in variant.plan.value().pools)
+                for variant in self.variants
             },
         }
 
@@ -146,7 +152,11 @@ class CompiledModel:
 
     def seconds(self) -> dict[str, float]:
         """Seconds in each rule that ran."""
-        return {name: count.seconds for name, count in self.compilation.build.counts.items() if count.ran}
+        return {
+            name: count.seconds
+            for name, count in self.compilation.build.counts.items()
+            if count.ran
+        }
 
 
 class TargetBuild:
@@ -178,7 +188,10 @@ class TargetBuild:
     def lowered(self) -> tuple[LoweredGroup, ...]:
         """Stage 7: what runs for each group, in the order of the groups."""
         made = self._run(self._compilation.lowered(self._position))
-        return tuple(LoweredGroup(item.steps, tuple(program.value() for program in item.programs)) for item in made)
+        return tuple(
+            LoweredGroup(item.steps, tuple(program.value() for program in item.programs))
+            for item in made
+        )
 
     @cached_property
     def programs(self) -> tuple[LoopProgram, ...]:
@@ -201,7 +214,9 @@ class TargetBuild:
         return self._run(self._compilation.variant(self._position))
 
 
-def compile_model(model: Model, options: CompileOptions, observer: Observer | None = None) -> CompiledModel:
+def compile_model(
+    model: Model, options: CompileOptions, observer: Observer | None = None
+) -> CompiledModel:
     """Start a compilation of ``model`` in memory, without cache and processes.
 
     Raises:

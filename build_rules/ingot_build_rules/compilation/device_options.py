@@ -1,7 +1,7 @@
 """What the user says of a virtual device: ``KIND[:ID][,target=T][,scope=S]``.
 
-In: a name, such a text, the host's targets. Out: ``DeviceOption``. Not done here: which nodes run there (``placement``), which device of
-the machine it is (the loader).
+In: a name, such a text, the host's targets. Out: ``DeviceOption``. Not done here: which nodes run
+there (``placement``), which device of the machine it is (the loader).
 """
 
 from __future__ import annotations
@@ -29,25 +29,40 @@ def read_device(name: str, text: str, host_targets: Sequence[str]) -> DeviceOpti
     """Read one device; without a target it has what its back end takes then.
 
     Raises:
-        UserError: a name that is taken, an unknown kind or key, no id. UnsupportedError: a kind without code.
+        UserError: a name that is taken, an unknown kind or key, no id. UnsupportedError: a kind
+            without code.
     """
     where = f"--device {name}={text}"
     if name == HOST:
-        raise UserError("device name taken", where=where, why=f"{HOST!r} is always there", do="choose another name")
+        raise UserError(
+            "device name taken",
+            where=where,
+            why=f"{HOST!r} is always there",
+            do="choose another name",
+        )
     head, *rest = text.split(",")
     kind, (_, colon, number) = kind_of(text), head.partition(":")
     _check_kind(kind, where)
     values = dict(_pair(part, where) for part in rest)
     if len(values) != len(rest):
-        raise UserError("a key is given twice", where=where, why=f"got {', '.join(rest)}", do="give each key once")
+        raise UserError(
+            "a key is given twice",
+            where=where,
+            why=f"got {', '.join(rest)}",
+            do="give each key once",
+        )
     target = parse_target(kind, values.get("target", ""), tuple(host_targets))
-    return DeviceOption(name, kind, _id(number, where) if colon else 0, str(target), values.get("scope", ""))
+    return DeviceOption(
+        name, kind, _id(number, where) if colon else 0, str(target), values.get("scope", "")
+    )
 
 
 def _check_kind(kind: str, where: str) -> None:
     if kind not in KINDS:
         why = f"expected one of {', '.join(KINDS)}"
-        raise UserError(f"unknown device kind {kind!r}", where=where, why=why, do=suggest(kind, KINDS))
+        raise UserError(
+            f"unknown device kind {kind!r}", where=where, why=why, do=suggest(kind, KINDS)
+        )
     if kind not in KINDS_WITH_CODE:
         raise UnsupportedError(
             f"no code generation for {kind!r} devices yet",
@@ -61,12 +76,19 @@ def _pair(part: str, where: str) -> tuple[str, str]:
     key, _, value = part.partition("=")
     if key not in _KEYS or not value:
         why = f"expected target=TARGET or scope=NAME, got {part!r}"
-        raise UserError("a device is not understood", where=where, why=why, do="write KIND[:ID][,target=T][,scope=S]")
+        raise UserError(
+            "a device is not understood",
+            where=where,
+            why=why,
+            do="write KIND[:ID][,target=T][,scope=S]",
+        )
     return key, value
 
 
 def _id(text: str, where: str) -> int:
     if not (text.isdecimal() and text.isascii() and int(text) <= _ID_MAX):
         why = f"expected a number from 0 to {_ID_MAX}, got {text!r}"
-        raise UserError("a device has no such id", where=where, why=why, do="write KIND:0, KIND:1, ...")
+        raise UserError(
+            "a device has no such id", where=where, why=why, do="write KIND:0, KIND:1, ..."
+        )
     return int(text)

@@ -1,6 +1,8 @@
-"""A compilation that begins with the text of a stage instead of a model: ``--from graph`` and ``--from placed``.
+"""A compilation that begins with the text of a stage instead of a model: ``--from graph`` and
+``--from placed``.
 
-In: the text, options, weights. Out: ``TextCompilation``. Not done here: loops, which are no whole model (``text.loops_file``).
+In: the text, options, weights. Out: ``TextCompilation``. Not done here: loops, which are no whole
+model (``text.loops_file``).
 """
 
 from __future__ import annotations
@@ -37,12 +39,16 @@ def read_text(path: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise ModelError(
-            "not a text", path, f"expected UTF-8, got another byte at {error.start}", "give a file that --to wrote"
+            "not a text",
+            path,
+            f"expected UTF-8, got another byte at {error.start}",
+            "give a file that --to wrote",
         ) from None
 
 
 class TextCompilation(Compilation):
-    """The chain of rules from stage 3 or 5 on; what a text does not say (names, weights) is in the file beside it."""
+    """The chain of rules from stage 3 or 5 on; what a text does not say (names, weights) is in the
+    file beside it."""
 
     def __init__(
         self,
@@ -67,7 +73,9 @@ class TextCompilation(Compilation):
             check_weights(self._stage_graph, given.weights, path)
         missing = [b""] * (len(names.weights) - len(given.weights))
         weights = tuple(map(build.keep_bytes, (*given.weights, *missing)))
-        self._imported = Imported(build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights, ())
+        self._imported = Imported(
+            build.keep(ImportedModel((), (), (), (), (), ())), build.keep(names), weights, ()
+        )
         self._graph = build.keep(self._stage_graph)
         self._placed = build.keep(stage) if isinstance(stage, PlacedGraph) else None
 
@@ -102,7 +110,8 @@ def read_stage(stage: str, path: str) -> Graph | PlacedGraph:
     """Read the text of a graph or a placed graph.
 
     Raises:
-        UserError: no such file. ModelError: it does not parse, or is not valid; says line, column and rule.
+        UserError: no such file. ModelError: it does not parse, or is not valid; says line, column
+            and rule.
     """
     return parse_graph(read_text(path)) if stage == "graph" else parse_placed(read_text(path))
 

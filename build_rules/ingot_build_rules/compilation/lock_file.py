@@ -1,10 +1,10 @@
 """``NAME.lock.json`` beside a bundle: from which files, by which code it was made.
 
-In: digests. Out: JSON, the same bytes for the same content; and the values again. Not done here: what the bundle itself records
-(rule ``bundle``), comparing (``blame``).
+In: digests. Out: JSON, the same bytes for the same content; and the values again. Not done here:
+what the bundle itself records (rule ``bundle``), comparing (``blame``).
 
-The bundle knows content alone; this file knows where it came from. Paths are relative to the project's folder, with ``/``; there is
-no time and no absolute path in it.
+The bundle knows content alone; this file knows where it came from. Paths are relative to the
+project's folder, with ``/``; there is no time and no absolute path in it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class CodeRecord:
-    """Code that makes bundles: ``rules``: (name, digest of its code); ``files``: (path, sha256); ``packages``: ("NAME VERSION",
-    digest) of libraries. All sorted."""
+    """Code that makes bundles: ``rules``: (name, digest of its code); ``files``: (path, sha256);
+    ``packages``: ("NAME VERSION", digest) of libraries. All sorted."""
 
     rules: Pairs
     files: Pairs
@@ -43,7 +43,8 @@ class CodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class LockFile:
-    """``bundle``: its root digest. ``sources``: (path, sha256), the model's file first. ``options``: ``CompileOptions.plain``."""
+    """``bundle``: its root digest. ``sources``: (path, sha256), the model's file first.
+    ``options``: ``CompileOptions.plain``."""
 
     bundle: str
     sources: Pairs
@@ -59,7 +60,9 @@ def record_code(digests: CodeDigests) -> CodeRecord:
     modules_of = {rule.name: RULEBOOK.modules_of(rule) for rule in RULES}
     modules = {module for found in modules_of.values() for module in found}
     return CodeRecord(
-        tuple((name, _digest(map(digests.digest, modules_of[name]))) for name in sorted(modules_of)),
+        tuple(
+            (name, _digest(map(digests.digest, modules_of[name]))) for name in sorted(modules_of)
+        ),
         tuple(sorted({pair for module in modules for pair in digests.files_of(module)})),
         tuple(sorted({pair for module in modules for pair in digests.distributions_of(module)})),
     )
@@ -75,13 +78,17 @@ def lock_path(bundle: str) -> str:
 
 
 def relative_sources(folder: str, sources: Sequence[tuple[str, str]]) -> Pairs:
-    """Return (path, digest) pairs, the first in its place and the others sorted, with paths from ``folder`` on."""
-    found = [(os.path.relpath(path, folder).replace(os.sep, "/"), digest) for path, digest in sources]
+    """Return (path, digest) pairs, the first in its place and the others sorted, with paths from
+    ``folder`` on."""
+    found = [
+        (os.path.relpath(path, folder).replace(os.sep, "/"), digest) for path, digest in sources
+    ]
     return (*found[:1], *sorted(found[1:]))
 
 
 def write_lock(path: str, lock: LockFile) -> None:
-    """Make ``path`` the lock file; one that has this content keeps its times. Its name lasts after ``sync_folders``.
+    """Make ``path`` the lock file; one that has this content keeps its times. Its name lasts after
+    ``sync_folders``.
 
     Raises:
         OutputError: no folder, no permission, no space.
@@ -110,7 +117,8 @@ def lock_text(lock: LockFile) -> str:
 
 
 def read_lock(path: str) -> LockFile:
-    """Read a lock file; keys that this version does not know are left alone, those of code may be missing.
+    """Read a lock file; keys that this version does not know are left alone, those of code may be
+    missing.
 
     Raises:
         UserError: not there, not readable, not a lock file, or of another version.
@@ -120,11 +128,18 @@ def read_lock(path: str) -> LockFile:
             plain = as_table(json.load(file))
         if plain.get("format") not in (None, _FORMAT):
             why = f"expected format {_FORMAT}, got {plain['format']!r}"
-            raise UserError("a lock file of another version", path, why, "use the version of Ingot that wrote it")
+            raise UserError(
+                "a lock file of another version",
+                path,
+                why,
+                "use the version of Ingot that wrote it",
+            )
         return _lock(plain)
     except OSError as error:
         why = error.strerror or str(error)
-        raise UserError("cannot read the lock file", path, why, "check the path, or build the bundle again") from None
+        raise UserError(
+            "cannot read the lock file", path, why, "check the path, or build the bundle again"
+        ) from None
     except KeyError as error:
         raise UserError("not a lock file", path, f"no key {error}", _AGAIN) from None
     except (ValueError, TypeError, RecursionError) as error:
@@ -133,7 +148,9 @@ def read_lock(path: str) -> LockFile:
 
 def _lock(values: dict[str, object]) -> LockFile:
     code = CodeRecord(
-        _pairs(values.get("rules", {})), _read_entries(values.get("code", [])), _pairs(values.get("packages", {}))
+        _pairs(values.get("rules", {})),
+        _read_entries(values.get("code", [])),
+        _pairs(values.get("packages", {})),
     )
     return LockFile(
         as_text(values["bundle"]),

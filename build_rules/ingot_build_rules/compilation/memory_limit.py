@@ -1,7 +1,8 @@
 """``max_bytes``: what one compilation may expand, fold and plan.
 
-In: what the stages found, in bytes. Out: nothing, or ``LimitError``. Not done here: finding it. A limit refuses and changes no result,
-so it is part of no key; it is compared with what comes from the cache, too, and the answer is the same.
+In: what the stages found, in bytes. Out: nothing, or ``LimitError``. Not done here: finding it. A
+limit refuses and changes no result, so it is part of no key; it is compared with what comes from
+the cache, too, and the answer is the same.
 """
 
 from __future__ import annotations
@@ -32,16 +33,25 @@ class MemoryLimit:
             raise LimitError(f"{what} needs more memory than it may", where, why, _DO)
 
     def check_plan(self, plan: MemoryPlan, fused: FusedGraph, target: str) -> None:
-        """Raise LimitError for a workspace whose fixed part is too large; names the nodes that write most of it."""
+        """Raise LimitError for a workspace whose fixed part is too large; names the nodes that
+        write most of it."""
         sizes = [
-            ((placement.offset_bytes or 0) + placement.size_bytes, placement.size_bytes, placement.buffer)
+            (
+                (placement.offset_bytes or 0) + placement.size_bytes,
+                placement.size_bytes,
+                placement.buffer,
+            )
             for placement in plan.placements
             if isinstance(placement.size_bytes, int)
         ]
         end_bytes = max((end for end, _, _ in sizes), default=0)
         if self.max_bytes is not None and end_bytes > self.max_bytes:
             _, largest = max((size, -buffer) for _, size, buffer in sizes)
-            self.check(end_bytes, f"the workspace of {target}", _writers(fused, -largest) or f"target {target}")
+            self.check(
+                end_bytes,
+                f"the workspace of {target}",
+                _writers(fused, -largest) or f"target {target}",
+            )
 
 
 def _writers(fused: FusedGraph, buffer: int) -> Text:

@@ -1,6 +1,7 @@
 """Stage 1: where the model comes from, by digest, before anything is parsed.
 
-In: a path, bytes or a protobuf message. Out: ``ModelSource``. Not done here: parsing, reading the file (``rules.model_file``).
+In: a path, bytes or a protobuf message. Out: ``ModelSource``. Not done here: parsing, reading the
+file (``rules.model_file``).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Model = str | bytes | os.PathLike[str] | Serializable
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """A model that nobody has parsed yet: the digest of its bytes, its name in errors, and the file or the bytes."""
+    """A model that nobody has parsed yet: the digest of its bytes, its name in errors, and the file
+    or the bytes."""
 
     digest: str
     name: str

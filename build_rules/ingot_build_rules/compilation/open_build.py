@@ -1,6 +1,8 @@
-"""A build over a cache and processes, opened and closed: where the generic engine meets our rules and our code.
+"""A build over a cache and processes, opened and closed: where the generic engine meets our rules
+and our code.
 
-In: where the cache is, whose records in it count, how many processes, what to do with failures and hits. Out: a ``Scheduler``. Not done here: scheduling.
+In: where the cache is, whose records in it count, how many processes, what to do with failures and
+hits. Out: a ``Scheduler``. Not done here: scheduling.
 """
 
 from __future__ import annotations
@@ -48,21 +50,27 @@ if TYPE_CHECKING:
     from ingot_build_rules.compilation.compile_model import CompiledModel
 
 _PACKAGES = (ingot_artifacts, ingot_build_rules, ingot_compiler, ingot_runtime)
-PACKAGE_FOLDERS = {package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES}
+PACKAGE_FOLDERS = {
+    package.__name__: os.path.dirname(str(package.__file__)) for package in _PACKAGES
+}
 _DISTRIBUTIONS = ("llvmlite", "msgpack", "numpy", "onnx")
 """Packages whose code decides results; each module has the name of its distribution."""
-_ENCODING = ("ingot_build_rules/engine/actions/codec.py", "ingot_build_rules/engine/actions/message_pack.py")
+_ENCODING = (
+    "ingot_build_rules/engine/actions/codec.py",
+    "ingot_build_rules/engine/actions/message_pack.py",
+)
 Code = tuple[tuple[str, str], ...]
 """(file, package or program, digest)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuildSettings:
-    """``cache_folder`` is written to, ``lower`` ones are only read; ``trust`` says whose records in them count; with ``read_only`` the first one is, too. ``jobs``: processes at
-    most, 1 runs everything in this one; more are started when there is enough to do. ``rehash``: look into every file.
-    ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when it cannot be had. ``lint``: run
-    everything again, in this process, and fail what reads a file that its key does not know of. ``history``: rule -> seconds of one
-    action in past builds."""
+    """``cache_folder`` is written to, ``lower`` ones are only read; ``trust`` says whose records in
+    them count; with ``read_only`` the first one is, too. ``jobs``: processes at most, 1 runs
+    everything in this one; more are started when there is enough to do. ``rehash``: look into every
+    file. ``makeflags``: names the jobserver of a make that shares out jobs; ``warn`` is told when
+    it cannot be had. ``lint``: run everything again, in this process, and fail what reads a file
+    that its key does not know of. ``history``: rule -> seconds of one action in past builds."""
 
     cache_folder: str
     trust: Trust
@@ -84,14 +92,20 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
     """Open a build; its processes end with the block, at once if it fails.
 
     Raises:
-        CacheAuthorityError: others can write to the cache. OutputError: it cannot be made or written.
+        CacheAuthorityError: others can write to the cache. OutputError: it cannot be made or
+            written.
     """
     with ExitStack() as stack:
         folder, lower = settings.cache_folder, settings.lower
         if settings.read_only:
             # What is made is of use within this build alone.
-            folder, lower = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-")), (folder, *lower)
-        cache = Cache(folder, [open_layer(path, settings.trust) for path in lower], trust=settings.trust)
+            folder, lower = (
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-")),
+                (folder, *lower),
+            )
+        cache = Cache(
+            folder, [open_layer(path, settings.trust) for path in lower], trust=settings.trust
+        )
         stack.callback(cache.close)
         stack.enter_context(cache.building(settings.waiting))
         files = DiskFiles(
@@ -121,7 +135,9 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
         files.save()
 
 
-def _executor(settings: BuildSettings, cache: Cache, values: Values, backlog: Backlog, stack: ExitStack) -> Executor:
+def _executor(
+    settings: BuildSettings, cache: Cache, values: Values, backlog: Backlog, stack: ExitStack
+) -> Executor:
     if settings.lint:
         folders = [folder for layer in cache.layers for folder in layer.folders]
         return LintExecutor(RULEBOOK, values, [*PACKAGE_FOLDERS.values(), *folders])
@@ -163,24 +179,33 @@ def _digest(code: Code) -> str:
 
 
 def code_parts(digests: CodeDigests, module: str) -> Code:
-    """What decides results besides inputs: the code that ``module`` can run, the encoding of results, the Python that runs it.
+    """What decides results besides inputs: the code that ``module`` can run, the encoding of
+    results, the Python that runs it.
 
-    The codec's own files alone: it can import every class of an artifact, and imports those that the rule's own code names.
+    The codec's own files alone: it can import every class of an artifact, and imports those that
+    the rule's own code names.
     """
     encoding = [pair for pair in digests.files_of(Codec.__module__) if pair[0] in _ENCODING]
     assert len(encoding) == len(_ENCODING), "the codec has moved"
     python = (f"python {sys.version_info[0]}.{sys.version_info[1]}", "")
-    return (*sorted({*digests.files_of(module), *encoding}), *digests.distributions_of(module), python)
+    return (
+        *sorted({*digests.files_of(module), *encoding}),
+        *digests.distributions_of(module),
+        python,
+    )
 
 
 def code_digests_of(settings: BuildSettings) -> CodeDigests:
     """Digests of our own code, kept between builds in the cache."""
-    return code_digests(_facts_path(settings, "code_digests"), saves=not settings.read_only, key=settings.trust.key)
+    return code_digests(
+        _facts_path(settings, "code_digests"), saves=not settings.read_only, key=settings.trust.key
+    )
 
 
 @functools.cache
 def code_digests(cache_file: str | None, *, saves: bool = True, key: bytes = b"") -> CodeDigests:
-    """Digests of our own code and of the packages that it calls: what runs in this process does not change any more."""
+    """Digests of our own code and of the packages that it calls: what runs in this process does not
+    change any more."""
     distributions = {name: name for name in _DISTRIBUTIONS}
     return CodeDigests(PACKAGE_FOLDERS, cache_file, distributions, sys.path, saves=saves, key=key)
 
@@ -192,7 +217,8 @@ def _facts_path(settings: BuildSettings, name: str) -> str:
 def start_compilation(
     build: Scheduler, model: Model, options: CompileOptions, max_bytes: int | None = None
 ) -> CompiledModel:
-    """Start a compilation of ``model`` over an open build, which is refused where it needs more than ``max_bytes``.
+    """Start a compilation of ``model`` over an open build, which is refused where it needs more
+    than ``max_bytes``.
 
     Raises:
         UserError: the file is not there or not readable.
@@ -202,16 +228,25 @@ def start_compilation(
 
     files = build.files
     source = open_model(model, files.digest)
-    return CompiledModel(Compilation(build, source, options, toolchain(files.digest(tool_path("zig"))), max_bytes))
+    return CompiledModel(
+        Compilation(build, source, options, toolchain(files.digest(tool_path("zig"))), max_bytes)
+    )
 
 
 def start_from_text(
-    build: Scheduler, stage: str, path: str, options: CompileOptions, weights: str | None, max_bytes: int | None = None
+    build: Scheduler,
+    stage: str,
+    path: str,
+    options: CompileOptions,
+    weights: str | None,
+    max_bytes: int | None = None,
 ) -> CompiledModel:
-    """Start a compilation of the text of a ``stage``, "graph" or "placed", with the ``weights`` of a file, if there is one.
+    """Start a compilation of the text of a ``stage``, "graph" or "placed", with the ``weights`` of
+    a file, if there is one.
 
     Raises:
-        UserError: a file is not there, or not of this text. ModelError: the text does not parse, or is not valid.
+        UserError: a file is not there, or not of this text. ModelError: the text does not parse, or
+            is not valid.
     """
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.from_text import TextCompilation, placed_options, read_stage

@@ -1,6 +1,7 @@
 """What the user asks of one compilation, checked and in canonical form.
 
-In: texts of the command line, or arguments of ``ingot.compile``. Out: ``CompileOptions``. Not done here: the model.
+In: texts of the command line, or arguments of ``ingot.compile``. Out: ``CompileOptions``. Not done
+here: the model.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def make_options(
     return CompileOptions(
         targets=chosen,
         shapes=tuple(sorted((name, tuple(sizes)) for name, sizes in (shapes or {}).items())),
-        devices=tuple(read_device(name, text, chosen) for name, text in sorted((devices or {}).items())),
+        devices=tuple(
+            read_device(name, text, chosen) for name, text in sorted((devices or {}).items())
+        ),
         place=tuple(place),
         planner=planner,
     )
@@ -68,7 +71,8 @@ def read_sizes(text: str) -> tuple[int, ...]:
 
 
 def resolve_target(text: str) -> Target:
-    """Read one target; ``native`` becomes the explicit features of this machine, found by the loader's own probe."""
+    """Read one target; ``native`` becomes the explicit features of this machine, found by the
+    loader's own probe."""
     if text != "native":
         return parse_target(text)
     from ingot_runtime.loader.cpu import (

@@ -1,6 +1,7 @@
 """Values of JSON and msgpack that anybody may have written, read as what they should be.
 
-In: a value. Out: the value, typed, or a ``TypeError`` that says what was expected. Not done here: what they mean.
+In: a value. Out: the value, typed, or a ``TypeError`` that says what was expected. Not done here:
+what they mean.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""The file that goes with the text of a graph: the bytes of its constants by number, and what the user called things.
+"""The file that goes with the text of a graph: the bytes of its constants by number, and what the
+user called things.
 
-In: a compilation, or a path. Out: an ``.npz`` file, or ``StageWeights``. Not done here: the graph's text.
+In: a compilation, or a path. Out: an ``.npz`` file, or ``StageWeights``. Not done here: the graph's
+text.
 
-An array per constant, named by its number; ``names`` is JSON in bytes. Without ``names``, inputs are called ``input0``, outputs ``output0``.
+An array per constant, named by its number; ``names`` is JSON in bytes. Without ``names``, inputs
+are called ``input0``, outputs ``output0``.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ _NUMBER_MAX = 1 << 20  # constants and nodes of a model
 
 @dataclass(frozen=True, slots=True)
 class StageWeights:
-    """``weights``: bytes by number, those that the file lacks are empty; ``names``: None where it says nothing of them."""
+    """``weights``: bytes by number, those that the file lacks are empty; ``names``: None where it
+    says nothing of them."""
 
     weights: tuple[bytes, ...] = ()
     names: Mapping[str, Any] | None = field(default=None)
@@ -56,7 +60,9 @@ def write_weights(compiled: CompiledModel, path: str) -> None:
         array: np.ndarray[Any, Any] = np.frombuffer(compiled.read_constant(str(number)), np.uint8)
         kind = types.get(str(number))
         if kind is not None:
-            array = array.view(STORAGE_DTYPES[kind.dtype]).reshape([int(str(size)) for size in kind.shape])
+            array = array.view(STORAGE_DTYPES[kind.dtype]).reshape(
+                [int(str(size)) for size in kind.shape]
+            )
         arrays[str(number)] = array
     text = {name: getattr(names, name) for name in Names.__dataclass_fields__}
     arrays[NAMES] = np.frombuffer(json.dumps(text).encode(), np.uint8)
@@ -77,12 +83,16 @@ def read_weights(path: str) -> StageWeights:
     arrays = read_npz(path)
     text = arrays.pop(NAMES, None)
     numbers = sorted(
-        int(name) for name in arrays if name.isascii() and name.isdecimal() and len(name) <= len(str(_NUMBER_MAX))
+        int(name)
+        for name in arrays
+        if name.isascii() and name.isdecimal() and len(name) <= len(str(_NUMBER_MAX))
     )
     if len(numbers) != len(arrays) or (numbers and numbers[-1] >= _NUMBER_MAX):
         strange = [name for name in arrays if not name.isdecimal()]
         why = f"expected numbers of constants below {_NUMBER_MAX}, and {NAMES!r}, got {', '.join(strange[:3]) or 'larger ones'}"
-        raise UserError("not a file of weights", path, why, "write it with --to graph --weights FILE.npz")
+        raise UserError(
+            "not a file of weights", path, why, "write it with --to graph --weights FILE.npz"
+        )
     weights = [b""] * (numbers[-1] + 1 if numbers else 0)
     for name, array in arrays.items():
         little: np.ndarray[Any, Any] = np.ascontiguousarray(array)
@@ -95,9 +105,13 @@ def _names_in(path: str, content: bytes) -> Mapping[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or set(cast("dict[str, Any]", found)) != set(Names.__dataclass_fields__):
+    if not isinstance(found, dict) or set(cast("dict[str, Any]", found)) != set(
+        Names.__dataclass_fields__
+    ):
         why = f"expected JSON with {', '.join(Names.__dataclass_fields__)} in {NAMES!r}"
-        raise UserError("not a file of weights", path, why, "write it with --to graph --weights FILE.npz")
+        raise UserError(
+            "not a file of weights", path, why, "write it with --to graph --weights FILE.npz"
+        )
     return cast("dict[str, Any]", found)
 
 
@@ -105,7 +119,8 @@ def names_of(graph: Graph, given: StageWeights, path: str) -> Names:
     """What things are called: by the file, or by what they are.
 
     Raises:
-        UserError: the names do not fit the graph. ModelError: the text numbers constants or nodes beyond any model.
+        UserError: the names do not fit the graph. ModelError: the text numbers constants or nodes
+            beyond any model.
     """
     nodes = list(_nodes(graph))
     node_count = 1 + max((ordinal for node in nodes for ordinal in node.source), default=-1)
@@ -124,12 +139,18 @@ def names_of(graph: Graph, given: StageWeights, path: str) -> Names:
         )
     names = _read_names(given.names)
     counts = (len(graph.inputs), len(graph.outputs), node_count, weight_count)
-    found = (len(names.inputs), len(names.outputs), len(names.nodes), len(names.weights)) if names else (0, 0, 0, 0)
+    found = (
+        (len(names.inputs), len(names.outputs), len(names.nodes), len(names.weights))
+        if names
+        else (0, 0, 0, 0)
+    )
     if names is None or found[:2] != counts[:2] or found[2] < counts[2] or found[3] < counts[3]:
         why = "expected inputs, outputs, nodes, weights: {}, {}, {}, {} of them, got {}, {}, {}, {}".format(
             *counts, *found
         )
-        raise UserError("names of another graph", path, why, "take the file that was written with this text")
+        raise UserError(
+            "names of another graph", path, why, "take the file that was written with this text"
+        )
     return names
 
 
@@ -141,7 +162,9 @@ def check_weights(graph: Graph, weights: Sequence[bytes], path: str) -> None:
     """
     for node in filter(_is_constant, _nodes(graph)):
         number = weight_number(node)
-        size_bytes = graph.types[node.results[0]].size_bytes if node.results[0] < len(graph.types) else 0
+        size_bytes = (
+            graph.types[node.results[0]].size_bytes if node.results[0] < len(graph.types) else 0
+        )
         found = len(weights[number]) if number < len(weights) else 0
         if found != size_bytes:
             why = f"expected {size_bytes} bytes, got {found}"
@@ -162,7 +185,9 @@ def weight_number(node: Node) -> int:
     text = node.text("weight")
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_NUMBER_MAX))):
         why = f"expected a number below {_NUMBER_MAX}, got {text!r}"
-        raise ModelError("a constant without a number", f"node {node.op}", why, "number constants from 0")
+        raise ModelError(
+            "a constant without a number", f"node {node.op}", why, "number constants from 0"
+        )
     return int(text)
 
 
@@ -186,7 +211,12 @@ def _read_names(found: Mapping[str, Any]) -> Names | None:
 
     try:
         return Names(
-            str(found["model"]), texts("inputs"), texts("outputs"), pairs("nodes"), pairs("symbols"), texts("weights")
+            str(found["model"]),
+            texts("inputs"),
+            texts("outputs"),
+            pairs("nodes"),
+            pairs("symbols"),
+            texts("weights"),
         )
     except (TypeError, ValueError):
         return None

@@ -1,7 +1,8 @@
 """What a bundle's lock says of the tools that made it.
 
-In: the installed packages. Out: (name, version or digest) pairs. Not done here: digests of our own code, which are in keys
-(``engine.cache.code_digest``): two versions of it that make the same artifacts make the same bundle.
+In: the installed packages. Out: (name, version or digest) pairs. Not done here: digests of our own
+code, which are in keys (``engine.cache.code_digest``): two versions of it that make the same
+artifacts make the same bundle.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ _PACKAGES = ("llvmlite", "ziglang")
 
 @functools.cache
 def zig_digest() -> str:
-    """The sha256 of the linker and C compiler, 64 hex digits: 186 MB, once per process that has no other way to know."""
+    """The sha256 of the linker and C compiler, 64 hex digits: 186 MB, once per process that has no
+    other way to know."""
     return file_digest(zig_path())
 
 
 def toolchain(zig: str) -> tuple[tuple[str, str], ...]:
-    """Versions of Ingot and of what it generates code with, and the digest of ``zig``, the linker and C compiler."""
+    """Versions of Ingot and of what it generates code with, and the digest of ``zig``, the linker
+    and C compiler."""
     versions = installed_versions(_PACKAGES, sys.path).items()
     return (("ingot", __version__), *versions, ("zig", zig))

@@ -1,4 +1,5 @@
-"""Where each packed constant lies in the weights sections, one per device; variants share what is equal.
+"""Where each packed constant lies in the weights sections, one per device; variants share what is
+equal.
 
 In: the constants of every variant. Out: ``WeightLayout``. Not done here: packing, writing.
 """
@@ -16,8 +17,8 @@ _SECTION_MULTIPLE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PlacedConstant:
-    """One constant: ``number`` of the variant and of the constant in it that named it first, its place in the
-    sections one behind the other."""
+    """One constant: ``number`` of the variant and of the constant in it that named it first, its
+    place in the sections one behind the other."""
 
     variant: int
     number: int
@@ -27,8 +28,9 @@ class PlacedConstant:
 
 @dataclass(frozen=True, slots=True)
 class WeightLayout:
-    """``section_bytes[d]``: size of the section of device ``d``; they follow each other. ``offsets_bytes[v][i]``: place of constant ``i`` of
-    variant ``v`` in the section of its device; ``ranges[v]``: what the variant reads of the host's."""
+    """``section_bytes[d]``: size of the section of device ``d``; they follow each other.
+    ``offsets_bytes[v][i]``: place of constant ``i`` of variant ``v`` in the section of its device;
+    ``ranges[v]``: what the variant reads of the host's."""
 
     constants: tuple[PlacedConstant, ...]
     section_bytes: tuple[int, ...]
@@ -42,10 +44,12 @@ class WeightLayout:
 
 
 def lay_out(variants: Sequence[Sequence[tuple[str, int, int]]], device_count: int) -> WeightLayout:
-    """Place the constants, device by device, in the order in which the variants name them, each distinct one once per device.
+    """Place the constants, device by device, in the order in which the variants name them, each
+    distinct one once per device.
 
-    ``variants[v][i]``: (digest of the expression, packed bytes, device). Alignment is a cache line, and a page for those above 1 MiB;
-    a section is a whole number of MiB, as the tree of digests wants it.
+    ``variants[v][i]``: (digest of the expression, packed bytes, device). Alignment is a cache line,
+    and a page for those above 1 MiB; a section is a whole number of MiB, as the tree of digests
+    wants it.
     """
     placed: dict[tuple[str, int], PlacedConstant] = {}
     section_bytes: list[int] = []
@@ -54,7 +58,9 @@ def lay_out(variants: Sequence[Sequence[tuple[str, int, int]]], device_count: in
         for variant, constants in enumerate(variants):
             for number, (name, size_bytes, where) in enumerate(constants):
                 if where == device and (name, device) not in placed:
-                    alignment = _PAGE_BYTES if size_bytes > _PAGE_ALIGNED_BYTES_MIN else _ALIGNMENT_BYTES
+                    alignment = (
+                        _PAGE_BYTES if size_bytes > _PAGE_ALIGNED_BYTES_MIN else _ALIGNMENT_BYTES
+                    )
                     at = _round_up(end, alignment)
                     placed[name, device] = PlacedConstant(variant, number, at, size_bytes)
                     end = at + size_bytes

@@ -1,11 +1,14 @@
-"""The suspending scheduler: coroutines ask for actions, actions come from the cache or run, waiting ones let others go on.
+"""The suspending scheduler: coroutines ask for actions, actions come from the cache or run, waiting
+ones let others go on.
 
-In: coroutines (goals), a rulebook, a cache, an executor. Out: results, every action at most once, and what became of each.
-Not done here: where actions run (``executor``, ``pool``), files of the cache (``ingot_artifacts.store``), explanations
-(``explain``).
+In: coroutines (goals), a rulebook, a cache, an executor. Out: results, every action at most once,
+and what became of each.
+Not done here: where actions run (``executor``, ``pool``), files of the cache
+(``ingot_artifacts.store``), explanations (``explain``).
 
-One thread. An action that another process holds the lease of is looked at again and again, while others run; the lease
-falls to us when its holder has ended, one way or another. An artifact that the cache has lost is made again by whoever made it.
+One thread. An action that another process holds the lease of is looked at again and again, while
+others run; the lease falls to us when its holder has ended, one way or another. An artifact that
+the cache has lost is made again by whoever made it.
 """
 
 from __future__ import annotations
@@ -29,7 +32,14 @@ from ingot_build_rules.engine.actions.errors import ActionError, BuildStoppedErr
 from ingot_build_rules.engine.actions.key import KeyMaker
 from ingot_build_rules.engine.actions.perform import Outcome
 from ingot_build_rules.engine.actions.record import Record
-from ingot_build_rules.engine.actions.rule import AnyRule, FileDigests, Inputs, Output, Rule, Rulebook
+from ingot_build_rules.engine.actions.rule import (
+    AnyRule,
+    FileDigests,
+    Inputs,
+    Output,
+    Rule,
+    Rulebook,
+)
 from ingot_build_rules.engine.actions.values import Values
 from ingot_build_rules.engine.cache.action_cache import ActionCache, Resolve
 from ingot_build_rules.engine.cache.file_digests import WatchedFiles, timestamp
@@ -44,7 +54,8 @@ _LOST_COUNT_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Observers:
-    """Called when an action ``started`` to run and when one has ``ended`` (from the cache or not)."""
+    """Called when an action ``started`` to run and when one has ``ended`` (from the cache or
+    not)."""
 
     started: Callable[[Action], None] = lambda _: None
     ended: Callable[[Action], None] = lambda _: None
@@ -52,8 +63,9 @@ class Observers:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """``keep_going`` after a failure; ``checked_share``: of the hits, how many are run again and compared, ``check_seed``: 32 bits
-    that choose which; ``expect_cached``: an action that would have to run is an error instead."""
+    """``keep_going`` after a failure; ``checked_share``: of the hits, how many are run again and
+    compared, ``check_seed``: 32 bits that choose which; ``expect_cached``: an action that would
+    have to run is an error instead."""
 
     keep_going: bool = False
     checked_share: float = 0.0
@@ -93,7 +105,7 @@ class Scheduler:
         self.counts = self.backlog.counts
         self.counts.update((rule.name, Count()) for rule in self.rulebook.rules)
 
-    # -- what coroutines call ----------------------------------------------------------------------------------------
+    # -- what coroutines call ----------------------------------------------------------------------
 
     async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
         """Return the result of ``rule`` for ``inputs``."""
@@ -104,8 +116,12 @@ class Scheduler:
     ) -> tuple[Output, ...]:
         """Return the results in order; the first error, when all have ended."""
         names = labels or [""] * len(inputs)
-        actions = [self._demand(rule, item, label) for item, label in zip(inputs, names, strict=True)]
-        pending: list[PendingWork] = [action for action in dict.fromkeys(actions) if not action.done]
+        actions = [
+            self._demand(rule, item, label) for item, label in zip(inputs, names, strict=True)
+        ]
+        pending: list[PendingWork] = [
+            action for action in dict.fromkeys(actions) if not action.done
+        ]
         if pending:
             await Wait(pending)
         return tuple(cast("list[Output]", _results(actions)))
@@ -135,7 +151,8 @@ class Scheduler:
         raise _vanishes(artifact.digest)
 
     def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
-        """Store bytes from outside; they are kept in memory as well, for the cache may lose them."""
+        """Store bytes from outside; they are kept in memory as well, for the cache may lose
+        them."""
         artifact = self.values.keep_bytes(content)
         self._given[artifact.digest] = content
         return artifact
@@ -154,7 +171,8 @@ class Scheduler:
         return cast("Value", task.result)
 
     def run_all(self, goals: Sequence[Coroutine[Any, Any, Any]]) -> list[Task]:
-        """Run goals beside each other, not all at once; each has a result or an error when this returns."""
+        """Run goals beside each other, not all at once; each has a result or an error when this
+        returns."""
         tasks = [Task(coroutine=goal) for goal in goals]
         self._live.update(dict.fromkeys(tasks))
         waiting, active = deque(tasks), list[Task]()
@@ -183,11 +201,17 @@ class Scheduler:
         return tasks
 
     def used_records(self) -> list[bytes]:
-        """Where the records of this build are, for a cache that forgets what was used longest ago."""
-        places = {place for action in self._actions.values() for place in (action.key.digest, action.where) if place}
+        """Where the records of this build are, for a cache that forgets what was used longest
+        ago."""
+        places = {
+            place
+            for action in self._actions.values()
+            for place in (action.key.digest, action.where)
+            if place
+        }
         return sorted(places)
 
-    # -- tasks -------------------------------------------------------------------------------------------------------
+    # -- tasks -------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
         while self._ready:
@@ -230,14 +254,16 @@ class Scheduler:
             if not task.missing:
                 self._ready.append(task)
 
-    # -- actions -----------------------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------
 
     def _demand(self, rule: AnyRule, inputs: object, label: str) -> Action:
         """The action of a key, new or not."""
         key = self.keys.key(rule, inputs)
         action = self._actions.get(key.digest)
         if action is None:
-            action = Action(number=len(self._actions), rule=rule, inputs=inputs, key=key, label=label)
+            action = Action(
+                number=len(self._actions), rule=rule, inputs=inputs, key=key, label=label
+            )
             self._actions[key.digest] = action
             self._trace(label, action)
             if not self._take_hit(action):
@@ -278,7 +304,10 @@ class Scheduler:
     def _find(self, action: Action) -> tuple[bytes, Record] | None:
         try:
             return self.cache.find(action.key, self._resolver(action, self.files))
-        except (BlobMissing, BlobDamaged):  # what the action noted is resolved by an artifact that is lost
+        except (
+            BlobMissing,
+            BlobDamaged,
+        ):  # what the action noted is resolved by an artifact that is lost
             return None
         except (ValueError, LookupError, TypeError):  # no run of this rule has noted such a name
             self.cache.forget(action.key.digest)
@@ -287,7 +316,9 @@ class Scheduler:
     def _is_checked(self, action: Action) -> bool:
         """A share of the keys; none where nothing may run."""
         share = 0.0 if self.policy.expect_cached else self.policy.checked_share
-        return int.from_bytes(action.key.digest[-4:], "big") ^ self.policy.check_seed < share * (1 << 32)
+        return int.from_bytes(action.key.digest[-4:], "big") ^ self.policy.check_seed < share * (
+            1 << 32
+        )
 
     def _enqueue(self, action: Action) -> None:
         if self.policy.expect_cached and not self._stopped:
@@ -299,7 +330,11 @@ class Scheduler:
             heapq.heappush(self._queue, (action.number, id(action), action))
 
     def _stop_action(self, action: Action) -> None:
-        why = "the build expects everything in the cache" if self.policy.expect_cached else "another action failed"
+        why = (
+            "the build expects everything in the cache"
+            if self.policy.expect_cached
+            else "another action failed"
+        )
         error = BuildStoppedError(f"{action.rule.name} was not run", action.label, why)
         self._finish(action, "stopped", None, error)
 
@@ -335,7 +370,13 @@ class Scheduler:
     def _submit(self, action: Action) -> None:
         """Hand an action to the executor; one whose inputs are lost waits for who makes them."""
         try:
-            spec = specify(action.rule, action.key, action.inputs, self.values, self.backlog.cost(action.rule.name))
+            spec = specify(
+                action.rule,
+                action.key,
+                action.inputs,
+                self.values,
+                self.backlog.cost(action.rule.name),
+            )
         except BlobMissing as error:
             self.leases.release(action.key.digest)
             self._make_lost(action, error.digest)
@@ -348,7 +389,7 @@ class Scheduler:
         for handle in self._running:
             self.executor.cancel(handle)
 
-    # -- ends --------------------------------------------------------------------------------------------------------
+    # -- ends --------------------------------------------------------------------------------------
 
     def _end(self, action: Action, outcome: Outcome) -> None:
         """An action has run: keep its result, or make what it lacked, or fail."""
@@ -372,7 +413,11 @@ class Scheduler:
             self._finish(action, "failed" if error else "ran", result, error)
 
     def _finish(
-        self, action: Action, how: Literal["hit", "ran", "failed", "stopped"], result: object, error: Exception | None
+        self,
+        action: Action,
+        how: Literal["hit", "ran", "failed", "stopped"],
+        result: object,
+        error: Exception | None,
     ) -> None:
         """The one way in which an action ends; one that had ended before is counted once."""
         count = self.counts[action.rule.name]
@@ -408,9 +453,12 @@ class Scheduler:
         files = WatchedFiles(self.files)
         resolve = self._resolver(action, files)
         reads = tuple((name, resolve(name)) for name in outcome.reads) if resolve else None
-        # What changed while the action ran is not what it has read: the result may not be found by what it is now.
+        # What changed while the action ran is not what it has read: the result may not be found by
+        # what it is now.
         lasting = all(files.is_steady(path, action.started) for path in files.paths)
-        action.where, record = self.cache.keep(action.key, action.rule.name, outcome, reads, lasting=lasting)
+        action.where, record = self.cache.keep(
+            action.key, action.rule.name, outcome, reads, lasting=lasting
+        )
         action.refs, action.reads = record.refs, record.reads
         action.result_bytes = len(outcome.result) + sum(map(self._size_bytes, record.refs))
         return result
@@ -418,12 +466,13 @@ class Scheduler:
     def _size_bytes(self, digest: str) -> int:
         return self.values.blobs.size_bytes(digest) or 0
 
-    # -- what was lost -----------------------------------------------------------------------------------------------
+    # -- what was lost -----------------------------------------------------------------------------
 
     def _remake(self, digest: str) -> Action | None:
         """Begin to make a lost artifact again; return who makes it, None if it is there already.
 
-        Its maker's record counts for nothing while the artifact is missing, and is right again once anybody has made it.
+        Its maker's record counts for nothing while the artifact is missing, and is right again once
+        anybody has made it.
 
         Raises:
             ActionError: nobody can.
@@ -448,7 +497,9 @@ class Scheduler:
             if action.lost_count > _LOST_COUNT_MAX or self._makers.get(digest) is action:
                 raise _vanishes(digest)
             # The first time, a process may have healed what another one missed.
-            maker = None if action.lost_count == 1 and self._is_there(digest) else self._remake(digest)
+            maker = (
+                None if action.lost_count == 1 and self._is_there(digest) else self._remake(digest)
+            )
         except ActionError as error:
             self._finish(action, "failed", None, error)
             return
@@ -480,7 +531,9 @@ def _results(pending: Sequence[PendingWork]) -> list[object]:
     """The results of what has ended; an error that is no mere consequence of another goes first."""
     errors = [item.error for item in pending if item.error is not None]
     if errors:
-        raise next((error for error in errors if not isinstance(error, BuildStoppedError)), errors[0])
+        raise next(
+            (error for error in errors if not isinstance(error, BuildStoppedError)), errors[0]
+        )
     return [item.result for item in pending]
 
 

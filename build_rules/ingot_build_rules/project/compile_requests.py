@@ -1,6 +1,7 @@
 """What each bundle of a project asks of the compiler.
 
-In: an expanded project. Out: for each bundle the model file and ``CompileOptions``. Not done here: compiling.
+In: an expanded project. Out: for each bundle the model file and ``CompileOptions``. Not done here:
+compiling.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class CompileRequest:
 def compile_requests(
     project: ProjectModel, names: Collection[str], path: str = FILE_NAME
 ) -> tuple[CompileRequest, ...]:
-    """Return the request of each bundle in ``names``, in their order in the project; ``native`` is found once.
+    """Return the request of each bundle in ``names``, in their order in the project; ``native`` is
+    found once.
 
     Raises:
         UnsupportedError: devices that have no code generation yet.
@@ -35,16 +37,22 @@ def compile_requests(
     bundles = [bundle for bundle in project.bundles if bundle.name in names]
     if any(NATIVE in (*bundle.targets, *texts.values()) for bundle in bundles):
         native = str(resolve_target(NATIVE))
-        texts = {name: native if text == NATIVE else text for name, text in texts.items()} | {NATIVE: native}
+        texts = {name: native if text == NATIVE else text for name, text in texts.items()} | {
+            NATIVE: native
+        }
     models = {spec.name: spec for spec in project.models}
     requests: list[CompileRequest] = []
     for bundle in bundles:
         model = models[bundle.model]
         targets = [texts.get(name, name) for name in bundle.targets]
         try:
-            options = make_options(targets, dict(model.shapes), dict(bundle.devices), bundle.place, bundle.planner)
+            options = make_options(
+                targets, dict(model.shapes), dict(bundle.devices), bundle.place, bundle.planner
+            )
         except UnsupportedError as error:
             where = f"{path}:{bundle.line}" if bundle.line else path
-            raise UnsupportedError(error.what, f"{where}, [bundle.{bundle.name}]", error.why, error.do) from None
+            raise UnsupportedError(
+                error.what, f"{where}, [bundle.{bundle.name}]", error.why, error.do
+            ) from None
         requests.append(CompileRequest(bundle, model.source, options))
     return tuple(requests)

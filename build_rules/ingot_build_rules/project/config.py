@@ -1,6 +1,7 @@
 """``--config PATH=VALUE``: one value of the project file replaced for one command.
 
-In: the tree, texts of the command line. Out: the changed tree and places. Not done here: types, references (``read``).
+In: the tree, texts of the command line. Out: the changed tree and places. Not done here: types,
+references (``read``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _EXAMPLE = "bundle.a.planner=best"
 
 
 def split_config(texts: Sequence[str]) -> dict[str, str]:
-    """Split each ``PATH=VALUE`` at its first ``=`` outside of quotes; of equal paths the last counts.
+    """Split each ``PATH=VALUE`` at its first ``=`` outside of quotes; of equal paths the last
+    counts.
 
     Raises:
         UserError: a text without ``=``, or without a path.
@@ -34,13 +36,18 @@ def split_config(texts: Sequence[str]) -> dict[str, str]:
             at += 1
         if at in (0, len(text)):
             why = f"expected PATH=VALUE, got {text!r}"
-            raise UserError("wrong value of --config", "option --config", why, f"write for example: {_EXAMPLE}")
+            raise UserError(
+                "wrong value of --config", "option --config", why, f"write for example: {_EXAMPLE}"
+            )
         config[text[:at].strip()] = text[at + 1 :]
     return config
 
 
-def override(tree: Tree, places: Places, config: Mapping[str, str]) -> tuple[Tree, Places, list[ProjectProblem]]:
-    """Return the tree and the places with each value of ``config`` in them, and the problems of unknown paths."""
+def override(
+    tree: Tree, places: Places, config: Mapping[str, str]
+) -> tuple[Tree, Places, list[ProjectProblem]]:
+    """Return the tree and the places with each value of ``config`` in them, and the problems of
+    unknown paths."""
     problems: list[ProjectProblem] = []
     for text, value in config.items():
         place = Place(0, f"--config {text}={value}")
@@ -56,11 +63,15 @@ def override(tree: Tree, places: Places, config: Mapping[str, str]) -> tuple[Tre
 
 
 def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | ProjectProblem:
-    """Follow a dotted path through the schema: table, name if the table has names, key, and what is in it."""
+    """Follow a dotted path through the schema: table, name if the table has names, key, and what is
+    in it."""
     path = _split(text)
     if not path:
         return ProjectProblem(
-            place, f"{text!r} is no path", "expected keys with dots between", f"write for example: {_EXAMPLE}"
+            place,
+            f"{text!r} is no path",
+            "expected keys with dots between",
+            f"write for example: {_EXAMPLE}",
         )
     table = TABLES.get(path[0])
     if table is None:
@@ -78,17 +89,25 @@ def _resolve(text: str, tree: Tree, place: Place) -> tuple[Path, ValueKind] | Pr
     depth_max = position + (2 if key.kind in ("shapes", "pairs") else 1)
     if len(path) > depth_max:
         return ProjectProblem(
-            place, f"{text!r} is no path", f"{dotted(path[:depth_max])} holds a value, no keys", "shorten it"
+            place,
+            f"{text!r} is no path",
+            f"{dotted(path[:depth_max])} holds a value, no keys",
+            "shorten it",
         )
     return path, key.kind
 
 
-def _unknown(path: Path, position: int, choices: Mapping[str, object] | list[str], place: Place) -> ProjectProblem:
+def _unknown(
+    path: Path, position: int, choices: Mapping[str, object] | list[str], place: Place
+) -> ProjectProblem:
     around = header(path[:position]) if position else "the project"
     if len(path) <= position:
         what, do = f"{dotted(path)!r} names no value", "add one of these to the path"
     else:
-        what, close = f"nothing is called {path[position]!r} in {around}", closest(path[position], choices)
+        what, close = (
+            f"nothing is called {path[position]!r} in {around}",
+            closest(path[position], choices),
+        )
         do = "choose one of these"
         if close is not None:
             do = f"did you mean {dotted((*path[:position], close, *path[position + 1 :]))}?"
@@ -114,7 +133,8 @@ def _is_inside(path: Path) -> bool:
 
 
 def _typed(kind: ValueKind, text: str, *, inside: bool) -> object:
-    """Read the value as its key wants it; what fits nothing stays a text, and is refused as such later."""
+    """Read the value as its key wants it; what fits nothing stays a text, and is refused as such
+    later."""
     if kind == "text" or (inside and not text.startswith("[")):
         return text
     try:
@@ -127,10 +147,14 @@ def _typed(kind: ValueKind, text: str, *, inside: bool) -> object:
 
 
 def _replaced(tree: Tree, path: Path, value: object) -> dict[str, Any]:
-    return {**tree, path[0]: value if len(path) == 1 else _replaced(_table(tree, path[0]), path[1:], value)}
+    return {
+        **tree,
+        path[0]: value if len(path) == 1 else _replaced(_table(tree, path[0]), path[1:], value),
+    }
 
 
 def _table(tree: Tree, name: str) -> Tree:
-    """Return a table of the tree; an empty one where there is none, or something else, which reading will refuse."""
+    """Return a table of the tree; an empty one where there is none, or something else, which
+    reading will refuse."""
     below: object = tree.get(name, {})
     return cast("Tree", below) if isinstance(below, Mapping) else {}

@@ -1,10 +1,11 @@
 """Globs become models: whatever stands for many files is repeated for each.
 
-In: a project, a function that lists a folder. Out: a project without globs, and what each glob found. Not done here: the
-file system (``files``); whether a model without wildcards exists (the build says so).
+In: a project, a function that lists a folder. Out: a project without globs, and what each glob
+found. Not done here: the file system (``files``); whether a model without wildcards exists (the
+build says so).
 
-``[model.M] source = "models/*.onnx"`` stands for the models ``M/STEM``, a bundle B of M for the bundles ``B/STEM``, a test T of
-B for the tests ``T/STEM``; ``{stem}`` in their paths is replaced.
+``[model.M] source = "models/*.onnx"`` stands for the models ``M/STEM``, a bundle B of M for the
+bundles ``B/STEM``, a test T of B for the tests ``T/STEM``; ``{stem}`` in their paths is replaced.
 """
 
 from __future__ import annotations
@@ -14,7 +15,14 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ingot_build_rules.project.lines import Path
-from ingot_build_rules.project.model import FILE_NAME, STEM, BundleSpec, ModelSpec, ProjectModel, TestSpec
+from ingot_build_rules.project.model import (
+    FILE_NAME,
+    STEM,
+    BundleSpec,
+    ModelSpec,
+    ProjectModel,
+    TestSpec,
+)
 from ingot_build_rules.project.names import NAME_RULE, is_glob, is_plain
 from ingot_build_rules.project.outputs import report_outputs
 from ingot_build_rules.project.problems import Findings, Locate, Place, did_you_mean, one_of
@@ -28,7 +36,8 @@ Stems = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """``globs`` are inputs of the build: while their folders stay as they are, ``project`` does too."""
+    """``globs`` are inputs of the build: while their folders stay as they are, ``project`` does
+    too."""
 
     project: ProjectModel
     globs: tuple[Glob, ...]
@@ -38,20 +47,38 @@ def expand(project: ProjectModel, list_folder: ListFolder, path: str = FILE_NAME
     """Replace each glob by what it finds; ``path`` names the project file in messages.
 
     Raises:
-        UserError: a glob that finds nothing, or names that cannot be used; a reference to what no glob found.
+        UserError: a glob that finds nothing, or names that cannot be used; a reference to what no
+            glob found.
     """
     findings = Findings(path, _locator(project, path))
-    globs = {spec.name: find_files(spec.source, list_folder) for spec in project.models if is_glob(spec.source)}
+    globs = {
+        spec.name: find_files(spec.source, list_folder)
+        for spec in project.models
+        if is_glob(spec.source)
+    }
     for name, glob in globs.items():
         _check_glob(name, glob, findings)
     findings.raise_all()
-    stems: Stems = {name: tuple(match.stem for match in glob.matches) for name, glob in globs.items()}
+    stems: Stems = {
+        name: tuple(match.stem for match in glob.matches) for name, glob in globs.items()
+    }
     models = [model for spec in project.models for model in _models(spec, globs.get(spec.name))]
     bundles, bundle_stems = _repeat(project.bundles, lambda spec: spec.model, stems, _bundle)
     tests, _ = _repeat(project.tests, lambda spec: spec.bundle, bundle_stems, _test)
-    _check_references("bundle", "model", bundles, lambda spec: spec.model, {spec.name for spec in models}, findings)
-    _check_references("test", "bundle", tests, lambda spec: spec.bundle, {spec.name for spec in bundles}, findings)
-    expanded = replace(project, models=_sorted(models), bundles=_sorted(bundles), tests=_sorted(tests))
+    _check_references(
+        "bundle",
+        "model",
+        bundles,
+        lambda spec: spec.model,
+        {spec.name for spec in models},
+        findings,
+    )
+    _check_references(
+        "test", "bundle", tests, lambda spec: spec.bundle, {spec.name for spec in bundles}, findings
+    )
+    expanded = replace(
+        project, models=_sorted(models), bundles=_sorted(bundles), tests=_sorted(tests)
+    )
     report_outputs(expanded, findings)
     findings.raise_all()
     return Expansion(expanded, tuple(globs.values()))
@@ -60,7 +87,9 @@ def expand(project: ProjectModel, list_folder: ListFolder, path: str = FILE_NAME
 def _models(spec: ModelSpec, glob: Glob | None) -> list[ModelSpec]:
     if glob is None:
         return [spec]
-    return [replace(spec, name=f"{spec.name}/{match.stem}", source=match.path) for match in glob.matches]
+    return [
+        replace(spec, name=f"{spec.name}/{match.stem}", source=match.path) for match in glob.matches
+    ]
 
 
 def _bundle(spec: BundleSpec, stem: str) -> BundleSpec:
@@ -70,13 +99,23 @@ def _bundle(spec: BundleSpec, stem: str) -> BundleSpec:
 
 def _test(spec: TestSpec, stem: str) -> TestSpec:
     inputs, outputs = spec.inputs.replace(STEM, stem), spec.outputs.replace(STEM, stem)
-    return replace(spec, name=f"{spec.name}/{stem}", bundle=f"{spec.bundle}/{stem}", inputs=inputs, outputs=outputs)
+    return replace(
+        spec,
+        name=f"{spec.name}/{stem}",
+        bundle=f"{spec.bundle}/{stem}",
+        inputs=inputs,
+        outputs=outputs,
+    )
 
 
 def _repeat(
-    specs: Sequence[Spec], of: Callable[[Spec], str], stems: Stems, member: Callable[[Spec, str], Spec]
+    specs: Sequence[Spec],
+    of: Callable[[Spec], str],
+    stems: Stems,
+    member: Callable[[Spec, str], Spec],
 ) -> tuple[list[Spec], Stems]:
-    """Repeat what refers to many, once for each; return all, and the stems of those that stood for many."""
+    """Repeat what refers to many, once for each; return all, and the stems of those that stood for
+    many."""
     repeated: list[Spec] = []
     for spec in specs:
         many = stems.get(of(spec))
@@ -92,15 +131,27 @@ def _check_glob(name: str, glob: Glob, findings: Findings) -> None:
     at = ("model", name, "source")
     if not glob.matches:
         why = f"expected files in {', '.join(glob.folders)}, got none that match"
-        findings.add(at, f"nothing matches {glob.pattern!r}", why, "check the path, or remove the model")
+        findings.add(
+            at, f"nothing matches {glob.pattern!r}", why, "check the path, or remove the model"
+        )
     seen: dict[str, Match] = {}
     for match in glob.matches:
         if not all(map(is_plain, match.stem.split("/"))):
             why = f"its name would be {name}/{match.stem}; expected {NAME_RULE} in each part"
-            findings.add(at, f"{match.path!r} cannot be a model's name", why, "rename the file, or narrow the glob")
+            findings.add(
+                at,
+                f"{match.path!r} cannot be a model's name",
+                why,
+                "rename the file, or narrow the glob",
+            )
         elif match.stem in seen:
             why = f"{seen[match.stem].path!r} and {match.path!r} would both be {name}/{match.stem}"
-            findings.add(at, f"two files of {glob.pattern!r} have one name", why, "rename one, or narrow the glob")
+            findings.add(
+                at,
+                f"two files of {glob.pattern!r} have one name",
+                why,
+                "rename one, or narrow the glob",
+            )
         seen.setdefault(match.stem, match)
 
 
@@ -120,7 +171,8 @@ def _check_references(
 
 
 def _locator(project: ProjectModel, path: str) -> Locate:
-    """Find a table by its name, or by the name that it was repeated from; single keys are not known any more."""
+    """Find a table by its name, or by the name that it was repeated from; single keys are not known
+    any more."""
     lines = {("model", spec.name): spec.line for spec in project.models}
     lines |= {("bundle", spec.name): spec.line for spec in project.bundles}
     lines |= {("test", spec.name): spec.line for spec in project.tests}

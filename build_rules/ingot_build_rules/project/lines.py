@@ -1,6 +1,7 @@
 """On which line each key, table and list element of a TOML text stands; ``tomllib`` does not tell.
 
-In: a text that ``tomllib`` accepts. Out: path -> line, 1-based. Not done here: values, errors of syntax.
+In: a text that ``tomllib`` accepts. Out: path -> line, 1-based. Not done here: values, errors of
+syntax.
 """
 
 from __future__ import annotations

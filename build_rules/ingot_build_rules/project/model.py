@@ -1,8 +1,10 @@
 """What a project declares: plain, frozen data, the same from ``ingot.toml`` and from Python.
 
-In: nothing. Out: the dataclasses. Not done here: reading (``parse``), globs (``expand``), the folder the project lies in.
+In: nothing. Out: the dataclasses. Not done here: reading (``parse``), globs (``expand``), the
+folder the project lies in.
 
-Paths are relative to the project's folder, with ``/``. ``line`` is where the table begins, 1-based; 0 where there is no file.
+Paths are relative to the project's folder, with ``/``. ``line`` is where the table begins, 1-based;
+0 where there is no file.
 """
 
 from __future__ import annotations
@@ -39,10 +41,11 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class BundleSpec:
-    """One bundle, or one for each file where ``model`` stands for many: then ``output`` has a ``{stem}``.
+    """One bundle, or one for each file where ``model`` stands for many: then ``output`` has a
+    ``{stem}``.
 
-    ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind, sorted, without the host.
-    ``place``: (glob over node names, device name), the last match counts.
+    ``targets``: names of ``ProjectModel.targets``, or target texts. ``devices``: name -> kind,
+    sorted, without the host. ``place``: (glob over node names, device name), the last match counts.
     """
 
     name: str
@@ -57,10 +60,11 @@ class BundleSpec:
 
 @dataclass(frozen=True, slots=True)
 class TestSpec:
-    """Run ``bundle`` on the arrays of ``inputs`` and compare with those of ``outputs``, both ``.npz`` files.
+    """Run ``bundle`` on the arrays of ``inputs`` and compare with those of ``outputs``, both
+    ``.npz`` files.
 
-    A float may be off by ``absolute_tolerance`` + ``relative_tolerance`` * the largest finite magnitude of the expected
-    tensor; everything else must be equal.
+    A float may be off by ``absolute_tolerance`` + ``relative_tolerance`` * the largest finite
+    magnitude of the expected tensor; everything else must be equal.
     """
 
     name: str
@@ -78,8 +82,8 @@ class TestSpec:
 class ProjectModel:
     """All that a project declares, defaults filled in; each list is sorted by name.
 
-    ``cache``: the cache folder, None for the user's own. ``default_targets``: what is built when nothing is named; empty
-    for everything.
+    ``cache``: the cache folder, None for the user's own. ``default_targets``: what is built when
+    nothing is named; empty for everything.
     """
 
     name: str = ""

@@ -1,8 +1,10 @@
 """Names of tables: what one may look like, and which names a reference may use.
 
-In: names as declared and as referred to. Out: whether they fit. Not done here: finding them in a tree (``read``).
+In: names as declared and as referred to. Out: whether they fit. Not done here: finding them in a
+tree (``read``).
 
-A declared name has no slash, so ``NAME/STEM``, one of the many that a glob makes of NAME, never meets a declared one.
+A declared name has no slash, so ``NAME/STEM``, one of the many that a glob makes of NAME, never
+meets a declared one.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ def is_glob(source: str) -> bool:
 
 
 def is_known(reference: str, names: Collection[str], groups: Collection[str]) -> bool:
-    """Whether ``reference`` is one of ``names``, or may be a member ``GROUP/STEM`` of one of ``groups``."""
+    """Whether ``reference`` is one of ``names``, or may be a member ``GROUP/STEM`` of one of
+    ``groups``."""
     group, slash, stem = reference.partition("/")
     return reference in names or bool(slash and stem and group in groups)

@@ -1,6 +1,7 @@
 """Two bundles never write one file, and none writes over a file that the project reads.
 
-In: a project. Out: problems. Not done here: whether the place can be written (``compilation.output_file``).
+In: a project. Out: problems. Not done here: whether the place can be written
+(``compilation.output_file``).
 """
 
 from __future__ import annotations
@@ -30,10 +31,15 @@ def report_outputs(project: ProjectModel, findings: Findings) -> None:
             )
         elif path in read:
             why = f"{read[path]} reads it; writing would destroy it"
-            findings.add(at, f"the output {bundle.output!r} is an input", why, "choose another output")
+            findings.add(
+                at, f"the output {bundle.output!r} is an input", why, "choose another output"
+            )
         elif path in written:
             why = f"[bundle.{written[path]}] and [bundle.{bundle.name}] write it"
             findings.add(
-                at, f"two bundles have the output {bundle.output!r}", why, "choose another output for one of them"
+                at,
+                f"two bundles have the output {bundle.output!r}",
+                why,
+                "choose another output for one of them",
             )
         written.setdefault(path, bundle.name)

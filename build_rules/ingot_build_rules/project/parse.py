@@ -1,7 +1,7 @@
 """``ingot.toml`` becomes a project.
 
-In: the file's text, overrides of single values. Out: ``ProjectModel``. Not done here: reading the file (``discover``), globs
-(``expand``).
+In: the file's text, overrides of single values. Out: ``ProjectModel``. Not done here: reading the
+file (``discover``), globs (``expand``).
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from ingot_build_rules.project.toml_text import locator, read_toml
 
 
 def parse_project(text: str, path: str, config: Mapping[str, str] | None = None) -> ProjectModel:
-    """Read a project; ``path`` names the file in messages, ``config`` replaces values: dotted path -> text.
+    """Read a project; ``path`` names the file in messages, ``config`` replaces values: dotted path
+    -> text.
 
     Raises:
-        UserError: the text is not TOML, or everything that is wrong with the project, each with its line.
+        UserError: the text is not TOML, or everything that is wrong with the project, each with its
+            line.
         UnsupportedError: plugins.
     """
     tree, places = read_toml(text, path)

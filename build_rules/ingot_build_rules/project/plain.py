@@ -1,6 +1,7 @@
 """A project as plain values, for ``--json``.
 
-In: a project. Out: dicts, lists, texts and numbers, always in the same order. Not done here: printing.
+In: a project. Out: dicts, lists, texts and numbers, always in the same order. Not done here:
+printing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ def plain(project: ProjectModel) -> dict[str, Any]:
         "default_targets": list(project.default_targets),
         "targets": {spec.name: spec.text for spec in project.targets},
         "models": {
-            spec.name: {"source": spec.source, "shapes": {name: list(sizes) for name, sizes in spec.shapes}}
+            spec.name: {
+                "source": spec.source,
+                "shapes": {name: list(sizes) for name, sizes in spec.shapes},
+            }
             for spec in project.models
         },
         "bundles": {

@@ -19,7 +19,8 @@ PROBLEMS_MAX = 20
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where in the project: ``text`` is for people (``ingot.toml:12``), ``line`` orders, 0 for outside of a file."""
+    """Where in the project: ``text`` is for people (``ingot.toml:12``), ``line`` orders, 0 for
+    outside of a file."""
 
     line: int
     text: str
@@ -44,7 +45,8 @@ Locate = Callable[[Path], Place]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The problems found so far; ``path`` names the project, ``locate`` finds the place of the next problem."""
+    """The problems found so far; ``path`` names the project, ``locate`` finds the place of the next
+    problem."""
 
     path: str
     locate: Locate

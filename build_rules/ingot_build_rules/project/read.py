@@ -1,12 +1,21 @@
-"""A tree of tables becomes a project, with defaults filled in; every mistake is found before one error lists them all.
+"""A tree of tables becomes a project, with defaults filled in; every mistake is found before one
+error lists them all.
 
-In: the tree of ``ingot.toml`` or the one that ``ingot.Project`` makes. Out: ``ProjectModel``. Not done here: single tables
-(``tables``), references (``references``), files (``expand``).
+In: the tree of ``ingot.toml`` or the one that ``ingot.Project`` makes. Out: ``ProjectModel``. Not
+done here: single tables (``tables``), references (``references``), files (``expand``).
 """
 
 from __future__ import annotations
 
-from ingot_build_rules.project.model import NATIVE, STEM, BundleSpec, ModelSpec, ProjectModel, TargetSpec, TestSpec
+from ingot_build_rules.project.model import (
+    NATIVE,
+    STEM,
+    BundleSpec,
+    ModelSpec,
+    ProjectModel,
+    TargetSpec,
+    TestSpec,
+)
 from ingot_build_rules.project.outputs import report_outputs
 from ingot_build_rules.project.problems import Findings
 from ingot_build_rules.project.references import check_references
@@ -50,7 +59,9 @@ def _make_project(tables: Tables, findings: Findings) -> ProjectModel:
         name=settings.get("name", ""),
         cache=settings.get("cache"),
         default_targets=settings.get("default-targets", ()),
-        targets=tuple(TargetSpec(name, values["target"], line) for name, values, line in lined("target")),
+        targets=tuple(
+            TargetSpec(name, values["target"], line) for name, values, line in lined("target")
+        ),
         models=tuple(
             ModelSpec(name, values["source"], values.get("shape", defaults.get("shape", ())), line)
             for name, values, line in lined("model")

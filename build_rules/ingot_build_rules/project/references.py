@@ -1,6 +1,7 @@
 """What the tables say of each other: models, bundles, targets, devices that they name.
 
-In: checked values. Out: problems. Not done here: outputs that collide (``outputs``), files (``expand``).
+In: checked values. Out: problems. Not done here: outputs that collide (``outputs``), files
+(``expand``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def check_references(tables: Tables, findings: Findings) -> None:
         _check_targets(path, values, tables, findings)
         _check_devices(path, values, findings)
     for name, values in tables.named["test"].items():
-        if _check_reference(("test", name), "bundle", values, tables, findings) and name not in tables.groups["test"]:
+        if (
+            _check_reference(("test", name), "bundle", values, tables, findings)
+            and name not in tables.groups["test"]
+        ):
             for key in ("inputs", "outputs"):
                 if STEM in values.get(key, ""):
                     _refuse_stem(("test", name, key), "bundle", findings)
@@ -41,10 +45,14 @@ def check_references(tables: Tables, findings: Findings) -> None:
     _check_default_targets(tables, findings)
 
 
-def _check_reference(path: Path, kind: str, values: Values, tables: Tables, findings: Findings) -> bool:
+def _check_reference(
+    path: Path, kind: str, values: Values, tables: Tables, findings: Findings
+) -> bool:
     name, declared = values.get(kind), tables.named[kind]
     if name is not None and not is_known(name, declared, tables.groups[kind]):
-        otherwise = f"declare it with {header((kind, name))}" if is_plain(name) else "choose one of these"
+        otherwise = (
+            f"declare it with {header((kind, name))}" if is_plain(name) else "choose one of these"
+        )
         do = did_you_mean(name, declared, otherwise)
         findings.add((*path, kind), f"unknown {kind} {name!r}", one_of(declared), do)
         return False
@@ -71,7 +79,9 @@ def _check_target(path: Path, text: str, declared: Collection[str], findings: Fi
     error = _target_error(text)
     if error is not None:
         also = f"; declared are {', '.join(sorted(declared))}" if declared else ""
-        findings.add(path, error.what, error.why + also, did_you_mean(text, {*declared, NATIVE}, error.do))
+        findings.add(
+            path, error.what, error.why + also, did_you_mean(text, {*declared, NATIVE}, error.do)
+        )
 
 
 def _target_error(text: str) -> UserError | None:
@@ -86,12 +96,19 @@ def _check_devices(path: Path, values: Values, findings: Findings) -> None:
     devices = dict(values.get("devices", ()))
     if HOST in devices:
         why = f"{HOST!r} is always there"
-        findings.add((*path, "devices", HOST), f"device name {HOST!r} is taken", why, "choose another name")
+        findings.add(
+            (*path, "devices", HOST), f"device name {HOST!r} is taken", why, "choose another name"
+        )
     for name, text in devices.items():
         kind = kind_of(text)
         if kind not in KINDS:
-            what, why = f"wrong value of 'devices.{name}' in {header(path)}", f"{one_of(KINDS)}, got the text {text!r}"
-            findings.add((*path, "devices", name), what, why, did_you_mean(kind, KINDS, "write null"))
+            what, why = (
+                f"wrong value of 'devices.{name}' in {header(path)}",
+                f"{one_of(KINDS)}, got the text {text!r}",
+            )
+            findings.add(
+                (*path, "devices", name), what, why, did_you_mean(kind, KINDS, "write null")
+            )
     known = {HOST, *devices}
     for glob, device in values.get("place", ()):
         if device not in known:
@@ -104,10 +121,14 @@ def _check_output(path: Path, values: Values, many: bool, findings: Findings) ->
     if output is None:
         return
     if output.endswith("/"):
-        findings.add(path, f"the output {output!r} is a folder", "expected a file", "add a file name")
+        findings.add(
+            path, f"the output {output!r} is a folder", "expected a file", "add a file name"
+        )
     elif many and STEM not in output:
         why = f"expected {STEM} in it: the model stands for many files, each with its bundle"
-        findings.add(path, f"the output {output!r} is one file", why, f"write for example: dist/{STEM}.ingot")
+        findings.add(
+            path, f"the output {output!r} is one file", why, f"write for example: dist/{STEM}.ingot"
+        )
     elif STEM in output and not many:
         _refuse_stem(path, "model", findings)
 
@@ -129,4 +150,9 @@ def _check_default_targets(tables: Tables, findings: Findings) -> None:
     for index, name in enumerate(tables.settings["project"].get("default-targets", ())):
         if not is_known(name, names, groups):
             do = did_you_mean(name, names, "name a bundle or a test")
-            findings.add(("project", "default-targets", str(index)), f"nothing is called {name!r}", one_of(plain), do)
+            findings.add(
+                ("project", "default-targets", str(index)),
+                f"nothing is called {name!r}",
+                one_of(plain),
+                do,
+            )

@@ -1,6 +1,8 @@
-"""Every table and key that a project file may have: the one list that reading, overriding and the manual follow.
+"""Every table and key that a project file may have: the one list that reading, overriding and the
+manual follow.
 
-In: nothing. Out: ``TABLES``. Not done here: checking values (``values``), what they refer to (``read``).
+In: nothing. Out: ``TABLES``. Not done here: checking values (``values``), what they refer to
+(``read``).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ EXECUTORS = ("aot", "vm")
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """One key. ``example`` is a value as the file would have it; ``choices`` are all texts allowed (pairs: as values)."""
+    """One key. ``example`` is a value as the file would have it; ``choices`` are all texts allowed
+    (pairs: as values)."""
 
     name: str
     kind: ValueKind

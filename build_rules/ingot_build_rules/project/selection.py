@@ -2,8 +2,9 @@
 
 In: an expanded project, words. Out: names of bundles and tests. Not done here: building them.
 
-A word is a bundle's name, a name that stands for many (``vision`` for every ``vision/...``), a bundle's output path, or a
-test's name. Where a bundle and a test share a name it is the bundle; ``test.NAME`` and ``bundle.NAME`` say which.
+A word is a bundle's name, a name that stands for many (``vision`` for every ``vision/...``), a
+bundle's output path, or a test's name. Where a bundle and a test share a name it is the bundle;
+``test.NAME`` and ``bundle.NAME`` say which.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from ingot_build_rules.project.problems import Findings, Place, did_you_mean, on
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Names of bundles and of tests, sorted; a test's bundle is not listed unless it was named too."""
+    """Names of bundles and of tests, sorted; a test's bundle is not listed unless it was named
+    too."""
 
     bundles: tuple[str, ...]
     tests: tuple[str, ...]
 
 
 def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
-    """Return what ``words`` mean; without words the project's default targets, without those everything.
+    """Return what ``words`` mean; without words the project's default targets, without those
+    everything.
 
     Raises:
         UserError: every word that means nothing.
@@ -43,7 +46,11 @@ def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
         kind, _, rest = word.partition(".")
         found = _named(word, bundles) or outputs.get(posixpath.normpath(word), set())
         found = found or (_named(rest, bundles) if kind == "bundle" else set())
-        found_tests = set[str]() if found else _named(word, tests) or (_named(rest, tests) if kind == "test" else set())
+        found_tests = (
+            set[str]()
+            if found
+            else _named(word, tests) or (_named(rest, tests) if kind == "test" else set())
+        )
         if not found and not found_tests:
             do = did_you_mean(word, {*bundles, *tests, *outputs}, "choose one of these")
             findings.add((), f"nothing is called {word!r}", one_of({*bundles, *tests}), do)

@@ -1,6 +1,7 @@
 """The tables of a tree, each with its checked values, and which of them stand for many files.
 
-In: the tree, its schema. Out: ``Tables``. Not done here: what names refer to (``references``), types (``values``).
+In: the tree, its schema. Out: ``Tables``. Not done here: what names refer to (``references``),
+types (``values``).
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """``named[kind][name]`` are the right values of ``[kind.name]``; ``settings[kind]`` those of ``[kind]``.
+    """``named[kind][name]`` are the right values of ``[kind.name]``; ``settings[kind]`` those of
+    ``[kind]``.
 
-    ``groups[kind]``: names that stand for many: models with a glob, bundles of such a model, tests of such a bundle.
+    ``groups[kind]``: names that stand for many: models with a glob, bundles of such a model, tests
+    of such a bundle.
     """
 
     named: Mapping[str, Mapping[str, Values]]
@@ -35,15 +38,25 @@ def read_tables(tree: Tree, findings: Findings) -> Tables:
     for name in tree:
         if name not in TABLES:
             _report_unknown(tree, name, findings)
-    named = {kind: _read_named(tree, kind, table, findings) for kind, table in TABLES.items() if table.named}
+    named = {
+        kind: _read_named(tree, kind, table, findings)
+        for kind, table in TABLES.items()
+        if table.named
+    }
     settings = {
         kind: read_values(findings, (kind,), tree.get(kind, {}), table)
         for kind, table in TABLES.items()
         if not table.named
     }
-    groups = {"model": frozenset(name for name, values in named["model"].items() if is_glob(values.get("source", "")))}
+    groups = {
+        "model": frozenset(
+            name for name, values in named["model"].items() if is_glob(values.get("source", ""))
+        )
+    }
     for kind, of in (("bundle", "model"), ("test", "bundle")):
-        groups[kind] = frozenset(name for name, values in named[kind].items() if values.get(of) in groups[of])
+        groups[kind] = frozenset(
+            name for name, values in named[kind].items() if values.get(of) in groups[of]
+        )
     return Tables(named, settings, groups)
 
 
@@ -51,16 +64,28 @@ def _read_named(tree: Tree, kind: str, table: Table, findings: Findings) -> dict
     given: object = tree.get(kind, {})
     if not isinstance(given, Mapping):
         why = f"expected tables {header((kind, 'NAME'))}, got {describe(given)}"
-        findings.add((kind,), f"{header((kind,))} without a name", why, f"write {header((kind, 'NAME'))}")
+        findings.add(
+            (kind,), f"{header((kind,))} without a name", why, f"write {header((kind, 'NAME'))}"
+        )
         return {}
     found: dict[str, Values] = {}
     for name, content in cast("Mapping[str, object]", given).items():
         if table.key(name) and not _is_table(content):
             do = f"write {header((kind, 'NAME'))} above it"
-            findings.add((kind, name), f"key {name!r} stands in {header((kind,))}", "expected a name for the table", do)
+            findings.add(
+                (kind, name),
+                f"key {name!r} stands in {header((kind,))}",
+                "expected a name for the table",
+                do,
+            )
             continue
         if not is_plain(name):
-            findings.add((kind, name), f"{name!r} cannot be a name", f"expected {NAME_RULE}", "choose another name")
+            findings.add(
+                (kind, name),
+                f"{name!r} cannot be a name",
+                f"expected {NAME_RULE}",
+                "choose another name",
+            )
         found[name] = read_values(findings, (kind, name), content, table)
     return found
 
@@ -70,10 +95,15 @@ def _is_table(value: object) -> bool:
 
 
 def _report_unknown(tree: Tree, name: str, findings: Findings) -> None:
-    known = ", ".join(header((kind, "NAME") if table.named else (kind,)) for kind, table in TABLES.items())
+    known = ", ".join(
+        header((kind, "NAME") if table.named else (kind,)) for kind, table in TABLES.items()
+    )
     owners = [kind for kind, table in TABLES.items() if table.key(name)]
     if owners and not isinstance(tree[name], Mapping | list):
-        what, do = f"key {name!r} stands outside of every table", f"write it below {header((owners[0],))}"
+        what, do = (
+            f"key {name!r} stands outside of every table",
+            f"write it below {header((owners[0],))}",
+        )
     else:
         what, do = f"unknown table {header((name,))}", did_you_mean(name, TABLES, "remove it")
     findings.add((name,), what, f"expected {known}", do)

@@ -1,6 +1,7 @@
 """A TOML text as a tree, with the place of everything in it.
 
-In: the text, the file's name for messages. Out: the tree, path -> place. Not done here: what the keys mean (``schema``).
+In: the text, the file's name for messages. Out: the tree, path -> place. Not done here: what the
+keys mean (``schema``).
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ def read_toml(text: str, path: str) -> tuple[Tree, Places]:
         lines = find_lines(plain)
     except RecursionError:
         why = "expected a few levels, got too many"
-        raise UserError("the project file is nested too deeply", path, why, "write plain tables and lists") from None
+        raise UserError(
+            "the project file is nested too deeply", path, why, "write plain tables and lists"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), plain, path) from None
     except ValueError:
         why = "expected a number of some digits, got one of thousands"
-        raise UserError("a number of the project file is too long", path, why, "shorten it") from None
+        raise UserError(
+            "a number of the project file is too long", path, why, "shorten it"
+        ) from None
     return tree, {key: Place(line, f"{path}:{line}") for key, line in lines.items()}
 
 

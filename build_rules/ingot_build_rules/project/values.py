@@ -1,7 +1,7 @@
 """Typed values of one table: each key known, each value of its type.
 
-In: a tree's table, its schema. Out: the values that are right, by key; problems. Not done here: what names refer to
-(``read``).
+In: a tree's table, its schema. Out: the values that are right, by key; problems. Not done here:
+what names refer to (``read``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class _WrongValueError(Exception):
-    """A value is not what was ``expected``; ``part`` names the part of it that is at fault, ``wrong`` is that part."""
+    """A value is not what was ``expected``; ``part`` names the part of it that is at fault,
+    ``wrong`` is that part."""
 
     def __init__(self, expected: str, part: Path = (), wrong: object = None) -> None:
         super().__init__(expected)
@@ -43,14 +44,22 @@ def dotted(path: Path) -> str:
 def read_values(findings: Findings, path: Path, given: object, table: Table) -> dict[str, Any]:
     """Check one table and return its values; what is wrong is noted and left out.
 
-    A text stays one, ``texts`` are a tuple, ``shapes`` and ``pairs`` are tuples of pairs in their order.
+    A text stays one, ``texts`` are a tuple, ``shapes`` and ``pairs`` are tuples of pairs in their
+    order.
     """
     if not isinstance(given, Mapping):
         why = f"expected a table, got {describe(given)}"
-        findings.add(path, f"{header(path)} is no table", why, f"write {header(path)} on a line of its own, keys below")
+        findings.add(
+            path,
+            f"{header(path)} is no table",
+            why,
+            f"write {header(path)} on a line of its own, keys below",
+        )
         return {}
     tree = cast("Mapping[str, object]", given)
-    meant = {_report_unknown(findings, (*path, name), table) for name in tree if table.key(name) is None}
+    meant = {
+        _report_unknown(findings, (*path, name), table) for name in tree if table.key(name) is None
+    }
     values: dict[str, Any] = {}
     for key in table.keys:
         if key.name in tree:
@@ -58,7 +67,10 @@ def read_values(findings: Findings, path: Path, given: object, table: Table) -> 
         elif key.required and key.name not in meant:
             why = f"expected {key.name} = ..., got no such key"
             findings.add(
-                path, f"{header(path)} lacks {key.name!r}", why, f"add for example: {key.name} = {key.example}"
+                path,
+                f"{header(path)} lacks {key.name!r}",
+                why,
+                f"add for example: {key.name} = {key.example}",
             )
     return values
 
@@ -80,7 +92,8 @@ def describe(value: object) -> str:
 
 
 def _report_unknown(findings: Findings, path: Path, table: Table) -> str | None:
-    """Note an unknown key; return the key that was probably meant, so that it is not reported as missing as well."""
+    """Note an unknown key; return the key that was probably meant, so that it is not reported as
+    missing as well."""
     name, known = path[-1], [key.name for key in table.keys]
     elsewhere = [kind for kind, other in TABLES.items() if other.key(name)]
     otherwise = f"{name!r} belongs into {header((elsewhere[0],))}" if elsewhere else "remove it"
@@ -89,13 +102,20 @@ def _report_unknown(findings: Findings, path: Path, table: Table) -> str | None:
     return closest(name, known)
 
 
-def _read_value(findings: Findings, path: Path, given: object, key: TableKey, values: dict[str, Any]) -> None:
+def _read_value(
+    findings: Findings, path: Path, given: object, key: TableKey, values: dict[str, Any]
+) -> None:
     try:
         values[key.name] = _READERS[key.kind](given, key)
     except _WrongValueError as error:
         wrong = error.wrong if error.part else given
         what = f"wrong value of {dotted((key.name, *error.part))!r} in {header(path[:-1])}"
-        findings.add((*path, *error.part), what, f"{error.expected}, got {describe(wrong)}", _cure(given, wrong, key))
+        findings.add(
+            (*path, *error.part),
+            what,
+            f"{error.expected}, got {describe(wrong)}",
+            _cure(given, wrong, key),
+        )
 
 
 def _cure(given: object, wrong: object, key: TableKey) -> str:
@@ -113,7 +133,9 @@ def _text(given: object, key: TableKey) -> str:
     if not isinstance(text, str):
         raise _WrongValueError("expected a text")
     if not text or _CONTROL.search(text):
-        raise _WrongValueError("expected a text of at least one character, none of them a control character")
+        raise _WrongValueError(
+            "expected a text of at least one character, none of them a control character"
+        )
     if key.choices and text not in key.choices:
         raise _WrongValueError(one_of(key.choices))
     return text
@@ -133,7 +155,12 @@ def _count(given: object, _key: TableKey) -> int:
 
 
 def _number(given: object, _key: TableKey) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given) or given < 0:
+    if (
+        isinstance(given, bool)
+        or not isinstance(given, int | float)
+        or not math.isfinite(given)
+        or given < 0
+    ):
         raise _WrongValueError("expected a number of at least 0")
     return float(given)
 
@@ -150,7 +177,9 @@ def _sizes(given: object, _key: TableKey) -> tuple[int, ...]:
         except ValueError:
             raise _WrongValueError(expected) from None
     sizes = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [None]
-    if not all(isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes):
+    if not all(
+        isinstance(size, int) and not isinstance(size, bool) and size >= 0 for size in sizes
+    ):
         raise _WrongValueError(expected)
     return cast("tuple[int, ...]", tuple(sizes))
 
@@ -165,7 +194,9 @@ def _items(given: object) -> list[tuple[str, object]]:
     return list(cast("Mapping[str, object]", given).items())
 
 
-def _inside(name: str, read: Callable[[object, TableKey], Any], given: object, key: TableKey) -> Any:
+def _inside(
+    name: str, read: Callable[[object, TableKey], Any], given: object, key: TableKey
+) -> Any:
     """Read a part of a value; a mistake is that of the part, not of the whole."""
     try:
         return read(given, key)

@@ -1,9 +1,12 @@
-"""Wildcards in the path of a model: ``*``, ``?`` and ``[...]`` inside one part, ``**`` for any number of folders.
+"""Wildcards in the path of a model: ``*``, ``?`` and ``[...]`` inside one part, ``**`` for any
+number of folders.
 
-In: a pattern, a function that lists a folder. Out: the files that match, and every folder that was looked into.
+In: a pattern, a function that lists a folder. Out: the files that match, and every folder that was
+looked into.
 Not done here: the file system (``files``).
 
-As in a shell, a wildcard does not match a name that begins with a dot, and case counts. ``**`` does not follow links to
+As in a shell, a wildcard does not match a name that begins with a dot, and case counts. ``**`` does
+not follow links to
 folders: they may lead in circles.
 """
 
@@ -29,12 +32,14 @@ class FolderEntry:
 
 
 ListFolder = Callable[[str], Sequence[FolderEntry]]
-"""Folder, relative to the project's (``.`` is itself) or absolute -> its entries; none where there is no such folder."""
+"""Folder, relative to the project's (``.`` is itself) or absolute -> its entries; none where there
+is no such folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A file, and what the wildcards stand for in it: the parts with wildcards, without the file's ending."""
+    """A file, and what the wildcards stand for in it: the parts with wildcards, without the file's
+    ending."""
 
     path: str
     stem: str
@@ -42,7 +47,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """What a pattern found. It finds the same as long as no entry of one of ``folders`` comes, goes, or changes kind.
+    """What a pattern found. It finds the same as long as no entry of one of ``folders`` comes,
+    goes, or changes kind.
 
     Both lists are sorted; ``folders`` may not all exist.
     """
@@ -76,8 +82,11 @@ class _Search:
         self.listed: dict[str, list[FolderEntry]] = {}
         self._list_folder = list_folder
 
-    def find(self, folder: str, parts: Sequence[str], names: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield (path, names that wildcards matched) of the files below ``folder`` that match ``parts``."""
+    def find(
+        self, folder: str, parts: Sequence[str], names: tuple[str, ...]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield (path, names that wildcards matched) of the files below ``folder`` that match
+        ``parts``."""
         part, rest = parts[0], parts[1:]
         if part == DEEP:
             yield from self.find(folder, rest, names)

@@ -1,7 +1,8 @@
-"""What fusion did, for ``inspect --fusion``: bytes that never reach memory, why each kernel ends, patterns left alone.
+"""What fusion did, for ``inspect --fusion``: bytes that never reach memory, why each kernel ends,
+patterns left alone.
 
-In: the stages of one compilation. Out: plain values for the debug section. Not done here: the decisions (they come as
-records with the stages), printing.
+In: the stages of one compilation. Out: plain values for the debug section. Not done here: the
+decisions (they come as records with the stages), printing.
 """
 
 from __future__ import annotations
@@ -22,22 +23,29 @@ from ingot_compiler.memory.memory_plan import MemoryPlan
 
 _USERS_MAX = 3
 _UNFINISHED = "another launch of the same operations goes on"
-_FREE = frozenset((*MOVEMENT, "constant", "literal", "iota", "dim_values"))  # make no tensor of their own in memory
+_FREE = frozenset(
+    (*MOVEMENT, "constant", "literal", "iota", "dim_values")
+)  # make no tensor of their own in memory
 
 
 @dataclass(frozen=True, slots=True)
 class ModelVersion:
-    """One version of the model: the graph before any pass, and the one that was fused; of fixed sizes for ``--shape``."""
+    """One version of the model: the graph before any pass, and the one that was fused; of fixed
+    sizes for ``--shape``."""
 
     imported: Graph
     placed: Graph
 
 
-def describe_fusion(fused: FusedGraph, versions: Sequence[ModelVersion], names: Names) -> list[dict[str, object]]:
-    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``versions``: the general one, then the specialisation.
+def describe_fusion(
+    fused: FusedGraph, versions: Sequence[ModelVersion], names: Names
+) -> list[dict[str, object]]:
+    """Return for each launch ``saved_bytes``, ``ends`` and ``users``; ``versions``: the general
+    one, then the specialisation.
 
-    ``saved_bytes``: tensors that would be stored if every operation of the model were a kernel, less what is stored; open
-    dimensions count as 64. ``users``: names of nodes that read the result, three at most.
+    ``saved_bytes``: tensors that would be stored if every operation of the model were a kernel,
+    less what is stored; open dimensions count as 64. ``users``: names of nodes that read the
+    result, three at most.
     """
     split = fused.specialisation.first_step if fused.specialisation else len(fused.steps)
     result: list[dict[str, object]] = []
@@ -52,7 +60,9 @@ def describe_fusion(fused: FusedGraph, versions: Sequence[ModelVersion], names: 
             )
         }
         unfinished: dict[str, object] = {"saved_bytes": 0, "ends": _UNFINISHED, "users": []}
-        result += [described[id(launch.group)] if launch.results else unfinished for launch in launches]
+        result += [
+            described[id(launch.group)] if launch.results else unfinished for launch in launches
+        ]
     return result
 
 
@@ -70,7 +80,8 @@ def describe_refusals(refusals: Sequence[Refusal], names: Names) -> list[object]
 
 
 def describe_memory(plan: MemoryPlan) -> dict[str, object]:
-    """Return the workspaces of all devices and the bytes that no plan can do without, both for typical sizes where some are open."""
+    """Return the workspaces of all devices and the bytes that no plan can do without, both for
+    typical sizes where some are open."""
     return {
         "planned_bytes": sum(pool.size_bytes for pool in plan.pools),
         "lower_bound_bytes": sum(pool.lower_bound_bytes for pool in plan.pools),
@@ -79,7 +90,8 @@ def describe_memory(plan: MemoryPlan) -> dict[str, object]:
 
 
 def _saved_bytes(groups: Sequence[Group], imported: Graph) -> Iterator[int]:
-    """An imported node in one kernel alone counts whole there; nodes that were split count what a kernel keeps inside."""
+    """An imported node in one kernel alone counts whole there; nodes that were split count what a
+    kernel keeps inside."""
     sizes = _stored_bytes(imported)
     owners: dict[int, int] = {}
     for group in filter(_computes, groups):
@@ -105,7 +117,11 @@ def _stored_bytes(imported: Graph) -> dict[int, int]:
     sizes: dict[int, int] = {}
     for node in imported.nodes:
         if node.op not in _FREE and len(node.source) == 1:
-            made = sum(typical(imported.types[result].size_bytes) for result in node.results if result not in constant)
+            made = sum(
+                typical(imported.types[result].size_bytes)
+                for result in node.results
+                if result not in constant
+            )
             sizes[node.source[0]] = sizes.get(node.source[0], 0) + made
     return sizes
 
@@ -121,7 +137,9 @@ def _inner_bytes(group: Group) -> int:
     )
 
 
-def _stop_reasons(groups: Sequence[Group], graph: Graph, names: Names) -> Iterator[tuple[str, list[str]]]:
+def _stop_reasons(
+    groups: Sequence[Group], graph: Graph, names: Names
+) -> Iterator[tuple[str, list[str]]]:
     """Why the kernel ends where it does, and who reads what it stores."""
     users = graph.users()
     returned = frozenset(graph.outputs)
@@ -129,7 +147,9 @@ def _stop_reasons(groups: Sequence[Group], graph: Graph, names: Names) -> Iterat
         value = group.results[0].value
         readers = users.get(value, [])
         # A recognised pattern stands for several nodes; the last is the one that has its result.
-        last = dict.fromkeys(graph.nodes[reader].source[-1] for reader in readers if graph.nodes[reader].source)
+        last = dict.fromkeys(
+            graph.nodes[reader].source[-1] for reader in readers if graph.nodes[reader].source
+        )
         called = [names.nodes[ordinal][0] for ordinal in list(last)[:_USERS_MAX]]
         if not _computes(group):
             yield ("zeroes a border" if group.nodes else "copies into another layout"), called

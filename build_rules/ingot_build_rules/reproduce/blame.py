@@ -1,7 +1,8 @@
-"""What may be to blame for another bundle: ingredients by name, with what is recorded and what is there today.
+"""What may be to blame for another bundle: ingredients by name, with what is recorded and what is
+there today.
 
-In: recorded and present options, weights, tools. Out: ``Blame``s. Not done here: rules that gave another result (``stage_origins``),
-putting it all together (``find_blame``).
+In: recorded and present options, weights, tools. Out: ``Blame``s. Not done here: rules that gave
+another result (``stage_origins``), putting it all together (``find_blame``).
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def shorten(value: str) -> str:
     return value[:_SHOWN_DIGITS] if is_digest else value or "nothing"
 
 
-def option_blames(recorded: Mapping[str, object], present: Mapping[str, object], detail: str) -> list[Blame]:
+def option_blames(
+    recorded: Mapping[str, object], present: Mapping[str, object], detail: str
+) -> list[Blame]:
     """Compare options by name; ``detail`` says who has which."""
     return [
         Blame("option", f"option {name}", _plain(recorded, name), _plain(present, name), detail)
@@ -60,22 +63,36 @@ def tool_blames(recorded: Mapping[str, str], present: Mapping[str, str]) -> list
     ]
 
 
-def weight_blames(recorded: Sequence[str], present: Sequence[str], names: Sequence[str]) -> list[Blame]:
+def weight_blames(
+    recorded: Sequence[str], present: Sequence[str], names: Sequence[str]
+) -> list[Blame]:
     """Compare the model's constants: by number, or where there is another count of them, as a set.
 
-    Tensors with equal bytes are one constant, so one that becomes different, or equal, changes the count and the numbers.
+    Tensors with equal bytes are one constant, so one that becomes different, or equal, changes the
+    count and the numbers.
     """
     if len(recorded) == len(present):
         pairs = list(zip(recorded, present, strict=True))
-        blames = [_weight(number, names, *pair) for number, pair in enumerate(pairs) if pair[0] != pair[1]]
+        blames = [
+            _weight(number, names, *pair) for number, pair in enumerate(pairs) if pair[0] != pair[1]
+        ]
     else:
         blames = [
-            _weight(number, names, _SHARED, new) for number, new in enumerate(present) if new not in set(recorded)
+            _weight(number, names, _SHARED, new)
+            for number, new in enumerate(present)
+            if new not in set(recorded)
         ]
         gone = [(number, old) for number, old in enumerate(recorded) if old not in set(present)]
-        blames += [Blame("weight", f"weight {number} of the recorded ones", old, _SHARED) for number, old in gone]
+        blames += [
+            Blame("weight", f"weight {number} of the recorded ones", old, _SHARED)
+            for number, old in gone
+        ]
     rest = len(blames) - _WEIGHTS_NAMED_MAX
-    return blames if rest <= 0 else [*blames[:-rest], Blame("weight", "further weights", "", f"{rest} that differ")]
+    return (
+        blames
+        if rest <= 0
+        else [*blames[:-rest], Blame("weight", "further weights", "", f"{rest} that differ")]
+    )
 
 
 def _weight(number: int, names: Sequence[str], recorded: str, present: str) -> Blame:

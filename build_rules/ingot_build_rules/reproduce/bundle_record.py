@@ -1,7 +1,8 @@
-"""What a bundle records of its making, read back: digests of graph and weights, options, toolchain, the result of every stage.
+"""What a bundle records of its making, read back: digests of graph and weights, options, toolchain,
+the result of every stage.
 
-In: a described bundle, which anybody may have written. Out: ``BundleRecord``. Not done here: writing it (rule ``bundle``),
-comparing two (``blame``).
+In: a described bundle, which anybody may have written. Out: ``BundleRecord``. Not done here:
+writing it (rule ``bundle``), comparing two (``blame``).
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingot_build_rules.compilation.plain_values import as_bytes, as_list, as_table, as_text, as_texts
+from ingot_build_rules.compilation.plain_values import (
+    as_bytes,
+    as_list,
+    as_table,
+    as_text,
+    as_texts,
+)
 from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_compiler.ir.errors import VerificationError
@@ -32,7 +39,8 @@ class RecordedKernel:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The result of one rule, for one target or for all (""): an artifact's ``digest``, or ``kernels``."""
+    """The result of one rule, for one target or for all (""): an artifact's ``digest``, or
+    ``kernels``."""
 
     rule: str
     target: str
@@ -42,7 +50,8 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class RecordedLaunch:
-    """One call of a ``kernel``; ``code``: digest of its object; ``nodes``: (name, op) of what it computes."""
+    """One call of a ``kernel``; ``code``: digest of its object; ``nodes``: (name, op) of what it
+    computes."""
 
     kernel: str
     code: str
@@ -51,9 +60,11 @@ class RecordedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class BundleRecord:
-    """``weights``: digests of the model's constants by number. ``stages``: in the order in which they need each other.
+    """``weights``: digests of the model's constants by number. ``stages``: in the order in which
+    they need each other.
 
-    ``options_text``: the options as they are written; ``launches``: by target; ``programs``: target -> symbol -> its loops.
+    ``options_text``: the options as they are written; ``launches``: by target; ``programs``: target
+    -> symbol -> its loops.
     """
 
     graph: str
@@ -70,7 +81,8 @@ def read_record(described: Mapping[str, Any], path: str) -> BundleRecord:
     """Read the lock of a bundle that ``describe_bundle`` has described.
 
     Raises:
-        VerificationError: it does not say what it was made from, or not in words that this version knows.
+        VerificationError: it does not say what it was made from, or not in words that this version
+            knows.
     """
     try:
         return _record(as_table(described["lock"]), as_table(described["debug"]))
@@ -102,13 +114,17 @@ def _record(lock: Mapping[str, object], debug: Mapping[str, object]) -> BundleRe
     )
 
 
-def _launches(stages: Mapping[str, object], recorded: Mapping[str, object]) -> dict[str, tuple[RecordedLaunch, ...]]:
+def _launches(
+    stages: Mapping[str, object], recorded: Mapping[str, object]
+) -> dict[str, tuple[RecordedLaunch, ...]]:
     found: dict[str, tuple[RecordedLaunch, ...]] = {}
     for target, plain in as_table(stages["targets"]).items():
         code = as_texts(as_table(plain)["kernels"])
         launches = [as_table(launch) for launch in as_list(recorded.get(target, []))]
         found[target] = tuple(
-            RecordedLaunch(kernel, code.get(kernel, ""), tuple(map(_node, as_list(launch["nodes"]))))
+            RecordedLaunch(
+                kernel, code.get(kernel, ""), tuple(map(_node, as_list(launch["nodes"])))
+            )
             for launch, kernel in ((launch, as_text(launch["kernel"])) for launch in launches)
         )
     return found
@@ -119,14 +135,20 @@ def _node(plain: object) -> tuple[str, str]:
     return name, op
 
 
-def _stages(recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, bytes]]) -> tuple[Stage, ...]:
+def _stages(
+    recorded: Mapping[str, object], programs: Mapping[str, Mapping[str, bytes]]
+) -> tuple[Stage, ...]:
     """Put the stages in the order in which they need each other."""
     found = [Stage(rule, "", as_text(recorded[rule])) for rule in _ONCE]
     for target, plain in sorted(as_table(recorded["targets"]).items()):
         stages = as_table(plain)
         loops = programs.get(target, {})
         kernels = tuple(
-            RecordedKernel(symbol, hashlib.sha256(loops[symbol]).hexdigest() if symbol in loops else symbol, code)
+            RecordedKernel(
+                symbol,
+                hashlib.sha256(loops[symbol]).hexdigest() if symbol in loops else symbol,
+                code,
+            )
             for symbol, code in as_texts(stages["kernels"]).items()
         )
         found.append(Stage("fuse", target, as_text(stages["fuse"])))

@@ -1,6 +1,7 @@
 """Which of our source files are not those that a lock file names.
 
-In: a lock file, the code of today. Out: ``ChangedCode``. Not done here: digests of code (``engine.cache.code_digest``).
+In: a lock file, the code of today. Out: ``ChangedCode``. Not done here: digests of code
+(``engine.cache.code_digest``).
 """
 
 from __future__ import annotations
@@ -16,19 +17,23 @@ from ingot_build_rules.rules.registry import RULEBOOK
 
 @dataclass(frozen=True, slots=True)
 class ChangedCode:
-    """``recorded``: code of then, ``present``: code of now, with the digests behind it; nothing without a lock file."""
+    """``recorded``: code of then, ``present``: code of now, with the digests behind it; nothing
+    without a lock file."""
 
     recorded: CodeRecord | None = None
     present: CodeRecord | None = None
     digests: CodeDigests | None = None
 
     def text(self, rules: Sequence[str]) -> str:
-        """Name the files that the rules may run and that have changed; where only digests of rules are recorded, say that."""
+        """Name the files that the rules may run and that have changed; where only digests of rules
+        are recorded, say that."""
         if self.recorded is None or self.present is None:
             return ""
         files = self._files(rules)
         if files or self.recorded.files:
-            return f"changed since: {', '.join(files)}" if files else "none of its files has changed"
+            return (
+                f"changed since: {', '.join(files)}" if files else "none of its files has changed"
+            )
         then, now = dict(self.recorded.rules), dict(self.present.rules)
         changed = any(then.get(rule, now[rule]) != now[rule] for rule in rules)
         return "its code has changed" if changed else ""
@@ -44,8 +49,12 @@ class ChangedCode:
         assert self.present is not None
         if self.digests is None or not self.recorded.files:
             return []
-        modules = {module for rule in rules for module in RULEBOOK.modules_of(RULEBOOK.by_name[rule])}
-        reached = {path: digest for module in modules for path, digest in self.digests.files_of(module)}
+        modules = {
+            module for rule in rules for module in RULEBOOK.modules_of(RULEBOOK.by_name[rule])
+        }
+        reached = {
+            path: digest for module in modules for path, digest in self.digests.files_of(module)
+        }
         then, now = dict(self.recorded.files), dict(self.present.files)
         changed = [path for path, digest in reached.items() if then.get(path) != digest]
         return sorted([*changed, *(path for path in then if path not in now)])

@@ -1,9 +1,12 @@
-"""Why a bundle that was made again is another one: the ingredient that differs, or the first rule that gave another result.
+"""Why a bundle that was made again is another one: the ingredient that differs, or the first rule
+that gave another result.
 
-In: both bundles, described; the lock file; results of the old build as far as a cache has them. Out: ``Blame``s, the first one first.
+In: both bundles, described; the lock file; results of the old build as far as a cache has them.
+Out: ``Blame``s, the first one first.
 Not done here: making the bundle again (``reproduce``), which bytes differ (``bundle_difference``).
 
-A rule is to blame when its result differs though nothing that it was made from does, and no tool that it uses has changed.
+A rule is to blame when its result differs though nothing that it was made from does, and no tool
+that it uses has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +19,13 @@ from ingot_build_rules.reproduce.blame import Blame, option_blames, tool_blames,
 from ingot_build_rules.reproduce.bundle_difference import BundleDifference, Side
 from ingot_build_rules.reproduce.changed_code import ChangedCode
 from ingot_build_rules.reproduce.stage_difference import TEXTS, program_difference, stage_difference
-from ingot_build_rules.reproduce.stage_origins import MADE_FROM, RULES_OF, Origin, find_origins, unexplained
+from ingot_build_rules.reproduce.stage_origins import (
+    MADE_FROM,
+    RULES_OF,
+    Origin,
+    find_origins,
+    unexplained,
+)
 from ingot_compiler.ir.graph import Names
 
 Load = Callable[[str], object]
@@ -26,9 +35,11 @@ _WITHOUT_LOOPS = ("plan_memory", "codegen_main", "link")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that blame is found from. ``load_old`` and ``load_new``: values of the stages of both builds.
+    """All that blame is found from. ``load_old`` and ``load_new``: values of the stages of both
+    builds.
 
-    ``same_source``: every file that the lock file names has its recorded bytes; ``planner_of``: digests of memory plans by target -> the planner that makes them, "" if none does.
+    ``same_source``: every file that the lock file names has its recorded bytes; ``planner_of``:
+    digests of memory plans by target -> the planner that makes them, "" if none does.
     """
 
     old: Side
@@ -63,28 +74,42 @@ def _options(evidence: Evidence) -> list[Blame]:
     record, lock = evidence.old.record, evidence.lock
     if lock is not None:
         found = option_blames(
-            lock.options, record.options_text, f"{evidence.lock_name} has the one, the bundle the other"
+            lock.options,
+            record.options_text,
+            f"{evidence.lock_name} has the one, the bundle the other",
         )
         if found:
             return found
     targets = sorted(str(variant["target"]) for variant in evidence.old.described["variants"])
     recorded = sorted(map(str, record.options.targets))
     detail = "the bundle's variants are the latter"
-    return [] if targets == recorded else [Blame("option", "option targets", str(recorded), str(targets), detail)]
+    return (
+        []
+        if targets == recorded
+        else [Blame("option", "option targets", str(recorded), str(targets), detail)]
+    )
 
 
 def _planner(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
-    """Another planner makes the bundle's memory plan: then the recorded one is not the one that was used."""
+    """Another planner makes the bundle's memory plan: then the recorded one is not the one that was
+    used."""
     if not any(origin.rule == "plan_memory" for origin in origins):
         return []
     record = evidence.old.record
-    planner = evidence.planner_of({item.target: item.digest for item in record.stages if item.rule == "plan_memory"})
+    planner = evidence.planner_of(
+        {item.target: item.digest for item in record.stages if item.rule == "plan_memory"}
+    )
     detail = "the latter makes the bundle's memory plan"
-    return [Blame("option", "option planner", record.options.planner, planner, detail)] if planner else []
+    return (
+        [Blame("option", "option planner", record.options.planner, planner, detail)]
+        if planner
+        else []
+    )
 
 
 def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
-    """Graph and weights, unless their files are known to be what they were: then our code reads them differently.
+    """Graph and weights, unless their files are known to be what they were: then our code reads
+    them differently.
 
     Where weights alone differ in the file, another graph is one whose weights have other numbers.
     """
@@ -92,8 +117,14 @@ def _model(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
     graphs = [origin for origin in origins if origin.rule == "infer_types"]
     blames: list[Blame] = []
     if graphs and not evidence.difference.section.startswith("weights"):
-        digests = (old.graph, new.graph) if old.graph != new.graph else (graphs[0].recorded, graphs[0].present)
-        blames.append(Blame("model", f"graph of {evidence.model}", *digests, _detail(evidence, graphs[0])))
+        digests = (
+            (old.graph, new.graph)
+            if old.graph != new.graph
+            else (graphs[0].recorded, graphs[0].present)
+        )
+        blames.append(
+            Blame("model", f"graph of {evidence.model}", *digests, _detail(evidence, graphs[0]))
+        )
     blames += weight_blames(old.weights, new.weights, evidence.names.weights)
     if not blames or not evidence.same_source:
         return blames
@@ -118,7 +149,9 @@ def _rules(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
         rules = RULES_OF.get(rule, (rule,))
         name = f"{' or '.join(rules)} gives another result from the same {MADE_FROM[rule]}"
         name += f" for {', '.join(targets)}" if targets else ""
-        detail = _joined(_detail(evidence, first), evidence.code.text(rules), _doubt(evidence, rule))
+        detail = _joined(
+            _detail(evidence, first), evidence.code.text(rules), _doubt(evidence, rule)
+        )
         blames.append(Blame("code", name, first.recorded, first.present, detail))
     return blames
 
@@ -126,7 +159,11 @@ def _rules(evidence: Evidence, origins: Sequence[Origin]) -> list[Blame]:
 def _doubt(evidence: Evidence, rule: str) -> str:
     """Without a lock file nothing confirms an option that the rule depends on."""
     is_asked = rule == "fuse" and evidence.old.record.options.shapes and evidence.lock is None
-    return "or the recorded option shapes is not the one that the bundle was made with" if is_asked else ""
+    return (
+        "or the recorded option shapes is not the one that the bundle was made with"
+        if is_asked
+        else ""
+    )
 
 
 def _rest(evidence: Evidence) -> Blame:
@@ -142,7 +179,8 @@ def _rest(evidence: Evidence) -> Blame:
 
 
 def _detail(evidence: Evidence, origin: Origin) -> str:
-    """The first line that differs, if a cache still has the old result; or the loops of the first kernel that does."""
+    """The first line that differs, if a cache still has the old result; or the loops of the first
+    kernel that does."""
     if origin.rule in TEXTS:
         values = evidence.load_old(origin.recorded), evidence.load_new(origin.present)
         if None not in values and type(values[0]) is type(values[1]):
@@ -152,7 +190,9 @@ def _detail(evidence: Evidence, origin: Origin) -> str:
     kernel = evidence.difference.kernel
     if kernel is None or origin.rule in _WITHOUT_LOOPS:
         return ""
-    left, right = (side.record.programs.get(kernel.target, {}) for side in (evidence.old, evidence.new))
+    left, right = (
+        side.record.programs.get(kernel.target, {}) for side in (evidence.old, evidence.new)
+    )
     found = program_difference(left.get(kernel.old, b""), right.get(kernel.new, b""))
     return f"in the kernel's loops: {found}" if found else ""
 

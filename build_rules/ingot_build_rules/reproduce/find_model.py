@@ -1,6 +1,7 @@
 """Which model in a folder is the one that a bundle was made from.
 
-In: a folder, what the bundle and its lock file record, a build. Out: ``FoundModel``. Not done here: comparing bundles (``reproduce``).
+In: a folder, what the bundle and its lock file record, a build. Out: ``FoundModel``. Not done here:
+comparing bundles (``reproduce``).
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Start = Callable[[str], CompiledModel]
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """``path``: relative to the folder. ``changed``: (path, recorded digest, present one or "") of sources that the lock file
-    knows; None without a lock file."""
+    """``path``: relative to the folder. ``changed``: (path, recorded digest, present one or "") of
+    sources that the lock file knows; None without a lock file."""
 
     path: str
     compiled: CompiledModel
@@ -32,9 +33,15 @@ class FoundModel:
 
 
 def find_model(
-    folder: str, bundle: str, record: BundleRecord, model_name: str, lock: LockFile | None, start: Start
+    folder: str,
+    bundle: str,
+    record: BundleRecord,
+    model_name: str,
+    lock: LockFile | None,
+    start: Start,
 ) -> FoundModel:
-    """Find the model: by the lock file's path, by its digest, else by what the bundle records of graph and weights.
+    """Find the model: by the lock file's path, by its digest, else by what the bundle records of
+    graph and weights.
 
     Args:
         folder: where to look; a model's file will do.
@@ -50,7 +57,9 @@ def find_model(
     if os.path.isfile(folder):
         return FoundModel(os.path.basename(folder), start(folder))
     if not os.path.isdir(folder):
-        raise UserError("no such source folder", folder, "expected a folder with the model", "check --source")
+        raise UserError(
+            "no such source folder", folder, "expected a folder with the model", "check --source"
+        )
     if lock is not None and lock.sources:
         path = _locked(folder, lock)
         if path:
@@ -64,7 +73,10 @@ def _locked(folder: str, lock: LockFile) -> str:
     path, digest = lock.sources[0]
     if os.path.isfile(os.path.join(folder, path)):
         return path
-    return next((found for found in _models(folder) if file_digest(os.path.join(folder, found)) == digest), "")
+    return next(
+        (found for found in _models(folder) if file_digest(os.path.join(folder, found)) == digest),
+        "",
+    )
 
 
 def _changed(folder: str, lock: LockFile) -> tuple[tuple[str, str, str], ...]:
@@ -80,7 +92,8 @@ def _digest(path: str) -> str:
 
 
 def _models(folder: str) -> Iterator[str]:
-    """Yield every model below the folder, in sorted order; hidden folders are left out, links are not followed."""
+    """Yield every model below the folder, in sorted order; hidden folders are left out, links are
+    not followed."""
     for at, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
@@ -91,7 +104,8 @@ def _models(folder: str) -> Iterator[str]:
 def _most_alike(
     folder: str, bundle: str, record: BundleRecord, model_name: str, start: Start
 ) -> tuple[str, CompiledModel]:
-    """Take the first model with the recorded graph and weights, else the one that has most of them."""
+    """Take the first model with the recorded graph and weights, else the one that has most of
+    them."""
     stem = os.path.splitext(os.path.basename(bundle))[0]
     paths = sorted(_models(folder), key=lambda path: (_stem(path) != stem, path))
     best: tuple[tuple[float, ...], str, CompiledModel] | None = None
@@ -99,25 +113,40 @@ def _most_alike(
         compiled = start(os.path.join(folder, path))
         try:
             alike = _likeness(compiled, record, _stem(path) == stem, model_name)
-        except (UserError, BuildError, UnsupportedError, InternalError):  # it cannot be compiled, so it is another one
+        except (
+            UserError,
+            BuildError,
+            UnsupportedError,
+            InternalError,
+        ):  # it cannot be compiled, so it is another one
             continue
         if any(alike) and (best is None or alike > best[0]):
             best = alike, path, compiled
         if alike[:2] == (1, 1):
             break
     if best is None:
-        why = (
-            f"none of its {len(paths)} .onnx files has the recorded graph, a recorded weight or the name {model_name!r}"
+        why = f"none of its {len(paths)} .onnx files has the recorded graph, a recorded weight or the name {model_name!r}"
+        raise UserError(
+            "no model that the bundle could be made from",
+            folder,
+            why,
+            "name its folder with --source",
         )
-        raise UserError("no model that the bundle could be made from", folder, why, "name its folder with --source")
     return best[1], best[2]
 
 
-def _likeness(compiled: CompiledModel, record: BundleRecord, same_stem: bool, model_name: str) -> tuple[float, ...]:
-    """Same graph, share of the weights that are the same, same name of graph, same name of file; each from 0 to 1."""
+def _likeness(
+    compiled: CompiledModel, record: BundleRecord, same_stem: bool, model_name: str
+) -> tuple[float, ...]:
+    """Same graph, share of the weights that are the same, same name of graph, same name of file;
+    each from 0 to 1."""
     weights = weight_digests(compiled)
     known = set(record.weights)
-    share = 1.0 if weights == record.weights else sum(digest in known for digest in weights) / (len(known) + 1)
+    share = (
+        1.0
+        if weights == record.weights
+        else sum(digest in known for digest in weights) / (len(known) + 1)
+    )
     return (
         float(graph_digest(compiled.graph) == record.graph), share, float(compiled.names.model == model_name),
         float(same_stem),
@@ -126,7 +155,10 @@ def _likeness(compiled: CompiledModel, record: BundleRecord, same_stem: bool, mo
 
 def weight_digests(compiled: CompiledModel) -> tuple[str, ...]:
     """Digests of the model's constants by number, as a bundle records them."""
-    return tuple(weight.digest for weight in compiled.compilation.build.run(compiled.compilation.imported()).weights)
+    return tuple(
+        weight.digest
+        for weight in compiled.compilation.build.run(compiled.compilation.imported()).weights
+    )
 
 
 def _stem(path: str) -> str:

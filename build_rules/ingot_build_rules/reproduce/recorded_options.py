@@ -1,6 +1,7 @@
 """Options from plain values.
 
-In: a record (``CompileOptions.plain``) that anybody may have written. Out: ``CompileOptions``. Not done here: files.
+In: a record (``CompileOptions.plain``) that anybody may have written. Out: ``CompileOptions``. Not
+done here: files.
 """
 
 from __future__ import annotations
@@ -14,13 +15,21 @@ def recorded_options(record: object) -> CompileOptions:
     """Return the options that a record has.
 
     Raises:
-        KeyError, TypeError, ValueError: not a record of options. UserError: values that this version does not know.
+        KeyError, TypeError, ValueError: not a record of options. UserError: values that this
+        version does not know.
         UnsupportedError: a device kind without code.
     """
     values = as_table(record)
     targets = [as_text(target) for target in as_list(values["targets"])]
-    shapes = {name: [as_size(size) for size in as_list(sizes)] for name, sizes in as_table(values["shapes"]).items()}
-    place = [(as_text(glob), as_text(device)) for glob, device in map(as_list, as_list(values["place"]))]
+    shapes = {
+        name: [as_size(size) for size in as_list(sizes)]
+        for name, sizes in as_table(values["shapes"]).items()
+    }
+    place = [
+        (as_text(glob), as_text(device)) for glob, device in map(as_list, as_list(values["place"]))
+    ]
     if not targets:
         raise ValueError("no target")
-    return make_options(targets, shapes, as_texts(values["devices"]), place, as_text(values["planner"]))
+    return make_options(
+        targets, shapes, as_texts(values["devices"]), place, as_text(values["planner"])
+    )

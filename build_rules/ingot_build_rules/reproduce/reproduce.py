@@ -1,7 +1,8 @@
 """A bundle made again from its source, and compared byte by byte.
 
-In: a bundle, a folder with its model, an open build. Out: ``Reproduction``. Not done here: finding the model (``find_model``), who is to
-blame (``find_blame``), arguments and printing (``cli.reproduce``).
+In: a bundle, a folder with its model, an open build. Out: ``Reproduction``. Not done here: finding
+the model (``find_model``), who is to blame (``find_blame``), arguments and printing
+(``cli.reproduce``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from ingot_build_rules.rules.compile_options import CompileOptions
 
 @dataclass(frozen=True, slots=True)
 class RequestedOptions:
-    """What the source asks for today: ``where`` it does, ``options``; ``native``: the targets are those of any machine."""
+    """What the source asks for today: ``where`` it does, ``options``; ``native``: the targets are
+    those of any machine."""
 
     where: str
     options: CompileOptions
@@ -40,8 +42,8 @@ class RequestedOptions:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A bundle and its source ``folder``. ``lock_name``: what messages call the lock file; ``old_value``: results of the build
-    that made the bundle, as far as somebody has them."""
+    """A bundle and its source ``folder``. ``lock_name``: what messages call the lock file;
+    ``old_value``: results of the build that made the bundle, as far as somebody has them."""
 
     bundle: str
     folder: str
@@ -53,9 +55,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """``digest``: root digest of the bundle; ``present``: of what was made now; ``model``: path in the source folder.
+    """``digest``: root digest of the bundle; ``present``: of what was made now; ``model``: path in
+    the source folder.
 
-    ``difference`` is None and ``blames`` is empty where the bytes are equal. ``notes``: what else is worth knowing.
+    ``difference`` is None and ``blames`` is empty where the bytes are equal. ``notes``: what else
+    is worth knowing.
     """
 
     digest: str
@@ -66,16 +70,20 @@ class Reproduction:
     notes: tuple[str, ...] = ()
 
 
-def reproduce(request: Request, opened: Callable[[], AbstractContextManager[Scheduler]]) -> Reproduction:
-    """Make a bundle again with the options that it records, and compare; then with those that its source asks for today.
+def reproduce(
+    request: Request, opened: Callable[[], AbstractContextManager[Scheduler]]
+) -> Reproduction:
+    """Make a bundle again with the options that it records, and compare; then with those that its
+    source asks for today.
 
     Args:
         request: what to make again.
-        opened: opens the build, once the bundle is known to be whole; it goes on after failures: another model may fail.
+        opened: opens the build, once the bundle is known to be whole; it goes on after failures:
+            another model may fail.
 
     Raises:
-        BundleError: the bundle is damaged. VerificationError: it does not say what it was made from. UserError: no model.
-        Every error of every stage.
+        BundleError: the bundle is damaged. VerificationError: it does not say what it was made
+        from. UserError: no model. Every error of every stage.
     """
     digest = verify_whole_bundle(request.bundle).digest
     described = describe_bundle(request.bundle)
@@ -100,10 +108,14 @@ class _Reproducer:
             request.folder, request.bundle, record, self.old.described["model"], request.lock,
             lambda path: self._start(path, record.options),
         )  # fmt: skip
-        result = Reproduction(self.digest, self.digest, found.path, notes=_notes(request, found, self.digest))
+        result = Reproduction(
+            self.digest, self.digest, found.path, notes=_notes(request, found, self.digest)
+        )
         present, again = self._make_again(found.compiled)
         if again is None:
-            return self._as_requested(found, replace(result, notes=(*result.notes, *self._lock_notes())))
+            return self._as_requested(
+                found, replace(result, notes=(*result.notes, *self._lock_notes()))
+            )
         difference = bundle_difference(self.old, again)
         blames = find_blames(self._evidence(found, again, difference))
         return replace(result, present=present, difference=difference, blames=tuple(blames))
@@ -113,7 +125,11 @@ class _Reproducer:
         requested, recorded = self.request.requested, self.old.record.options
         if requested is None:
             return result
-        options = replace(requested.options, targets=recorded.targets) if requested.native else requested.options
+        options = (
+            replace(requested.options, targets=recorded.targets)
+            if requested.native
+            else requested.options
+        )
         if options == recorded:
             return result
         present, again = self._make_again(self._start(self._path(found), options))
@@ -125,7 +141,8 @@ class _Reproducer:
         return replace(result, present=present, difference=difference, blames=tuple(blames))
 
     def _lock_notes(self) -> list[str]:
-        """Options that only the lock file has: the bundle is right, and the lock file is not its own."""
+        """Options that only the lock file has: the bundle is right, and the lock file is not its
+        own."""
         lock = self.request.lock
         found = option_blames(lock.options, self.old.record.options_text, "") if lock else []
         return [f"{self.request.lock_name} has another {item}" for item in found]
@@ -152,8 +169,13 @@ class _Reproducer:
         for planner in ALL_PLANNERS:
             options = replace(recorded, planner=planner)
             other = self._start(self._path(found), options).compilation
-            plans = [self.build.run(other.plan(position)) for position in range(len(options.targets))]
-            made = {str(target): plan.digest for target, plan in zip(options.targets, plans, strict=True)}
+            plans = [
+                self.build.run(other.plan(position)) for position in range(len(options.targets))
+            ]
+            made = {
+                str(target): plan.digest
+                for target, plan in zip(options.targets, plans, strict=True)
+            }
             if planner != recorded.planner and made == wanted:
                 return planner
         return ""
@@ -179,7 +201,8 @@ class _Reproducer:
 
 def _notes(request: Request, found: FoundModel, digest: str) -> tuple[str, ...]:
     notes = [
-        f"source {path}: recorded {shorten(old)}, present {shorten(new)}" for path, old, new in found.changed or ()
+        f"source {path}: recorded {shorten(old)}, present {shorten(new)}"
+        for path, old, new in found.changed or ()
     ]
     lock = request.lock
     if lock is not None and lock.bundle != digest:

@@ -1,7 +1,8 @@
-"""Where two results of one stage part: the first line of their texts that differs, with the user's names.
+"""Where two results of one stage part: the first line of their texts that differs, with the user's
+names.
 
-In: a rule's name, its old result and the new one. Out: a sentence. Not done here: finding the rule (``blame``), the texts
-themselves (``print_*`` of each stage).
+In: a rule's name, its old result and the new one. Out: a sentence. Not done here: finding the rule
+(``blame``), the texts themselves (``print_*`` of each stage).
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ def program_difference(old: bytes, new: bytes) -> str:
     """The same for the loop programs that bundles carry; "" where one of them is none."""
     try:
         return _first(print_loops(read_program(old)), print_loops(read_program(new)), None)
-    except (UserError, TypeError, ValueError, AttributeError, RecursionError):  # a program of parts that do not fit
+    except (
+        UserError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ):  # a program of parts that do not fit
         return ""
 
 
@@ -54,12 +61,18 @@ def _first(old: str, new: str, names: Names | None) -> str:
 
 def _shown(line: str) -> str:
     line = line.strip()
-    return f"'{line if len(line) <= _WIDTH_MAX else line[: _WIDTH_MAX - 3] + '...'}'" if line else "nothing"
+    return (
+        f"'{line if len(line) <= _WIDTH_MAX else line[: _WIDTH_MAX - 3] + '...'}'"
+        if line
+        else "nothing"
+    )
 
 
 def _nodes(line: str, names: Names | None) -> str:
     found = _SOURCE.search(line)
     if names is None or found is None:
         return ""
-    ordinals: Sequence[int] = [int(text) for text in found[1].split(",") if int(text) < len(names.nodes)]
+    ordinals: Sequence[int] = [
+        int(text) for text in found[1].split(",") if int(text) < len(names.nodes)
+    ]
     return f", node {names.describe(ordinals)}"

@@ -1,7 +1,7 @@
 """Where the results of two builds begin to differ.
 
-In: what two bundles record. Out: the stages that differ though nothing that they were made from does. Not done here: whose fault it is
-(``find_blame``).
+In: what two bundles record. Out: the stages that differ though nothing that they were made from
+does. Not done here: whose fault it is (``find_blame``).
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ RULES_OF: Mapping[str, tuple[str, ...]] = {
     "infer_types": ("import_model", "infer_types"),
     "link": ("codegen_support", "link"),
 }
-"""Stage -> its rule and those before it whose results nobody records, where it is not one of its own name alone."""
+"""Stage -> its rule and those before it whose results nobody records, where it is not one of its
+own name alone."""
 _EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "zig": ("codegen_support", "link"),
     "ziglang": ("codegen_support", "link"),
@@ -50,7 +51,8 @@ _EXPLAINS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A stage that differs though what it needs does not: ``recorded`` became ``present``, of ``kernel`` if it is one's."""
+    """A stage that differs though what it needs does not: ``recorded`` became ``present``, of
+    ``kernel`` if it is one's."""
 
     rule: str
     target: str
@@ -82,19 +84,25 @@ def _compared(old: Stage, new: Stage) -> Origin | None:
         return Origin(old.rule, old.target, gone, came) if gone or came else None
     if old.rule == "codegen":
         code = {kernel.loops: kernel.code for kernel in new.kernels}
-        changed = [kernel for kernel in old.kernels if code.get(kernel.loops, kernel.code) != kernel.code]
+        changed = [
+            kernel for kernel in old.kernels if code.get(kernel.loops, kernel.code) != kernel.code
+        ]
         return (
             Origin(old.rule, old.target, changed[0].code, code[changed[0].loops], changed[0].symbol)
             if changed
             else None
         )
-    return Origin(old.rule, old.target, old.digest, new.digest) if old.digest != new.digest else None
+    return (
+        Origin(old.rule, old.target, old.digest, new.digest) if old.digest != new.digest else None
+    )
 
 
 def _without(left: Stage, right: Stage) -> str:
     """The first kernel of ``left`` whose loops ``right`` has not."""
     known = {kernel.loops for kernel in right.kernels}
-    return next((f"kernel {kernel.symbol}" for kernel in left.kernels if kernel.loops not in known), "")
+    return next(
+        (f"kernel {kernel.symbol}" for kernel in left.kernels if kernel.loops not in known), ""
+    )
 
 
 def unexplained(origins: Iterable[Origin], tools: Collection[str]) -> list[Origin]:

@@ -1,7 +1,9 @@
-"""The visible list of classes that inputs and artifacts are made of: nothing else is ever built from bytes of the cache.
+"""The visible list of classes that inputs and artifacts are made of: nothing else is ever built
+from bytes of the cache.
 
-In: nothing. Out: ``ARTIFACT_TYPES``. Not done here: the encoding (``engine.actions.codec``). The modules are imported when one of their
-values is met, so that a build in which everything is there already imports few of them.
+In: nothing. Out: ``ARTIFACT_TYPES``. Not done here: the encoding (``engine.actions.codec``). The
+modules are imported when one of their values is met, so that a build in which everything is there
+already imports few of them.
 """
 
 _MODULES = {

@@ -1,8 +1,9 @@
 """Rule ``bundle``: every variant, the packed weights and the user's names to one file.
 
-In: images, places of the packed weights and their tree, names, all stages for the reports. Out: ``BundleParts``: the file without
-its weights, and where they lie. Not done here: the texts of the reports (``report``), the format (``ingot_artifacts.bundle``), the
-file itself (``bundle_file``). The weights' bytes are not read.
+In: images, places of the packed weights and their tree, names, all stages for the reports. Out:
+``BundleParts``: the file without its weights, and where they lie. Not done here: the texts of the
+reports (``report``), the format (``ingot_artifacts.bundle``), the file itself (``bundle_file``).
+The weights' bytes are not read.
 """
 
 from __future__ import annotations
@@ -16,17 +17,27 @@ from ingot_build_rules.rules.compile_options import HOST, CompileOptions, Device
 from ingot_build_rules.rules.interface import Interface, NamedTensor
 from ingot_build_rules.rules.packed_constant import PackedConstant
 from ingot_build_rules.rules.variant import Library, Variant
-from ingot_compiler.placement.placed import PlacedGraph  # nothing else imports it: its code is in the key by this line
+from ingot_compiler.placement.placed import (
+    PlacedGraph,
+)  # nothing else imports it: its code is in the key by this line
 
 if TYPE_CHECKING:
-    from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, DeviceSpec, LibrarySpec, VariantImage
+    from ingot_artifacts.bundle.contents import (
+        BundleContents,
+        BundleTensor,
+        DeviceSpec,
+        LibrarySpec,
+        VariantImage,
+    )
     from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
 
 
 @dataclass(frozen=True, slots=True)
 class BundleInputs:
-    """``graph``: the model before any pass; ``specialisation``: the placed graph for ``sizes`` of ``--shape``; ``ranges``: what each
-    variant reads of the host's weights; ``weights_bytes``: per device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``: (name, version or digest)."""
+    """``graph``: the model before any pass; ``specialisation``: the placed graph for ``sizes`` of
+    ``--shape``; ``ranges``: what each variant reads of the host's weights; ``weights_bytes``: per
+    device; ``weights``: digests of the model's constants by number, for the lock; ``toolchain``:
+    (name, version or digest)."""
 
     names: Artifact[Names]
     interface: Interface
@@ -48,7 +59,8 @@ class BundleInputs:
 
 @dataclass(frozen=True, slots=True)
 class BundleParts:
-    """``root``: the bundle's digest, 64 hex digits; ``prefix``: its bytes before the weights; bytes of the whole file."""
+    """``root``: the bundle's digest, 64 hex digits; ``prefix``: its bytes before the weights; bytes
+    of the whole file."""
 
     root: str
     prefix: Artifact[memoryview]
@@ -60,11 +72,14 @@ def _compute(context: RuleContext, inputs: BundleInputs) -> BundleParts:
     from ingot_artifacts.bundle.write import make_skeleton
 
     skeleton = make_skeleton(_contents(inputs), bytes(inputs.tree.value()))
-    return BundleParts(skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes)
+    return BundleParts(
+        skeleton.root, context.keep_bytes(skeleton.prefix), inputs.packed, skeleton.size_bytes
+    )
 
 
 def _contents(inputs: BundleInputs) -> BundleContents:
-    """Load every artifact and put together what goes into the file, but for the bytes of the weights."""
+    """Load every artifact and put together what goes into the file, but for the bytes of the
+    weights."""
     from ingot_artifacts.bundle.contents import BundleContents, DeviceSpec
 
     names = inputs.names.value()
@@ -72,7 +87,10 @@ def _contents(inputs: BundleInputs) -> BundleContents:
         model=names.model,
         inputs=tuple(map(_tensor, inputs.interface.inputs)),
         outputs=tuple(map(_tensor, inputs.interface.outputs)),
-        devices=(DeviceSpec(HOST), *(_device(device, inputs.libraries) for device in inputs.options.devices)),
+        devices=(
+            DeviceSpec(HOST),
+            *(_device(device, inputs.libraries) for device in inputs.options.devices),
+        ),
         libraries=tuple(map(_library, inputs.libraries)),
         variants=tuple(map(_image, inputs.variants, inputs.ranges)),
         weights_bytes=inputs.weights_bytes,
@@ -91,7 +109,9 @@ def _device(device: DeviceOption, libraries: tuple[Library, ...]) -> DeviceSpec:
     from ingot_artifacts.bundle.contents import DeviceSpec
 
     codes = [(library.kind, library.target) for library in libraries]
-    return DeviceSpec(device.name, device.kind, device.id, device.scope, codes.index((device.kind, device.target)))
+    return DeviceSpec(
+        device.name, device.kind, device.id, device.scope, codes.index((device.kind, device.target))
+    )
 
 
 def _library(library: Library) -> LibrarySpec:
@@ -103,7 +123,8 @@ def _library(library: Library) -> LibrarySpec:
 
 
 def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImage:
-    """The variant as the writer wants it; ``ranges``: (offset, bytes) of the weights that it reads."""
+    """The variant as the writer wants it; ``ranges``: (offset, bytes) of the weights that it
+    reads."""
     from ingot_artifacts.bundle.contents import VariantImage
 
     return VariantImage(
@@ -119,7 +140,8 @@ def _image(variant: Variant, ranges: tuple[tuple[int, int], ...]) -> VariantImag
 
 
 def _lock(inputs: BundleInputs) -> dict[str, object]:
-    """What the bundle was made from, by canonical digests: another machine can make it again, compare, and say who differs."""
+    """What the bundle was made from, by canonical digests: another machine can make it again,
+    compare, and say who differs."""
     from ingot_compiler.ir.digest import graph_digest
 
     return {
@@ -167,7 +189,9 @@ def _debug(inputs: BundleInputs, names: Names) -> dict[str, object]:
         "launches": {variant.target: _launches(inputs, variant, names) for variant in variants},
         "programs": _programs(inputs),
         "refusals": describe_refusals(inputs.optimized.value().refusals, names),
-        "messages": name_messages((text for variant in variants for text in variant.main.messages), names),
+        "messages": name_messages(
+            (text for variant in variants for text in variant.main.messages), names
+        ),
         "memory": {variant.target: describe_memory(variant.plan.value()) for variant in variants},
     }
 
@@ -197,8 +221,12 @@ def _launches(inputs: BundleInputs, variant: Variant, names: Names) -> list[obje
     graph, fused = inputs.graph.value(), expand_groups(variant.fused.value(), variant.steps)
     versions = [ModelVersion(graph, inputs.placed.value().graph)]
     if inputs.specialisation is not None:
-        versions.append(ModelVersion(specialise(graph, dict(inputs.sizes)), inputs.specialisation.value().graph))
-    return with_fusion(describe_launches(fused, variant.symbols, names), describe_fusion(fused, versions, names))
+        versions.append(
+            ModelVersion(specialise(graph, dict(inputs.sizes)), inputs.specialisation.value().graph)
+        )
+    return with_fusion(
+        describe_launches(fused, variant.symbols, names), describe_fusion(fused, versions, names)
+    )
 
 
 BUNDLE = Rule(

@@ -1,6 +1,7 @@
 """Rule ``codegen``: LoopProgram to one kernel's object, named by its content.
 
-In: a loop program, a target and its back end. Out: ``KernelObject``. Not done here: the code (``ingot_compiler.backends``).
+In: a loop program, a target and its back end. Out: ``KernelObject``. Not done here: the code
+(``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CodegenInputs:
-    """A kernel depends on its program, the target and the back end alone; ``hook``: ``Backend.compile_kernel``."""
+    """A kernel depends on its program, the target and the back end alone; ``hook``:
+    ``Backend.compile_kernel``."""
 
     program: Artifact[LoopProgram]
     hook: str

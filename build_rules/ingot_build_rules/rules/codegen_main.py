@@ -1,7 +1,8 @@
 """Rule ``codegen_main``: the instruction list of one variant, and the native ``main`` made from it.
 
-In: a fused graph, its kernels and where everything lies. Out: ``MainObject``. Not done here: the list itself
-(``ingot_compiler.host_program.main_program``), its machine code (``ingot_compiler.backends.host.main.main``).
+In: a fused graph, its kernels and where everything lies. Out: ``MainObject``. Not done here: the
+list itself (``ingot_compiler.host_program.main_program``), its machine code
+(``ingot_compiler.backends.host.main.main``).
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MainInputs:
-    """``steps``: of each group; ``programs`` and ``kernel_indices``: those of all groups, in order; ``symbols``: the image's kernels; ``inputs``, ``outputs``, ``devices``,
-    ``libraries``: as the bundle's plan states them, for the digest that the loader compares."""
+    """``steps``: of each group; ``programs`` and ``kernel_indices``: those of all groups, in order;
+    ``symbols``: the image's kernels; ``inputs``, ``outputs``, ``devices``, ``libraries``: as the
+    bundle's plan states them, for the digest that the loader compares."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]
@@ -54,7 +56,9 @@ def _compute(context: RuleContext, inputs: MainInputs) -> MainObject:
     target = parse_target(inputs.target)
     programs = tuple(program.value() for program in inputs.programs)
     fused, plan = expand_groups(inputs.fused.value(), inputs.steps), inputs.plan.value()
-    program, messages = build_program(fused, programs, inputs.kernel_indices, plan, inputs.constant_offsets)
+    program, messages = build_program(
+        fused, programs, inputs.kernel_indices, plan, inputs.constant_offsets
+    )
     text = main_module(
         program,
         inputs.symbols,

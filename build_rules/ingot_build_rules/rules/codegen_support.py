@@ -1,6 +1,7 @@
 """Rule ``codegen_support``: the native code that every image of a target needs.
 
-In: a target and its back end. Out: one object. Not done here: the functions (``ingot_compiler.backends``).
+In: a target and its back end. Out: one object. Not done here: the functions
+(``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -28,4 +29,6 @@ def _compute(context: RuleContext, inputs: SupportInputs) -> Artifact[memoryview
     return context.keep_bytes(compile_support(inputs.target))
 
 
-CODEGEN_SUPPORT = Rule("codegen_support", 1, ("hook", "target"), _compute, tools=("zig",), loads=("hook",))
+CODEGEN_SUPPORT = Rule(
+    "codegen_support", 1, ("hook", "target"), _compute, tools=("zig",), loads=("hook",)
+)

@@ -1,6 +1,7 @@
 """What decides a bundle beside the model, in canonical form.
 
-In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, ``native`` (``options``),
+In: checked values. Out: ``CompileOptions``. Not done here: texts of the user, ``native``
+(``options``),
 options again from plain values (``recorded_options``).
 """
 
@@ -13,8 +14,9 @@ HOST = "host"
 
 @dataclass(frozen=True, slots=True)
 class DeviceOption:
-    """A virtual device beside the host: ``id`` says which device of its kind it is until a load says otherwise; ``target``, as its back
-    end prints it, is what its code is for; ``scope`` names a memory of it ("" is its own)."""
+    """A virtual device beside the host: ``id`` says which device of its kind it is until a load
+    says otherwise; ``target``, as its back end prints it, is what its code is for; ``scope`` names
+    a memory of it ("" is its own)."""
 
     name: str
     kind: str
@@ -31,8 +33,9 @@ class DeviceOption:
 class CompileOptions:
     """Everything that decides the bundle beside the model; sorted where order means nothing.
 
-    ``targets``: of the host, as their back end prints them. ``shapes``: input name -> sizes. ``devices``: by name, without the host. ``place``: (glob over node names,
-    device name), the last match counts.
+    ``targets``: of the host, as their back end prints them. ``shapes``: input name -> sizes.
+    ``devices``: by name, without the host. ``place``: (glob over node names, device name), the last
+    match counts.
     """
 
     targets: tuple[str, ...]
@@ -44,7 +47,8 @@ class CompileOptions:
     def plain(self) -> dict[str, object]:
         """Return every option by its name, as a bundle's lock and a lock file have them.
 
-        Targets are recorded by their features, so ``native`` is what it was on the machine that built.
+        Targets are recorded by their features, so ``native`` is what it was on the machine that
+        built.
         """
         return {
             "targets": list(self.targets),

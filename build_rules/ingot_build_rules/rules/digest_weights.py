@@ -1,6 +1,8 @@
-"""Rule ``digest_weights``: the tree over a bundle's weights; other code, names or options leave it alone.
+"""Rule ``digest_weights``: the tree over a bundle's weights; other code, names or options leave it
+alone.
 
-In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: the digests (``ingot_compiler.backends.host.support``), the bundle.
+In: packed weights and their places. Out: the tree (FORMAT.md). Not done here: the digests
+(``ingot_compiler.backends.host.support``), the bundle.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from ingot_compiler.ir.errors import InternalError
 
 @dataclass(frozen=True, slots=True)
 class DigestInputs:
-    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills its last MiB; ``support``: the support
-    functions of the bundle's first ``target``, which compute the digests where this machine can run them. The digests do not depend on it."""
+    """``packed``: in the order of the file; ``weights_bytes``: of the section, without what fills
+    its last MiB; ``support``: the support functions of the bundle's first ``target``, which compute
+    the digests where this machine can run them. The digests do not depend on it."""
 
     packed: tuple[PackedConstant, ...]
     weights_bytes: int

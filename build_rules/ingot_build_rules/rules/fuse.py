@@ -1,7 +1,9 @@
-"""Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and its parts that others depend on alone.
+"""Rule ``fuse``: PlacedGraph to FusedGraph, per target of the host, and its parts that others
+depend on alone.
 
-In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets and back ends. Out: ``Fused``. Not done here:
-fusion (``ingot_compiler.lowering``), what it is told of a device (``ingot_compiler.backends``).
+In: a placed graph, perhaps the one for the sizes of ``--shape``, the devices' targets and back
+ends. Out: ``Fused``. Not done here: fusion (``ingot_compiler.lowering``), what it is told of a
+device (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FuseInputs:
-    """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first. ``specialisation``: the graph for ``sizes``, a way
-    beside the general one."""
+    """``hooks`` (``Backend.device_rules``) and ``targets``: one per device, the host's first.
+    ``specialisation``: the graph for ``sizes``, a way beside the general one."""
 
     placed: Artifact[PlacedGraph]
     hooks: tuple[str, ...]
@@ -37,8 +39,8 @@ class FuseInputs:
 
 @dataclass(frozen=True, slots=True)
 class FusedConstant:
-    """One constant: the expression that packs it, the numbers of the weights that it reads, its bytes when packed, those of the
-    largest value on the way, and the device that has it."""
+    """One constant: the expression that packs it, the numbers of the weights that it reads, its
+    bytes when packed, those of the largest value on the way, and the device that has it."""
 
     expression: Artifact[Graph]
     leaves: tuple[str, ...]
@@ -49,8 +51,9 @@ class FusedConstant:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one artifact; ``sources`` and ``devices``: the
-    imported nodes of each, and where it runs; ``inputs`` and ``outputs``: types of the graph's."""
+    """``groups``: one per kernel launch, in canonical numbers, so that equal layers are one
+    artifact; ``sources`` and ``devices``: the imported nodes of each, and where it runs; ``inputs``
+    and ``outputs``: types of the graph's."""
 
     fused: Artifact[FusedGraph]
     groups: tuple[Artifact[Group], ...]
@@ -67,10 +70,14 @@ def _compute(context: RuleContext, inputs: FuseInputs) -> Fused:
     from ingot_compiler.lowering.canonical_group import canonical_group
     from ingot_compiler.lowering.fused import groups_of
 
-    devices = [_device_rules(context, *pair) for pair in zip(inputs.hooks, inputs.targets, strict=True)]
+    devices = [
+        _device_rules(context, *pair) for pair in zip(inputs.hooks, inputs.targets, strict=True)
+    ]
     fused = lowering.fuse(inputs.placed.value(), devices)
     if inputs.specialisation is not None:
-        fused = append_specialisation(fused, lowering.fuse(inputs.specialisation.value(), devices), inputs.sizes)
+        fused = append_specialisation(
+            fused, lowering.fuse(inputs.specialisation.value(), devices), inputs.sizes
+        )
     groups = groups_of(fused)
     return Fused(
         context.keep(fused),
@@ -122,4 +129,6 @@ def _leaves(expression: Graph) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read))
 
 
-FUSE = Rule("fuse", 1, ("placed", "hooks", "targets", "specialisation", "sizes"), _compute, loads=("hooks",))
+FUSE = Rule(
+    "fuse", 1, ("placed", "hooks", "targets", "specialisation", "sizes"), _compute, loads=("hooks",)
+)

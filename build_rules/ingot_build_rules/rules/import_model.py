@@ -1,7 +1,7 @@
 """Rule ``import_model``: a model's bytes to ImportedModel, its weights and its names.
 
-In: the digest of a model file and where it is, sizes for inputs, placement marks. Out: ``Imported``. Not done here: parsing
-itself (``ingot_compiler.frontend``), types.
+In: the digest of a model file and where it is, sizes for inputs, placement marks. Out:
+``Imported``. Not done here: parsing itself (``ingot_compiler.frontend``), types.
 
 The model knows its constants by number: new weights with the same facts leave it as it was.
 """
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportInputs:
-    """``source``: sha256 of the model file. It is at ``path`` in the ``state`` that was seen when it was hashed, or it
-    is ``content``; ``name`` is what the user calls it in errors. ``max_bytes`` refuses, and changes no result."""
+    """``source``: sha256 of the model file. It is at ``path`` in the ``state`` that was seen when
+    it was hashed, or it is ``content``; ``name`` is what the user calls it in errors. ``max_bytes``
+    refuses, and changes no result."""
 
     source: str
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
@@ -42,8 +43,8 @@ class ImportInputs:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """``weights``: bytes of the constants by their number; ``sizes``: symbols that the user gave a size (``--shape``);
-    ``external``: locations of the files beside the model that were read."""
+    """``weights``: bytes of the constants by their number; ``sizes``: symbols that the user gave a
+    size (``--shape``); ``external``: locations of the files beside the model that were read."""
 
     model: Artifact[ImportedModel]
     names: Artifact[Names]
@@ -78,7 +79,8 @@ class _External:
 
     def read(self, location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
         if self._folder is None:
-            # There is no folder that the location could be relative to; the current one would be a guess.
+            # There is no folder that the location could be relative to; the current one would be a
+            # guess.
             raise ModelError(
                 "external data of a model that has no folder",
                 where=f"location {location!r}",
@@ -98,7 +100,12 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
     content = inputs.content.value() if inputs.content else read_model(inputs.path, inputs.state)
     try:
         model, names = frontend.import_model(
-            content, external.read, weights.write, dict(inputs.shapes), inputs.place, inputs.max_bytes
+            content,
+            external.read,
+            weights.write,
+            dict(inputs.shapes),
+            inputs.place,
+            inputs.max_bytes,
         )
     except IngotError as error:
         if error.where != "model file":
@@ -115,7 +122,8 @@ def _compute(context: RuleContext, inputs: ImportInputs) -> Imported:
 
 
 def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
-    """The digest of an external file: never of one outside of the model's folder, whatever a record says."""
+    """The digest of an external file: never of one outside of the model's folder, whatever a record
+    says."""
     if not inputs.path:
         return ""
     try:
@@ -124,4 +132,6 @@ def _resolve(files: FileDigests, inputs: ImportInputs, location: str) -> str:
         return ""
 
 
-IMPORT_MODEL = Rule("import_model", 1, ("source", "shapes", "place"), _compute, _resolve, reads_files=True)
+IMPORT_MODEL = Rule(
+    "import_model", 1, ("source", "shapes", "place"), _compute, _resolve, reads_files=True
+)

@@ -1,7 +1,8 @@
 """Rule ``infer_types``: ImportedModel to Graph.
 
-In: an imported model, its weights. Out: ``Graph``, verified. Not done here: translation itself (``ingot_compiler.frontend``).
-The few small constants that become part of the graph are noted: others may change without a new graph.
+In: an imported model, its weights. Out: ``Graph``, verified. Not done here: translation itself
+(``ingot_compiler.frontend``). The few small constants that become part of the graph are noted:
+others may change without a new graph.
 """
 
 from __future__ import annotations

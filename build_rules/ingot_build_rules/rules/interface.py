@@ -1,7 +1,7 @@
 """The bundle's inputs and outputs as outsiders see them: names, dtypes, sizes or symbols.
 
-In: tensor types of the graph, the user's names. Out: ``Interface``, within the limits of the bundle format. Not done here: encoding
-(``ingot_artifacts``).
+In: tensor types of the graph, the user's names. Out: ``Interface``, within the limits of the bundle
+format. Not done here: encoding (``ingot_artifacts``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _NAME_SHOWN = 64  # characters of a name that may be too long
 
 @dataclass(frozen=True, slots=True)
 class NamedTensor:
-    """One input or output; a dimension is a size or the text of an expression over the user's symbols."""
+    """One input or output; a dimension is a size or the text of an expression over the user's
+    symbols."""
 
     name: str
     dtype: DType
@@ -48,17 +49,22 @@ class Interface:
         return tuple(dict.fromkeys(dim for dim in dims if isinstance(dim, str)))
 
     def signatures(self) -> tuple[tuple[Signature, ...], tuple[Signature, ...]]:
-        """Return inputs and outputs without names: (dtype code, dims with ``-(symbol index + 1)``)."""
+        """Return inputs and outputs without names: (dtype code, dims with
+        ``-(symbol index + 1)``)."""
         numbers = {name: index for index, name in enumerate(self.symbols)}
 
         def sign(tensor: NamedTensor) -> Signature:
-            dims = tuple(dim if isinstance(dim, int) else -(numbers[dim] + 1) for dim in tensor.shape)
+            dims = tuple(
+                dim if isinstance(dim, int) else -(numbers[dim] + 1) for dim in tensor.shape
+            )
             return dtype_code(tensor.dtype), dims
 
         return tuple(map(sign, self.inputs)), tuple(map(sign, self.outputs))
 
 
-def make_interface(inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...], names: Names) -> Interface:
+def make_interface(
+    inputs: tuple[TensorType, ...], outputs: tuple[TensorType, ...], names: Names
+) -> Interface:
     """Join types with names."""
     called = dict(names.symbols)
 
@@ -80,22 +86,41 @@ def check_interface(interface: Interface) -> None:
             texts = [tensor.name, *(dim for dim in tensor.shape if isinstance(dim, str))]
             sizes = [max(dim, 1) for dim in tensor.shape if isinstance(dim, int)]
             for text in texts:
-                _check(len(text.encode(errors="surrogatepass")), NAME_SIZE_BYTES_MAX, "bytes in a name or size", where)
+                _check(
+                    len(text.encode(errors="surrogatepass")),
+                    NAME_SIZE_BYTES_MAX,
+                    "bytes in a name or size",
+                    where,
+                )
             _check(len(tensor.shape), RANK_MAX, "dimensions", where)
-            _check(math.prod(sizes) * dtype_size_bytes(tensor.dtype), ELEMENT_COUNT_MAX, "bytes", where)
-    _check(len(interface.symbols), SYMBOL_COUNT_MAX, "different open sizes", "the model's inputs and outputs")
+            _check(
+                math.prod(sizes) * dtype_size_bytes(tensor.dtype), ELEMENT_COUNT_MAX, "bytes", where
+            )
+    _check(
+        len(interface.symbols),
+        SYMBOL_COUNT_MAX,
+        "different open sizes",
+        "the model's inputs and outputs",
+    )
 
 
 def _check(found: int, limit: int, unit: str, where: str) -> None:
     if found > limit:
         why = f"expected at most {limit} {unit}, got {found}"
-        raise LimitError("a bundle cannot hold this model's inputs and outputs", where, why, "make the model smaller")
+        raise LimitError(
+            "a bundle cannot hold this model's inputs and outputs",
+            where,
+            why,
+            "make the model smaller",
+        )
 
 
 def _dim_text(dim: Dim, called: dict[str, str]) -> int | str:
     if isinstance(dim, int):
         return dim
-    return format_dim(substitute(dim, {name: symbol(called.get(name, name)) for name in symbols_of(dim)}))
+    return format_dim(
+        substitute(dim, {name: symbol(called.get(name, name)) for name in symbols_of(dim)})
+    )
 
 
 def signatures_of(

@@ -1,6 +1,7 @@
 """One kernel's machine code, named by its content.
 
-In: nothing. Out: ``KernelObject``. Not done here: making it (``codegen``): a change of that leaves those alone who read this.
+In: nothing. Out: ``KernelObject``. Not done here: making it (``codegen``): a change of that leaves
+those alone who read this.
 """
 
 from __future__ import annotations

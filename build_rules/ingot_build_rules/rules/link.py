@@ -1,7 +1,7 @@
 """Rule ``link``: the objects of one variant, or of one library, to an image.
 
-In: objects of kernels, ``main`` and support code, their back end. Out: the image's bytes. Not done here: the linker's ways
-(``ingot_compiler.backends``).
+In: objects of kernels, ``main`` and support code, their back end. Out: the image's bytes. Not done
+here: the linker's ways (``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkInputs:
-    """``kernels``: (symbol, object) in the order of the image's kernel table; ``main``: a library has none; ``hook``: ``Backend.link_image``."""
+    """``kernels``: (symbol, object) in the order of the image's kernel table; ``main``: a library
+    has none; ``hook``: ``Backend.link_image``."""
 
     kernels: tuple[tuple[str, Artifact[memoryview]], ...]
     main: Artifact[memoryview] | None
@@ -31,7 +32,16 @@ def _compute(context: RuleContext, inputs: LinkInputs) -> Artifact[memoryview]:
     link_image: LinkImage = context.load(inputs.hook)
     kernels = [(symbol, bytes(kernel.value())) for symbol, kernel in inputs.kernels]
     main = None if inputs.main is None else bytes(inputs.main.value())
-    return context.keep_bytes(link_image(kernels, main, bytes(inputs.support.value()), inputs.target))
+    return context.keep_bytes(
+        link_image(kernels, main, bytes(inputs.support.value()), inputs.target)
+    )
 
 
-LINK = Rule("link", 1, ("kernels", "main", "support", "hook", "target"), _compute, tools=("zig",), loads=("hook",))
+LINK = Rule(
+    "link",
+    1,
+    ("kernels", "main", "support", "hook", "target"),
+    _compute,
+    tools=("zig",),
+    loads=("hook",),
+)

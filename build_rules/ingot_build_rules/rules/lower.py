@@ -1,6 +1,7 @@
 """Rule ``lower``: one group of a FusedGraph to what runs for it, and the loops of its kernels.
 
-In: a group, a target and its back end. Out: ``Lowered``. Not done here: the loops (``ingot_compiler.backends``).
+In: a group, a target and its back end. Out: ``Lowered``. Not done here: the loops
+(``ingot_compiler.backends``).
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class LowerInputs:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are compiled once."""
+    """``steps``: launches of ``programs``, each an artifact of its own, so that equal kernels are
+    compiled once."""
 
     steps: GroupSteps
     programs: tuple[Artifact[LoopProgram], ...]

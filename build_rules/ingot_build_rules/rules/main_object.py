@@ -1,6 +1,7 @@
 """The native ``main`` of one variant, and the instruction list that it was made from.
 
-In: nothing. Out: ``MainObject``. Not done here: making it (``codegen_main``): a change of that leaves those alone who read this.
+In: nothing. Out: ``MainObject``. Not done here: making it (``codegen_main``): a change of that
+leaves those alone who read this.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from ingot_compiler.ir.message import Text
 
 @dataclass(frozen=True, slots=True)
 class MainObject:
-    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps; ``listing``: its text view;
-    ``messages``: what it may say when it refuses its inputs; ``workspace_bytes``: per device, 0 where it depends on sizes."""
+    """``content``: a relocatable object; ``program``: the encoded list, which the vm steps;
+    ``listing``: its text view; ``messages``: what it may say when it refuses its inputs;
+    ``workspace_bytes``: per device, 0 where it depends on sizes."""
 
     content: Artifact[memoryview]
     program: Artifact[memoryview]

@@ -1,7 +1,7 @@
 """Rule ``optimize``: Graph to OptimizedGraph.
 
-In: a graph, perhaps sizes for its symbols. Out: ``OptimizedGraph``, verified. Not done here: the passes
-(``ingot_compiler.passes``).
+In: a graph, perhaps sizes for its symbols. Out: ``OptimizedGraph``, verified. Not done here: the
+passes (``ingot_compiler.passes``).
 """
 
 from __future__ import annotations

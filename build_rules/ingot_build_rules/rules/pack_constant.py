@@ -1,7 +1,8 @@
 """Rule ``pack_constant``: the bytes of one constant as kernels read it.
 
-In: an expression over constants (folding and layout in one), the constants. Out: dense bytes. Not done here: evaluation itself
-(``ingot_compiler.lowering.constant_expression``), the place in the file (``weight_layout``).
+In: an expression over constants (folding and layout in one), the constants. Out: dense bytes. Not
+done here: evaluation itself (``ingot_compiler.lowering.constant_expression``), the place in the
+file (``weight_layout``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackInputs:
-    """``expression``: a graph without inputs and with one output; ``leaves``: (number in it, bytes) of each constant."""
+    """``expression``: a graph without inputs and with one output; ``leaves``: (number in it, bytes)
+    of each constant."""
 
     expression: Artifact[Graph]
     leaves: tuple[tuple[str, Artifact[memoryview]], ...]
@@ -28,7 +30,9 @@ def _compute(context: RuleContext, inputs: PackInputs) -> Artifact[memoryview]:
     from ingot_compiler.lowering.constant_expression import evaluate
 
     leaves = dict(inputs.leaves)
-    return context.keep_bytes(evaluate(inputs.expression.value(), lambda constant: leaves[constant].value()))
+    return context.keep_bytes(
+        evaluate(inputs.expression.value(), lambda constant: leaves[constant].value())
+    )
 
 
 PACK_CONSTANT = Rule("pack_constant", 1, ("expression", "leaves"), _compute)

@@ -1,6 +1,7 @@
 """A constant as kernels read it, and where it lies among the weights.
 
-In: nothing. Out: ``PackedConstant``. Not done here: packing (``pack_constant``), places (``weight_layout``).
+In: nothing. Out: ``PackedConstant``. Not done here: packing (``pack_constant``), places
+(``weight_layout``).
 """
 
 from __future__ import annotations

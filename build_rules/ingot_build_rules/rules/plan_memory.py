@@ -1,6 +1,7 @@
 """Rule ``plan_memory``: where every workspace buffer of a FusedGraph lies.
 
-In: a fused graph, the steps of its groups, the planner's name. Out: ``MemoryPlan``. Not done here: planners (``ingot_compiler.memory.planners``).
+In: a fused graph, the steps of its groups, the planner's name. Out: ``MemoryPlan``. Not done here:
+planners (``ingot_compiler.memory.planners``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlanInputs:
-    """``steps``: of each group, whose own workspace is planned with the rest; ``planner``: a name of the planners' table, or ``best``."""
+    """``steps``: of each group, whose own workspace is planned with the rest; ``planner``: a name
+    of the planners' table, or ``best``."""
 
     fused: Artifact[FusedGraph]
     steps: tuple[GroupSteps, ...]
@@ -30,7 +32,9 @@ def _compute(context: RuleContext, inputs: PlanInputs) -> Artifact[MemoryPlan]:
     from ingot_compiler.lowering.expand_groups import expand_groups
     from ingot_compiler.memory import plan_memory as planning
 
-    return context.keep(planning.plan_memory(expand_groups(inputs.fused.value(), inputs.steps), inputs.planner))
+    return context.keep(
+        planning.plan_memory(expand_groups(inputs.fused.value(), inputs.steps), inputs.planner)
+    )
 
 
 PLAN_MEMORY = Rule("plan_memory", 1, ("fused", "steps", "planner"), _compute)

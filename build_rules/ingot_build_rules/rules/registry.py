@@ -67,4 +67,6 @@ LOADABLE: dict[str, tuple[str, ...]] = {
 }
 """Rule -> the hooks of back ends that its inputs may name."""
 
-RULEBOOK = Rulebook("ingot_build_rules.rules.registry:RULEBOOK", RULES, ARTIFACT_TYPES, ERRORS, LOADABLE)
+RULEBOOK = Rulebook(
+    "ingot_build_rules.rules.registry:RULEBOOK", RULES, ARTIFACT_TYPES, ERRORS, LOADABLE
+)

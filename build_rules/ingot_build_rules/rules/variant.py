@@ -1,7 +1,7 @@
 """One host CPU target's part of a bundle, and the code of other devices.
 
-In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``. Not done here: making the stages (``compilation``), the
-bundle (rule ``bundle``).
+In: stages 6 to 10 for one target. Out: ``Variant``, ``Library``. Not done here: making the stages
+(``compilation``), the bundle (rule ``bundle``).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """``steps``: of each group; ``programs`` and ``symbols`` (of their kernels): those of all groups, in order; ``kernels`` in the order
-    of the image; ``features``, ``rank``: of the target."""
+    """``steps``: of each group; ``programs`` and ``symbols`` (of their kernels): those of all
+    groups, in order; ``kernels`` in the order of the image; ``features``, ``rank``: of the
+    target."""
 
     target: str
     features: tuple[str, ...]
@@ -40,7 +41,8 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The code of one kind of device for one target, shared by its devices; ``kernels`` in the order of the image."""
+    """The code of one kind of device for one target, shared by its devices; ``kernels`` in the
+    order of the image."""
 
     kind: str
     target: str

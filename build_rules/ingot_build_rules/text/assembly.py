@@ -1,6 +1,8 @@
-"""Assembly of a kernel in a bundle, made again from the loop program that the bundle carries for this.
+"""Assembly of a kernel in a bundle, made again from the loop program that the bundle carries for
+this.
 
-In: a bundle's description, a target, a symbol. Out: assembly text. Not done here: finding the kernel (``inspect``).
+In: a bundle's description, a target, a symbol. Out: assembly text. Not done here: finding the
+kernel (``inspect``).
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     """Return the assembly of a kernel.
 
     Raises:
-        UserError: the bundle carries no record of it, or was made by another version, which made other code.
+        UserError: the bundle carries no record of it, or was made by another version, which made
+            other code.
     """
     record = described["debug"].get("programs", {}).get(target, {}).get(symbol)
     if record is None:
-        raise UserError("the bundle carries no record of the kernel", where=symbol, do="compile the model again")
+        raise UserError(
+            "the bundle carries no record of the kernel", where=symbol, do="compile the model again"
+        )
     chosen = parse_target(target)
     try:
         program = read_program(record)
@@ -32,7 +37,9 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
         raise
     except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError("a kernel's record is damaged", where=symbol, why=why, do="compile the model again") from None
+        raise UserError(
+            "a kernel's record is damaged", where=symbol, why=why, do="compile the model again"
+        ) from None
     if made != symbol:
         raise UserError(
             "this version of Ingot would make another kernel", where=symbol, why=f"its record gives {made}",

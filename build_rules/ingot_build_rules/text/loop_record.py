@@ -1,7 +1,8 @@
-"""The loop programs that a bundle carries, so that one can see what each kernel was made from (a few kB): as the codec writes them.
+"""The loop programs that a bundle carries, so that one can see what each kernel was made from (a
+few kB): as the codec writes them.
 
-In: bytes from a bundle, which anybody may have written. Out: a ``LoopProgram``. Not done here: code (``assembly`` makes it again:
-the same LLVM makes the same code of the same program).
+In: bytes from a bundle, which anybody may have written. Out: a ``LoopProgram``. Not done here: code
+(``assembly`` makes it again: the same LLVM makes the same code of the same program).
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ def read_program(content: bytes) -> LoopProgram:
             "a kernel's record cannot be read",
             "inspect it with the version that made the bundle, or compile the model again",
         )
-        raise UserError(what, why=f"it is damaged, or of another version of Ingot: {error}", do=do) from None
+        raise UserError(
+            what, why=f"it is damaged, or of another version of Ingot: {error}", do=do
+        ) from None
     if not isinstance(program, LoopProgram):
-        raise UserError("a kernel's record is damaged", why="it is no loop program", do="compile the model again")
+        raise UserError(
+            "a kernel's record is damaged",
+            why="it is no loop program",
+            do="compile the model again",
+        )
     return program

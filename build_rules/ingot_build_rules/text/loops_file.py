@@ -1,7 +1,8 @@
 """Texts of stage 7, as ``--to loops`` prints them, to machine code: ``--from loops``.
 
-In: a text with a group or several, steps and kernels, each behind the target that it is for. Out: the same text, symbols and bytes,
-assembly, an object. Not done here: the models that such groups come from.
+In: a text with a group or several, steps and kernels, each behind the target that it is for. Out:
+the same text, symbols and bytes, assembly, an object. Not done here: the models that such groups
+come from.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ def read_groups(text: str, targets: Sequence[str]) -> tuple[TargetGroup, ...]:
     """Read all groups; those before the first ``target "T"`` are for each of ``targets``.
 
     Raises:
-        ModelError: the text does not parse, or is not valid; says line, column and rule. UserError: a target that is none.
+        ModelError: the text does not parse, or is not valid; says line, column and rule. UserError:
+            a target that is none.
     """
     reader, found = Reader("loops", text), list[TargetGroup]()
     current = tuple(targets)
@@ -66,7 +68,10 @@ def kernel_object(groups: Sequence[TargetGroup]) -> bytes:
     if len(kernels) != 1:
         why = f"expected one kernel for one target, got {len(kernels)}"
         raise UserError(
-            "several kernels in one object", "command ingot compile --from loops", why, "give one of them alone"
+            "several kernels in one object",
+            "command ingot compile --from loops",
+            why,
+            "give one of them alone",
         )
     return _made(*kernels[0], lambda program, target: compile_kernel(program, target)[1])
 
@@ -78,7 +83,9 @@ def _made(program: LoopProgram, target: str, make: Callable[[LoopProgram, str], 
         raise
     except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
         why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ModelError("a kernel cannot be compiled", f"target {target}", why, "compare with --to loops") from None
+        raise ModelError(
+            "a kernel cannot be compiled", f"target {target}", why, "compare with --to loops"
+        ) from None
 
 
 def _library(program: LoopProgram, target: str) -> str:
@@ -93,7 +100,9 @@ def _assembly(program: LoopProgram, target: str) -> str:
 
 def _of_kernels(make: Callable[[LoopProgram, str], str]) -> Callable[[TargetGroup], str]:
     """The texts of a group's kernels, one behind the other."""
-    return lambda group: "".join(_made(program, group.target, make) for program in group.lowered.programs)
+    return lambda group: "".join(
+        _made(program, group.target, make) for program in group.lowered.programs
+    )
 
 
 GROUP_TEXTS: Mapping[str, Callable[[TargetGroup], str]] = {
@@ -105,7 +114,8 @@ GROUP_TEXTS: Mapping[str, Callable[[TargetGroup], str]] = {
 
 
 def groups_text(groups: Sequence[TargetGroup], stage: str) -> str:
-    """Return the text of a stage of ``GROUP_TEXTS``, group by group, each target named before its own."""
+    """Return the text of a stage of ``GROUP_TEXTS``, group by group, each target named before its
+    own."""
     parts: list[str] = []
     target = ""
     for group in groups:

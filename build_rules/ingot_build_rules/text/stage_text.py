@@ -1,6 +1,7 @@
 """The text view of every stage, as ``--to`` prints it.
 
-In: a compilation. Out: text, the same on every machine for the same stage. Not done here: making the stages.
+In: a compilation. Out: text, the same on every machine for the same stage. Not done here: making
+the stages.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ def _per_target(view: Callable[[TargetBuild], str]) -> Callable[[CompiledModel],
     """Print a view of each target under the target's name."""
 
     def text(compiled: CompiledModel) -> str:
-        return "".join(f'target "{build.target}"\n{view(build)}' for build in compiled.target_builds)
+        return "".join(
+            f'target "{build.target}"\n{view(build)}' for build in compiled.target_builds
+        )
 
     return text
 
 
 def _groups(view: Callable[[TargetGroup], str]) -> Callable[[CompiledModel], str]:
-    """Print a view of what each group becomes, behind the nodes that it is of, and the target where that is another."""
+    """Print a view of what each group becomes, behind the nodes that it is of, and the target where
+    that is another."""
 
     def text(compiled: CompiledModel) -> str:
         parts: list[str] = []
@@ -58,7 +62,9 @@ def _library(build: TargetBuild) -> str:
     for kernel in (build.objects[launch.program] for launch in build.launches):
         launches[kernel.symbol] = launches.get(kernel.symbol, 0) + 1
         sizes[kernel.symbol] = kernel.size_bytes
-    return "".join(f"{symbol}: {count} launches, {sizes[symbol]} bytes\n" for symbol, count in launches.items())
+    return "".join(
+        f"{symbol}: {count} launches, {sizes[symbol]} bytes\n" for symbol, count in launches.items()
+    )
 
 
 def _bundle(compiled: CompiledModel) -> str:

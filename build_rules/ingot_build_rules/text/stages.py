@@ -1,6 +1,7 @@
 """The visible lists of stages that ``--to`` prints, and whose text ``--from`` reads.
 
-In: nothing. Out: ``STAGES``, ``FROM_STAGES``, and what follows from loops. Not done here: making them (``compile_model``), their text (``stage_text``).
+In: nothing. Out: ``STAGES``, ``FROM_STAGES``, and what follows from loops. Not done here: making
+them (``compile_model``), their text (``stage_text``).
 """
 
 STAGES = (

@@ -1,12 +1,19 @@
 """A scheduler's actions as the events of a build.
 
-In: actions that start and end. Out: events to an observer. Not done here: displays, files (``build_progress``).
+In: actions that start and end. Out: events to an observer. Not done here: displays, files
+(``build_progress``).
 """
 
 from __future__ import annotations
 
 from ingot_build_rules.engine.actions.action import Action
-from ingot_build_rules.engine.events.events import ActionFinished, ActionHow, ActionStarted, Message, Observer
+from ingot_build_rules.engine.events.events import (
+    ActionFinished,
+    ActionHow,
+    ActionStarted,
+    Message,
+    Observer,
+)
 from ingot_build_rules.engine.scheduler import Observers
 
 
@@ -35,7 +42,11 @@ class ActionEvents:
         seconds = 0.0 if action.how == "hit" else action.seconds
         key = action.key.digest.hex()
         name, label = action.rule.name, action.label
-        how: ActionHow = "failed" if action.how == "failed" else "ran" if action.how == "ran" else "hit"
+        how: ActionHow = (
+            "failed" if action.how == "failed" else "ran" if action.how == "ran" else "hit"
+        )
         self._observer(ActionFinished(action.number, name, label, how, seconds, key, error, needs))
         for text in action.messages:
-            self._observer(Message("warning", f"{name} ({label}): {text}" if label else f"{name}: {text}"))
+            self._observer(
+                Message("warning", f"{name} ({label}): {text}" if label else f"{name}: {text}")
+            )

@@ -1,10 +1,11 @@
 """Builds what a project asks for, and no more than has changed.
 
-In: an expanded project, names of bundles and tests, an open build. Out: a ``Report``. Not done here: reading the project, arguments,
-printing (``cli.build``), why things ran (``explanations``).
+In: an expanded project, names of bundles and tests, an open build. Out: a ``Report``. Not done
+here: reading the project, arguments, printing (``cli.build``), why things ran (``explanations``).
 
-A bundle is up to date when what was asked for, all code and tools, every source and the file itself are as the last build left
-them. Otherwise its rules are asked for: most of their results are in the cache.
+A bundle is up to date when what was asked for, all code and tools, every source and the file itself
+are as the last build left them. Otherwise its rules are asked for: most of their results are in the
+cache.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ Told = Callable[[str, str, str], None]
 
 @dataclass(slots=True)
 class TargetResult:
-    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or would-run (a test); ``sources``: (path, digest) of all files that it was made from;
-    ``stamp``: what the bundle looks like."""
+    """``how``: built, passed (a test), unchanged, failed, skipped, would-build, or would-run (a
+    test); ``sources``: (path, digest) of all files that it was made from; ``stamp``: what the
+    bundle looks like."""
 
     name: str
     how: str
@@ -67,8 +69,9 @@ class TargetResult:
 
 @dataclass(slots=True)
 class Workspace:
-    """One build of one project: ``folder`` holds it; ``code`` is the digest of all code and tools; ``dry``: nothing is written;
-    ``check`` looks at every bundle before it is written; ``thorough``: bundles that are up to date are asked for, too."""
+    """One build of one project: ``folder`` holds it; ``code`` is the digest of all code and tools;
+    ``dry``: nothing is written; ``check`` looks at every bundle before it is written; ``thorough``:
+    bundles that are up to date are asked for, too."""
 
     folder: str
     build: Scheduler
@@ -99,7 +102,9 @@ class Workspace:
     def run_test(self, spec: TestSpec, run: Callable[[TestSpec, str, str], None]) -> TargetResult:
         """Run a test on its bundle, unless it passed on the same bytes before."""
         bundle = self.results[spec.bundle]
-        result = self.results[f"test.{spec.name}"] = TargetResult(f"test.{spec.name}", "skipped", "")
+        result = self.results[f"test.{spec.name}"] = TargetResult(
+            f"test.{spec.name}", "skipped", ""
+        )
         paths = [os.path.join(self.folder, path) for path in (spec.inputs, spec.outputs)]
         result.sources = tuple((path, self.build.files.digest(path)) for path in paths)
         if not bundle.is_good and bundle.how != "would-build":
@@ -127,7 +132,7 @@ class Workspace:
         if known is not None:
             self.state.bundles[result.name] = replace(known, lock=stamp_of(lock_path(result.path)))
 
-    # -- one bundle --------------------------------------------------------------------------------------------------
+    # -- one bundle --------------------------------------------------------------------------------
 
     def _path(self, request: CompileRequest) -> str:
         return os.path.normpath(os.path.join(self.folder, request.bundle.output))
@@ -154,13 +159,16 @@ class Workspace:
         current = (
             known is not None
             and not self.thorough
-            and (known.request, known.code, known.output) == (request_digest(request), self.code, path)
+            and (known.request, known.code, known.output)
+            == (request_digest(request), self.code, path)
             and known.stamp == stamp_of(path)
             and known.lock is not None
             and known.lock == stamp_of(lock_path(path))
             and all(self.build.files.digest(source) == content for source, content in known.sources)
         )
-        result = self.results[name] = TargetResult(name, "unchanged" if current else "skipped", path)
+        result = self.results[name] = TargetResult(
+            name, "unchanged" if current else "skipped", path
+        )
         result.toolchain = self.toolchain
         if known is not None and current:
             result.root, result.sources, result.stamp = known.root, known.sources, known.stamp
@@ -172,10 +180,14 @@ class Workspace:
         path = self._model_path(request)
         source = open_model(path, self.build.files.digest)
         result.sources = ((path, source.digest),)
-        compilation = result.compilation = Compilation(self.build, source, request.options, self.toolchain)
+        compilation = result.compilation = Compilation(
+            self.build, source, request.options, self.toolchain
+        )
         parts = await compilation.bundle_parts()
         result.root, result.size_bytes, result.how = parts.root, parts.size_bytes, "would-build"
-        beside = [(name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]]
+        beside = [
+            (name, self.build.files.digest(name)) for name in (await compilation.source_paths())[1:]
+        ]
         self.check(request, replace(result, sources=(*result.sources, *beside)))
         if not self.dry:
             self._refuse_strangers(result)
@@ -196,7 +208,8 @@ class Workspace:
             )
 
     def _remember(self, request: CompileRequest, result: TargetResult, started: Timestamp) -> None:
-        """Note what a bundle was made from; of a source that may have changed since it was read, that it is none of today's."""
+        """Note what a bundle was made from; of a source that may have changed since it was read,
+        that it is none of today's."""
         steady = all(self.build.files.is_steady(path, started) for path, _ in result.sources)
         sources = tuple((path, content if steady else "") for path, content in result.sources)
         result.stamp = stamp_of(result.path)
@@ -226,10 +239,16 @@ def _make_folder(path: str) -> None:
         raise output_error(path, os.path.dirname(path), error) from error
 
 
-def _beside(sources: tuple[tuple[str, str], ...], actions: Sequence[Action]) -> tuple[tuple[str, str], ...]:
+def _beside(
+    sources: tuple[tuple[str, str], ...], actions: Sequence[Action]
+) -> tuple[tuple[str, str], ...]:
     """The files beside the model that import has read, as it found them."""
     reads = {pair for action in actions if action.rule is IMPORT_MODEL for pair in action.reads}
-    return tuple(sorted((os.path.join(os.path.dirname(sources[0][0]), name), content) for name, content in reads))
+    return tuple(
+        sorted(
+            (os.path.join(os.path.dirname(sources[0][0]), name), content) for name, content in reads
+        )
+    )
 
 
 def request_digest(request: CompileRequest) -> str:

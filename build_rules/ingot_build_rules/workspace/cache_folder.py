@@ -1,4 +1,5 @@
-"""Where the cache is, and who is trusted to write to it: the one place that reads the environment for it.
+"""Where the cache is, and who is trusted to write to it: the one place that reads the environment
+for it.
 
 In: what the user names, or nothing. Out: a folder, ``Trust``. Not done here: making it
 (``ingot_artifacts.store.cache``), the user's key (``user_key``).
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def cache_folder(given: str | None = None) -> str:
-    """Return the folder: what was given, else ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot``, ``~/.cache/ingot``."""
+    """Return the folder: what was given, else ``$INGOT_CACHE``, ``$XDG_CACHE_HOME/ingot``,
+    ``~/.cache/ingot``."""
     named = given or os.environ.get("INGOT_CACHE")
     if named:
         return os.path.abspath(named)
@@ -29,10 +31,12 @@ def cache_folder(given: str | None = None) -> str:
 
 
 def project_cache_folder(loaded: LoadedProject, given: str | None, *, allow_outside: bool) -> str:
-    """Return the cache folder of a project: what was given, else what its file says, else the user's.
+    """Return the cache folder of a project: what was given, else what its file says, else the
+    user's.
 
     Raises:
-        UserError: the project's file names one outside of its folder and of the user's cache, and that is not allowed.
+        UserError: the project's file names one outside of its folder and of the user's cache, and
+            that is not allowed.
     """
     from ingot_build_rules.workspace.places import is_inside, outside_error
 
@@ -40,7 +44,9 @@ def project_cache_folder(loaded: LoadedProject, given: str | None, *, allow_outs
     if given or declared is None:
         return cache_folder(given)
     folder = os.path.abspath(os.path.join(loaded.folder, declared))
-    if not allow_outside and not any(is_inside(folder, place) for place in (loaded.folder, cache_folder())):
+    if not allow_outside and not any(
+        is_inside(folder, place) for place in (loaded.folder, cache_folder())
+    ):
         raise outside_error(loaded.folder, loaded.path, [("its cache", folder)])
     return folder
 
@@ -49,11 +55,14 @@ def cache_trust(*, shared: bool = False, writes: bool = True) -> Trust:
     """Return whose records in a cache count; what ``writes`` nothing makes no key.
 
     Raises:
-        UserError: the user's key is not private, or cannot be made, and the cache is not ``shared``.
+        UserError: the user's key is not private, or cannot be made, and the cache is not
+            ``shared``.
     """
     from ingot_artifacts.store.trust import Trust
 
     if writes and shared:
-        with suppress(UserError):  # all that goes without the key is the memory of the project: it is looked at again
+        with suppress(
+            UserError
+        ):  # all that goes without the key is the memory of the project: it is looked at again
             user_key()
     return Trust(user_key() if writes and not shared else known_key(), shared)

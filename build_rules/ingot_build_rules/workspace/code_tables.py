@@ -1,6 +1,8 @@
-"""Which files the code of each rule was, for every version of the code that bundles of a workspace were made by.
+"""Which files the code of each rule was, for every version of the code that bundles of a workspace
+were made by.
 
-In: tables, the workspace's folder. Out: the tables again, by their digest. Not done here: digests of code (``engine.cache.code_digest``).
+In: tables, the workspace's folder. Out: the tables again, by their digest. Not done here: digests
+of code (``engine.cache.code_digest``).
 
 A table is as long as some hundred traces, and the same for all bundles: each is kept once.
 """
@@ -30,7 +32,10 @@ def read_code(project_folder: str, digest: str) -> Code:
     """Return a table; an empty one if it is not there."""
     found = cast("Any", read_state(_path(project_folder, digest), _KIND))
     try:
-        return tuple((str(rule), tuple((str(name), str(item)) for name, item in files)) for rule, files in found or ())
+        return tuple(
+            (str(rule), tuple((str(name), str(item)) for name, item in files))
+            for rule, files in found or ()
+        )
     except (TypeError, ValueError):
         return ()
 

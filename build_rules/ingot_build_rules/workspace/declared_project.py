@@ -1,7 +1,7 @@
 """A project as its user declares it: read from ``ingot.toml``, put together by calls, or both.
 
-In: paths, declarations. Out: the same frozen data that the file gives (``project.model.Project``). Not done here: building (``run_build``,
-``api.project``).
+In: paths, declarations. Out: the same frozen data that the file gives (``project.model.Project``).
+Not done here: building (``run_build``, ``api.project``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _IN_PYTHON = "ingot.Project"
 class DeclaredProject:
     """Models, targets, bundles and tests; arguments and defaults are those of the file's keys.
 
-    Paths are relative to ``folder``. Mistakes are reported by ``freeze``, all at once; a name declared twice at once.
+    Paths are relative to ``folder``. Mistakes are reported by ``freeze``, all at once; a name
+    declared twice at once.
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class DeclaredProject:
 
     @classmethod
     def load(cls, path: PathText = ".", config: Mapping[str, str] | None = None) -> Self:
-        """Read a project file: ``path`` is the file, or a folder in or below the project's; ``config`` as ``--config``.
+        """Read a project file: ``path`` is the file, or a folder in or below the project's;
+        ``config`` as ``--config``.
 
         Raises:
-            UserError: no file, not TOML, or everything that is wrong with it. UnsupportedError: plugins.
+            UserError: no file, not TOML, or everything that is wrong with it. UnsupportedError:
+                plugins.
         """
         given = os.fspath(path)
         file = find_project(given) if os.path.isdir(given) else given
@@ -66,7 +69,9 @@ class DeclaredProject:
         """Name a target: ``ARCH[:cpu][+feature|-feature]...``."""
         self._declare("target", name, {"target": target})
 
-    def model(self, name: str, source: PathText, *, shape: Mapping[str, str | Sequence[int]] | None = None) -> None:
+    def model(
+        self, name: str, source: PathText, *, shape: Mapping[str, str | Sequence[int]] | None = None
+    ) -> None:
         """Declare a model file, or many by a glob."""
         self._declare("model", name, _given({"source": source, "shape": shape}))
 
@@ -121,7 +126,12 @@ class DeclaredProject:
     def _declare(self, kind: str, name: str, values: Tree) -> None:
         tables = self._tree.get(kind, {})
         if name in tables:
-            raise UserError(f"{kind} {name!r} is declared twice", self.path, "expected one", "choose another name")
+            raise UserError(
+                f"{kind} {name!r} is declared twice",
+                self.path,
+                "expected one",
+                "choose another name",
+            )
         self._tree[kind] = {**tables, name: values}
 
 

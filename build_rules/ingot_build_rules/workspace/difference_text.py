@@ -1,6 +1,8 @@
-"""Differences as people read them: short digests, only what is different of long texts, attributes by their names.
+"""Differences as people read them: short digests, only what is different of long texts, attributes
+by their names.
 
-In: differences, pairs of texts. Out: text. Not done here: finding differences (``engine.events.differ``).
+In: differences, pairs of texts. Out: text. Not done here: finding differences
+(``engine.events.differ``).
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ def short(digest: str) -> str:
 
 
 def short_texts(old: str, new: str) -> tuple[str, str] | None:
-    """Return the parts of two texts that differ; None where they show no difference, or one is not known."""
+    """Return the parts of two texts that differ; None where they show no difference, or one is not
+    known."""
     if not new or old == new:
         return None
     if old and max(len(old), len(new)) > _TEXT_MAX:
@@ -48,25 +51,39 @@ def _cut(text: str) -> str:
 
 
 def _differing(old: str, new: str) -> tuple[str, str]:
-    """Leave out what two texts have in common before and behind, up to a whole part of a list or field of a class."""
+    """Leave out what two texts have in common before and behind, up to a whole part of a list or
+    field of a class."""
     shorter = min(len(old), len(new))
     start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     while start and old[start - 1] not in _ENDS:
         start -= 1
     fields = [found.start() for found in _FIELD.finditer(old, max(0, start - _FIELD_MAX), start)]
     start = fields[-1] if fields and not _FIELD.match(old, start) else start
-    end = next((index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]), shorter - start)
-    while end and (old[len(old) - end] not in _ENDS or old.count("(", start, -end) > old.count(")", start, -end)):
+    end = next(
+        (index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]),
+        shorter - start,
+    )
+    while end and (
+        old[len(old) - end] not in _ENDS
+        or old.count("(", start, -end) > old.count(")", start, -end)
+    ):
         end -= 1
-    return old[start : len(old) - end].strip() or "nothing", new[start : len(new) - end].strip() or "nothing"
+    return old[start : len(old) - end].strip() or "nothing", new[
+        start : len(new) - end
+    ].strip() or "nothing"
 
 
 def _path_text(path: tuple[str | int, ...], value: object) -> str:
-    """``nodes[3].strides[0]``: an attribute, a pair of a name and a value in the new value, goes by its name."""
+    """``nodes[3].strides[0]``: an attribute, a pair of a name and a value in the new value, goes by
+    its name."""
     text, position = "", 0
     while position < len(path):
         step, value = path[position], _at(value, path[position])
-        name = _at(value, 0) if text.endswith("attributes") and path[position + 1 : position + 2] == (1,) else None
+        name = (
+            _at(value, 0)
+            if text.endswith("attributes") and path[position + 1 : position + 2] == (1,)
+            else None
+        )
         if isinstance(name, str):
             text = f"{text.removesuffix('attributes')}{name}"
             value, position = _at(value, 1), position + 1

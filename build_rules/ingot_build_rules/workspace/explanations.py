@@ -1,10 +1,13 @@
-"""Why things ran, in the user's words: files, tensors, nodes and attributes instead of digests alone.
+"""Why things ran, in the user's words: files, tensors, nodes and attributes instead of digests
+alone.
 
-In: reasons, the artifacts of both builds as far as the cache still has them. Out: lines of text. Not done here: finding reasons
-(``engine.events.explain``), what an import made of a model (``import_differences``).
+In: reasons, the artifacts of both builds as far as the cache still has them. Out: lines of text.
+Not done here: finding reasons (``engine.events.explain``), what an import made of a model
+(``import_differences``).
 
-What is different is told where it came in: of the model by its import; of the artifacts of a rule whose code, tools or options are other
-ones by who reads them. All that follows from these is told by digests and producers.
+What is different is told where it came in: of the model by its import; of the artifacts of a rule
+whose code, tools or options are other ones by who reads them. All that follows from these is told
+by digests and producers.
 """
 
 from __future__ import annotations
@@ -47,19 +50,26 @@ _MADE_BY = {
     ("optimize", "sizes"): "import_model",
 }
 """(rule, ingredient) -> the rule that made it, for those that are no artifacts."""
-_ASKED_FOR = frozenset(("target", "planner", "options", "shapes", "place", "devices", "device_count"))
+_ASKED_FOR = frozenset(
+    ("target", "planner", "options", "shapes", "place", "devices", "device_count")
+)
 """Ingredients that ``ingot.toml`` and the command line decide."""
 
 
 class Explainer:
-    """Explains over the cache of an open build; what the cache has no more is told by digests alone."""
+    """Explains over the cache of an open build; what the cache has no more is told by digests
+    alone."""
 
-    def __init__(self, build: Scheduler, names: Names | None, model: str, reasons: Sequence[Reason]) -> None:
+    def __init__(
+        self, build: Scheduler, names: Names | None, model: str, reasons: Sequence[Reason]
+    ) -> None:
         """``names`` are those of the model as it is now; ``model`` its file."""
         self._build = build
         self._names = names
         self._model = model
-        self._worth_telling = {ref for reason in reasons if _is_origin(reason) for ref in reason.action.refs}
+        self._worth_telling = {
+            ref for reason in reasons if _is_origin(reason) for ref in reason.action.refs
+        }
 
     def lines(self, reason: Reason) -> list[str]:
         """Return lines that say why an action ran, each with what is different behind it."""
@@ -70,12 +80,18 @@ class Explainer:
         return [
             line
             for change in reason.changes
-            for line in (f"{head}: {self._change(reason.action, change)}", *self._inside(reason, change))
+            for line in (
+                f"{head}: {self._change(reason.action, change)}",
+                *self._inside(reason, change),
+            )
         ]
 
     def _change(self, item: TracedAction, change: Change) -> str:
         """One ingredient: its name, what it was, what it is, where that comes from."""
-        old, new = short_texts(change.old_text, change.new_text) or (short(change.old), short(change.new))
+        old, new = short_texts(change.old_text, change.new_text) or (
+            short(change.old),
+            short(change.new),
+        )
         maker = change.maker or _MADE_BY.get((item.rule, change.name), "")
         name = change.name
         if name.startswith("read "):
@@ -88,10 +104,16 @@ class Explainer:
         return f"{text}, asked for by the project" if change.name in _ASKED_FOR else text
 
     def _read(self, item: TracedAction, name: str) -> tuple[str, str]:
-        """What an action found while running: a file beside the model, or a constant by its number."""
+        """What an action found while running: a file beside the model, or a constant by its
+        number."""
         if item.rule == IMPORT_MODEL.name:
             return f"file {os.path.join(os.path.dirname(self._model), name)}", ""
-        if item.rule == INFER_TYPES.name and self._names and name.isdecimal() and int(name) < len(self._names.weights):
+        if (
+            item.rule == INFER_TYPES.name
+            and self._names
+            and name.isdecimal()
+            and int(name) < len(self._names.weights)
+        ):
             return f"tensor {self._names.weights[int(name)]!r}", IMPORT_MODEL.name
         return name, ""
 
@@ -101,7 +123,9 @@ class Explainer:
         if reason.action.rule == IMPORT_MODEL.name:
             yield from self._import(reason) if change is reason.changes[-1] else ()
         elif change.old_parts and len(change.old_parts) == len(change.new_parts):
-            for old, new in islice(zip(change.old_parts, change.new_parts, strict=True), _SHOWN_MAX):
+            for old, new in islice(
+                zip(change.old_parts, change.new_parts, strict=True), _SHOWN_MAX
+            ):
                 yield from self._parts(old, new)
 
     def _parts(self, old: str, new: str) -> Iterator[str]:
@@ -155,15 +179,22 @@ class Explainer:
             return None
         record = self._build.cache.record(bytes.fromhex(item.where))
         try:
-            return self._build.values.codec.decode(record.result, self._build.values) if record else None
+            return (
+                self._build.values.codec.decode(record.result, self._build.values)
+                if record
+                else None
+            )
         except ValueError:
             return None
 
 
 def _is_origin(reason: Reason) -> bool:
-    """Whether an action ran for more than what others made for it; an import tells of the model itself."""
+    """Whether an action ran for more than what others made for it; an import tells of the model
+    itself."""
     rule = reason.action.rule
     return rule != IMPORT_MODEL.name and any(
-        not change.maker and (rule, change.name) not in _MADE_BY and not change.name.startswith("read ")
+        not change.maker
+        and (rule, change.name) not in _MADE_BY
+        and not change.name.startswith("read ")
         for change in reason.changes
     )

@@ -1,6 +1,7 @@
 """What is different in a model, by the names of its tensors and nodes.
 
-In: what an import made of the old file and of the new one. Out: lines. Not done here: loading them (``explanations``).
+In: what an import made of the old file and of the new one. Out: lines. Not done here: loading them
+(``explanations``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ from ingot_compiler.ir.graph import Names
 
 
 def import_differences(
-    was: Imported, now: Imported, old_names: Names, new_names: Names, old_model: ImportedModel, new_model: ImportedModel
+    was: Imported,
+    now: Imported,
+    old_names: Names,
+    new_names: Names,
+    old_model: ImportedModel,
+    new_model: ImportedModel,
 ) -> Iterator[str]:
     """Yield a line for each tensor, node, attribute and name that is not what it was."""
     yield from _tensors(was, now, old_names, new_names)
@@ -39,7 +45,9 @@ def _tensors(was: Imported, now: Imported, old_names: Names, new_names: Names) -
             yield f"tensor {name!r} {short(before)} -> {short(after)}"
 
 
-def _nodes(old_model: ImportedModel, new_model: ImportedModel, old_names: Names, new_names: Names) -> Iterator[str]:
+def _nodes(
+    old_model: ImportedModel, new_model: ImportedModel, old_names: Names, new_names: Names
+) -> Iterator[str]:
     """Node by node where there are as many as before, else by their names."""
     if len(old_model.nodes) == len(new_model.nodes):
         for index, (was, now) in enumerate(zip(old_model.nodes, new_model.nodes, strict=True)):
@@ -52,9 +60,12 @@ def _nodes(old_model: ImportedModel, new_model: ImportedModel, old_names: Names,
         elif name not in old:
             yield f"node {name} is new"
         else:
-            # Their tensors are known by position, and every position behind the first new node is another one.
+            # Their tensors are known by position, and every position behind the first new node is
+            # another one.
             yield from _node(
-                name, replace(old[name], operands=(), results=()), replace(new[name], operands=(), results=())
+                name,
+                replace(old[name], operands=(), results=()),
+                replace(new[name], operands=(), results=()),
             )
 
 

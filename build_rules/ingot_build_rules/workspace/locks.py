@@ -1,6 +1,8 @@
-"""Lock files of a project's bundles: written beside them, or with ``--frozen`` held against what is there.
+"""Lock files of a project's bundles: written beside them, or with ``--frozen`` held against what is
+there.
 
-In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: the file's form (``compilation.lock_file``).
+In: the result of a build. Out: ``NAME.lock.json``, or an error. Not done here: the file's form
+(``compilation.lock_file``).
 """
 
 from __future__ import annotations
@@ -20,10 +22,13 @@ from ingot_build_rules.workspace.build_project import TargetResult
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 FILES_LISTED_MAX = 100
-"""Projects of more bundles list the digest of each rule's code alone: the list of its files is longer than all the rest."""
+"""Projects of more bundles list the digest of each rule's code alone: the list of its files is
+longer than all the rest."""
 
 
-def lock_bundle(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> None:
+def lock_bundle(
+    folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord
+) -> None:
     """Write the lock file of a bundle.
 
     Raises:
@@ -47,13 +52,20 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
     if found == locked:
         return
     do = "build without --frozen to accept it, which writes the lock file anew"
-    for (name, digest), (locked_name, locked_digest) in zip(found.sources, locked.sources, strict=False):
+    for (name, digest), (locked_name, locked_digest) in zip(
+        found.sources, locked.sources, strict=False
+    ):
         if (name, digest) != (locked_name, locked_digest):
             why = f"expected {locked_name} {locked_digest[:16]}, got {name} {digest[:16]}"
             raise VerificationError("a source is not the one that is locked", path, why, do)
     if found.options != locked.options:
-        different = sorted(name for name in found.options if found.options[name] != locked.options.get(name))
-        why = "; ".join(f"{name}: expected {locked.options.get(name)}, got {found.options[name]}" for name in different)
+        different = sorted(
+            name for name in found.options if found.options[name] != locked.options.get(name)
+        )
+        why = "; ".join(
+            f"{name}: expected {locked.options.get(name)}, got {found.options[name]}"
+            for name in different
+        )
         raise VerificationError("options are not those that are locked", path, why, do)
     why = f"expected {locked.bundle[:16]}, got {found.bundle[:16]}"
     raise VerificationError(f"bundle {result.name!r} is not the one that is locked", path, why, do)
@@ -61,4 +73,6 @@ def check_lock(folder: str, request: CompileRequest, result: TargetResult) -> No
 
 def _lock(folder: str, request: CompileRequest, result: TargetResult, code: CodeRecord) -> LockFile:
     options = request.options.plain()
-    return LockFile(result.root, relative_sources(folder, result.sources), options, result.toolchain, code)
+    return LockFile(
+        result.root, relative_sources(folder, result.sources), options, result.toolchain, code
+    )

@@ -21,7 +21,8 @@ from ingot_build_rules.workspace.declared_project import DeclaredProject
 
 @dataclass(frozen=True, slots=True)
 class LoadedProject:
-    """``folder``: what all paths are relative to; ``path``: the project file; ``globs``: what patterns have found."""
+    """``folder``: what all paths are relative to; ``path``: the project file; ``globs``: what
+    patterns have found."""
 
     folder: str
     path: str
@@ -29,17 +30,21 @@ class LoadedProject:
     globs: tuple[Glob, ...]
 
     def stamps(self) -> dict[str, Stamp]:
-        """What they look like; a file that has gone meanwhile is left out, for it is looked at again anyway."""
+        """What they look like; a file that has gone meanwhile is left out, for it is looked at
+        again anyway."""
         found = {path: stamp_of(path) for path in self.watched()}
         return {path: stamp for path, stamp in found.items() if stamp is not None}
 
     def watched(self) -> list[str]:
         """The file and the folders that decide what the project is."""
-        folders = sorted({os.path.join(self.folder, folder) for glob in self.globs for folder in glob.folders})
+        folders = sorted(
+            {os.path.join(self.folder, folder) for glob in self.globs for folder in glob.folders}
+        )
         return [self.path, *(folder for folder in folders if os.path.isdir(folder))]
 
     def select(self, words: Sequence[str]) -> Selection:
-        """Return what words mean; an output file may be written as a path from the current folder too.
+        """Return what words mean; an output file may be written as a path from the current folder
+        too.
 
         Raises:
             UserError: every word that means nothing.
@@ -69,4 +74,9 @@ def loaded_project(declared: DeclaredProject) -> LoadedProject:
     """
     expansion = declared.expand()
     root = os.path.abspath(declared.folder or ".")
-    return LoadedProject(root, os.path.join(root, os.path.basename(declared.path)), expansion.project, expansion.globs)
+    return LoadedProject(
+        root,
+        os.path.join(root, os.path.basename(declared.path)),
+        expansion.project,
+        expansion.globs,
+    )

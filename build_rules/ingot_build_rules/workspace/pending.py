@@ -1,7 +1,7 @@
 """What has changed since a bundle was built, as far as files tell: nothing is run to find out.
 
-In: a project, what its workspace remembers. Out: lines of text, none when the bundle is up to date. Not done here: what a build would
-make of it (``ingot build -n``).
+In: a project, what its workspace remembers. Out: lines of text, none when the bundle is up to date.
+Not done here: what a build would make of it (``ingot build -n``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from ingot_build_rules.workspace.state import WorkspaceState
 from ingot_build_rules.workspace.tools import tools_of
 
 
-def pending_changes(loaded: LoadedProject, state: WorkspaceState, name: str, trace: TargetTrace | None) -> list[str]:
+def pending_changes(
+    loaded: LoadedProject, state: WorkspaceState, name: str, trace: TargetTrace | None
+) -> list[str]:
     """Return what makes the next build look at the bundle again."""
     known = state.bundles.get(name)
     if known is None or trace is None:
@@ -42,7 +44,9 @@ def pending_changes(loaded: LoadedProject, state: WorkspaceState, name: str, tra
     if known.stamp != stamp_of(known.output):
         lines.append(f"file {os.path.relpath(known.output)} is not as the last build left it")
     elif known.lock is None or known.lock != stamp_of(lock_path(known.output)):
-        lines.append(f"file {os.path.relpath(lock_path(known.output))} is not as the last build left it")
+        lines.append(
+            f"file {os.path.relpath(lock_path(known.output))} is not as the last build left it"
+        )
     if known.output != os.path.normpath(os.path.join(loaded.folder, request.bundle.output)):
         lines.append(f"{os.path.relpath(loaded.path)} asks for another output")
     tools = tools_of(files, code_digests(None))
@@ -61,7 +65,8 @@ def _other_options(old: str, new: str) -> list[str]:
 
 
 def _code_changes(old: Code, new: Code) -> list[str]:
-    """Name files and packages; of Python and zig it is only known that one of them must be another one."""
+    """Name files and packages; of Python and zig it is only known that one of them must be another
+    one."""
     before, now = _files(old), _files(new)
     lines = [
         f"{path} changed {short(before.get(path, ''))} -> {short(now.get(path, ''))}"

@@ -1,7 +1,9 @@
-"""Where a project may write: in its own folder. Its file comes from whoever wrote the project, the disk is the user's.
+"""Where a project may write: in its own folder. Its file comes from whoever wrote the project, the
+disk is the user's.
 
-In: a project's folder, what it would write. Out: nothing, or an error that lists all that lies outside. Not done here: the cache's
-default, what options of the command name (the user has said those).
+In: a project's folder, what it would write. Out: nothing, or an error that lists all that lies
+outside. Not done here: the cache's default, what options of the command name (the user has said
+those).
 
 Links count as what they lead to: one inside the project that leads out of it is outside.
 """
@@ -19,20 +21,23 @@ _LISTED_MAX = 10
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a file or folder, which may not be there yet, lies in ``folder`` or is it, once all links are followed."""
+    """Whether a file or folder, which may not be there yet, lies in ``folder`` or is it, once all
+    links are followed."""
     inner, outer = os.path.realpath(path), os.path.realpath(folder)
     return os.path.commonpath([inner, outer]) == outer
 
 
 def check_outputs(folder: str, path: str, bundles: Sequence[BundleSpec]) -> None:
-    """Refuse bundles, and a memory of the project, that lie outside of its ``folder``; ``path`` is the project file.
+    """Refuse bundles, and a memory of the project, that lie outside of its ``folder``; ``path`` is
+    the project file.
 
     Raises:
         UserError: all that lies outside.
     """
     # The folder alone: a link in the file's own place is replaced, not followed.
     written = [
-        (f"output of [bundle.{item.name}]", os.path.dirname(os.path.join(folder, item.output))) for item in bundles
+        (f"output of [bundle.{item.name}]", os.path.dirname(os.path.join(folder, item.output)))
+        for item in bundles
     ]
     written.append(("its memory", os.path.join(folder, FOLDER_NAME)))
     outside = [(name, place) for name, place in written if not is_inside(place, folder)]

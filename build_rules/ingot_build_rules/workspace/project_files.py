@@ -1,7 +1,7 @@
 """The project file and the folders around it, on the disk.
 
-In: a folder to start from. Out: the file's path, its text, the entries of folders. Not done here: what they mean
-(``parse``, ``expand``).
+In: a folder to start from. Out: the file's path, its text, the entries of folders. Not done here:
+what they mean (``parse``, ``expand``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def find_project(start: str = ".") -> str:
         UserError: there is none, or no such folder.
     """
     if not os.path.isdir(start):
-        raise UserError("no such folder", start, "expected the folder of a project", "check the path")
+        raise UserError(
+            "no such folder", start, "expected the folder of a project", "check the path"
+        )
     first = folder = os.path.abspath(start)
     while not os.path.isfile(os.path.join(folder, FILE_NAME)):
         above = os.path.dirname(folder)
@@ -49,9 +51,13 @@ def read_project_file(path: str) -> str:
         with open(path, "rb", opener=open_without_waiting) as file:
             content = file.read()
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError("no such project file", path, f"expected {FILE_NAME}, got nothing there", _NAME_IT) from None
+        raise UserError(
+            "no such project file", path, f"expected {FILE_NAME}, got nothing there", _NAME_IT
+        ) from None
     except IsADirectoryError:
-        raise UserError("the project file is a folder", path, "expected a file", "name the file in it") from None
+        raise UserError(
+            "the project file is a folder", path, "expected a file", "name the file in it"
+        ) from None
     except PermissionError:
         do = "give yourself read permission"
         raise UserError("the project file is not readable", path, "permission denied", do) from None
@@ -65,7 +71,9 @@ def read_project_file(path: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         why = f"expected UTF-8, got byte 0x{content[error.start]:02x}"
-        raise UserError("the project file is no text", f"{path}:{line}", why, "save it as UTF-8") from None
+        raise UserError(
+            "the project file is no text", f"{path}:{line}", why, "save it as UTF-8"
+        ) from None
 
 
 def folder_lister(root: str) -> ListFolder:
@@ -74,7 +82,9 @@ def folder_lister(root: str) -> ListFolder:
     def list_folder(folder: str) -> Sequence[FolderEntry]:
         try:
             with os.scandir(os.path.join(root, folder)) as entries:
-                return [FolderEntry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries]
+                return [
+                    FolderEntry(entry.name, entry.is_dir(), entry.is_symlink()) for entry in entries
+                ]
         except (FileNotFoundError, NotADirectoryError):
             return ()
         except PermissionError:

@@ -14,7 +14,8 @@ from ingot_build_rules.workspace.open_workspace import load_project
 
 
 def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
-    """Return the options of the one bundle that has this output, or else an output of this name; None where there is none.
+    """Return the options of the one bundle that has this output, or else an output of this name;
+    None where there is none.
 
     Raises:
         UserError: everything that is wrong with ``ingot.toml``.
@@ -23,14 +24,20 @@ def requested_options(folder: str, bundle: str) -> RequestedOptions | None:
         return None
     loaded = load_project(folder)
     path, name = os.path.realpath(bundle), os.path.basename(bundle)
-    outputs = {spec.name: os.path.join(loaded.folder, spec.output) for spec in loaded.project.bundles}
+    outputs = {
+        spec.name: os.path.join(loaded.folder, spec.output) for spec in loaded.project.bundles
+    }
     same = [spec for spec in loaded.project.bundles if os.path.realpath(outputs[spec.name]) == path]
-    same = same or [spec for spec in loaded.project.bundles if os.path.basename(spec.output) == name]
+    same = same or [
+        spec for spec in loaded.project.bundles if os.path.basename(spec.output) == name
+    ]
     if len(same) != 1:
         return None
     (request,) = compile_requests(loaded.project, [same[0].name], loaded.path)
     return RequestedOptions(
-        f"[bundle.{same[0].name}] of {FILE_NAME}", request.options, _is_native(loaded.project, same[0])
+        f"[bundle.{same[0].name}] of {FILE_NAME}",
+        request.options,
+        _is_native(loaded.project, same[0]),
     )
 
 

@@ -1,7 +1,9 @@
-"""One build of a project, from the project as it is read to a report: what ``ingot build`` and ``ingot.Project.build`` share.
+"""One build of a project, from the project as it is read to a report: what ``ingot build`` and
+``ingot.Project.build`` share.
 
-In: a loaded project, what is asked for, an observer of events. Out: ``Report``; bundles, lock files and what the workspace
-remembers. Not done here: arguments and printing (``cli.build``), what is up to date (``build_project``).
+In: a loaded project, what is asked for, an observer of events. Out: ``Report``; bundles, lock files
+and what the workspace remembers. Not done here: arguments and printing (``cli.build``), what is up
+to date (``build_project``).
 """
 
 from __future__ import annotations
@@ -35,7 +37,12 @@ from ingot_build_rules.engine.events.events import (
     TargetFinished,
     TargetHow,
 )
-from ingot_build_rules.engine.events.history import medians, read_history, with_events, write_history
+from ingot_build_rules.engine.events.history import (
+    medians,
+    read_history,
+    with_events,
+    write_history,
+)
 from ingot_build_rules.engine.scheduler import Policy, Scheduler
 from ingot_build_rules.project.compile_requests import CompileRequest, compile_requests
 from ingot_build_rules.project.model import BundleSpec, TestSpec
@@ -46,7 +53,12 @@ from ingot_build_rules.workspace.code_tables import drop_code
 from ingot_build_rules.workspace.locks import FILES_LISTED_MAX, check_lock, lock_bundle
 from ingot_build_rules.workspace.open_workspace import LoadedProject
 from ingot_build_rules.workspace.places import check_outputs
-from ingot_build_rules.workspace.state import failed_trace_path, read_workspace, state_folder, write_workspace
+from ingot_build_rules.workspace.state import (
+    failed_trace_path,
+    read_workspace,
+    state_folder,
+    write_workspace,
+)
 from ingot_build_rules.workspace.tools import Tools, tools_of
 from ingot_build_rules.workspace.trace_keeper import TraceKeeper
 from ingot_compiler.ir.errors import UserError
@@ -54,9 +66,10 @@ from ingot_compiler.ir.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """``words``: bundles, tests or output files, none for all; ``dry_run``: say what would run, and run nothing; ``frozen``: fail
-    where a bundle or its sources are not those of its lock file; ``depfile``: where to write the sources of one bundle;
-    ``allow_outside``: the project may write outside of its folder."""
+    """``words``: bundles, tests or output files, none for all; ``dry_run``: say what would run, and
+    run nothing; ``frozen``: fail where a bundle or its sources are not those of its lock file;
+    ``depfile``: where to write the sources of one bundle; ``allow_outside``: the project may write
+    outside of its folder."""
 
     cache_folder: str
     trust: Trust
@@ -79,8 +92,9 @@ class BuildRequest:
 
 @dataclass(slots=True)
 class Report:
-    """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to run and was not allowed to;
-    ``looked_at``: what every source looked like when it had the content that was built, None where one has changed since."""
+    """What a build did. ``explanations``: by bundle, why what ran did; ``would_run``: what had to
+    run and was not allowed to; ``looked_at``: what every source looked like when it had the content
+    that was built, None where one has changed since."""
 
     results: list[TargetResult] = field(default_factory=list[TargetResult])
     counts: Mapping[str, Count] = field(default_factory=dict[str, Count])
@@ -101,7 +115,9 @@ class Report:
     def plain(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
-            "rules": {name: {"ran": count.ran, "hit": count.hit} for name, count in self.counts.items()},
+            "rules": {
+                name: {"ran": count.ran, "hit": count.hit} for name, count in self.counts.items()
+            },
             "seconds": round(self.seconds, 3),
             "targets": {
                 item.name: {"how": item.how, "path": item.path or None, "digest": item.root or None}
@@ -120,11 +136,14 @@ def project_history(loaded: LoadedProject) -> dict[str, float]:
     return medians(read_history(_history_path(loaded)))
 
 
-def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = lambda _: None) -> Report:
+def run_build(
+    loaded: LoadedProject, request: BuildRequest, observe: Observer = lambda _: None
+) -> Report:
     """Build what is asked for.
 
     Raises:
-        UserError: words that mean nothing, a depfile for several bundles, outputs outside of the project. Failures of bundles and tests are in the report.
+        UserError: words that mean nothing, a depfile for several bundles, outputs outside of the
+            project. Failures of bundles and tests are in the report.
     """
     started = time.perf_counter()
     selection = loaded.select(request.words)
@@ -149,7 +168,10 @@ def run_build(loaded: LoadedProject, request: BuildRequest, observe: Observer = 
 
 def _bundles(loaded: LoadedProject, selection: Selection) -> list[BundleSpec]:
     """The bundles that are asked for, and those that the tests that are asked for run."""
-    names = {*selection.bundles, *(spec.bundle for spec in loaded.project.tests if spec.name in selection.tests)}
+    names = {
+        *selection.bundles,
+        *(spec.bundle for spec in loaded.project.tests if spec.name in selection.tests),
+    }
     return [spec for spec in loaded.project.bundles if spec.name in names]
 
 
@@ -171,7 +193,11 @@ def _opened(
         events.append(event)
         observe(event)
 
-    see(BuildStarted((*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs))
+    see(
+        BuildStarted(
+            (*selection.bundles, *(f"test.{name}" for name in selection.tests)), request.jobs
+        )
+    )
     settings = _settings(request, see, medians(samples))
     with open_build(settings) as build:
         tools = tools_of(build.files, code_digests_of(settings))
@@ -180,7 +206,14 @@ def _opened(
         may_run = not (request.dry_run or request.expect_cached)
         thorough = may_run and (request.lint or request.checked_share > 0)
         workspace = Workspace(
-            loaded.folder, build, state, tools.digest, versions, request.dry_run, thorough, told=_teller(see)
+            loaded.folder,
+            build,
+            state,
+            tools.digest,
+            versions,
+            request.dry_run,
+            thorough,
+            told=_teller(see),
         )
         if request.frozen:
             workspace.check = partial(check_lock, loaded.folder)
@@ -206,7 +239,9 @@ def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]
             request.check_seed,
         ),
         observers=ActionEvents(see).observers(),
-        waiting=lambda process: see(Message("note", f"waiting for process {process}, which cleans the cache")),
+        waiting=lambda process: see(
+            Message("note", f"waiting for process {process}, which cleans the cache")
+        ),
         makeflags=request.makeflags,
         warn=lambda text: see(Message("warning", text)),
         history=history,
@@ -214,7 +249,12 @@ def _settings(request: BuildRequest, see: Observer, history: Mapping[str, float]
 
 
 def _teller(see: Observer) -> Callable[[str, str, str], None]:
-    public: dict[str, TargetHow] = {"built": "built", "passed": "passed", "unchanged": "unchanged", "failed": "failed"}
+    public: dict[str, TargetHow] = {
+        "built": "built",
+        "passed": "passed",
+        "unchanged": "unchanged",
+        "failed": "failed",
+    }
     return lambda name, how, path: see(TargetFinished(name, public.get(how, "skipped"), path))
 
 
@@ -222,7 +262,9 @@ def _history_path(loaded: LoadedProject) -> str:
     return os.path.join(state_folder(loaded.folder), "history")
 
 
-def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: _Opened) -> list[TargetResult]:
+def _build(
+    loaded: LoadedProject, request: BuildRequest, selection: Selection, opened: _Opened
+) -> list[TargetResult]:
     tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
     names = {spec.name for spec in _bundles(loaded, selection)}
     requests = compile_requests(loaded.project, names, loaded.path)
@@ -234,7 +276,10 @@ def _build(loaded: LoadedProject, request: BuildRequest, selection: Selection, o
     _root(request, results)
     if request.depfile is not None and results[0].is_good:
         sources = [loaded.path, *(path for path, _ in results[0].sources)]
-        write_text(request.depfile, depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))))
+        write_text(
+            request.depfile,
+            depfile_text(os.path.relpath(results[0].path), list(map(os.path.relpath, sources))),
+        )
     return [*results, *(opened.workspace.run_test(spec, _run_test) for spec in tests)]
 
 
@@ -250,7 +295,9 @@ def _folders_of(project_folder: str, results: Sequence[TargetResult]) -> set[str
 
 
 def _run_test(spec: TestSpec, bundle: str, folder: str) -> None:
-    from ingot_build_rules.workspace.run_test import run_test  # numpy and the loader: most builds run no test
+    from ingot_build_rules.workspace.run_test import (
+        run_test,
+    )  # numpy and the loader: most builds run no test
 
     run_test(spec, bundle, folder)
 
@@ -276,29 +323,41 @@ def _lock(
 
 
 def _root(request: BuildRequest, results: Sequence[TargetResult]) -> None:
-    """Keep what the project's bundles are made of from being collected while the bundles are there."""
+    """Keep what the project's bundles are made of from being collected while the bundles are
+    there."""
     if request.read_only:
         return
     roots = Roots(versioned(request.cache_folder))
     for result in results:
         if result.how == "built":
-            keys = [bytes.fromhex(key) for item in result.actions for key in (item.key, item.where) if key]
+            keys = [
+                bytes.fromhex(key)
+                for item in result.actions
+                for key in (item.key, item.where)
+                if key
+            ]
             roots.add(result.path, keys)
 
 
 def _explain(
     loaded: LoadedProject, request: BuildRequest, opened: _Opened, results: Sequence[TargetResult]
 ) -> dict[str, tuple[str, ...]]:
-    """Keep the trace of every bundle that was looked at, and say why what ran did; forget failures that are over."""
+    """Keep the trace of every bundle that was looked at, and say why what ran did; forget failures
+    that are over."""
     for result in results:
         if result.is_good:
             forget(failed_trace_path(loaded.folder, result.name))
-    looked_at = [result for result in results if (result.actions or result.error) and not request.dry_run]
+    looked_at = [
+        result for result in results if (result.actions or result.error) and not request.dry_run
+    ]
     if not looked_at:
         return {}
     keeper = TraceKeeper(loaded.folder, opened.build, opened.tools)
     lines = {result.name: keeper.keep(result) for result in looked_at}
-    drop_code(loaded.folder, {opened.tools.digest, *(item.code for item in opened.workspace.state.bundles.values())})
+    drop_code(
+        loaded.folder,
+        {opened.tools.digest, *(item.code for item in opened.workspace.state.bundles.values())},
+    )
     return {name: found for name, found in lines.items() if found}
 
 

@@ -1,6 +1,7 @@
 """A project's test: a bundle, run on given inputs by the loader, gives the expected outputs.
 
-In: a test's declaration, the folder that its paths are relative to. Out: nothing, or the error of the first difference.
+In: a test's declaration, the folder that its paths are relative to. Out: nothing, or the error of
+the first difference.
 Not done here: choosing tests, remembering which passed (``build_project``).
 """
 
@@ -24,16 +25,21 @@ def run_test(spec: TestSpec, bundle: str, folder: str) -> None:
     """Run a test.
 
     Raises:
-        VerificationError: an output differs. UserError: files that are not there or do not fit. The loader's errors.
+        VerificationError: an output differs. UserError: files that are not there or do not fit. The
+            loader's errors.
     """
-    inputs, expected = (read_npz(os.path.join(folder, path)) for path in (spec.inputs, spec.outputs))
+    inputs, expected = (
+        read_npz(os.path.join(folder, path)) for path in (spec.inputs, spec.outputs)
+    )
     with ingot_runtime.load(bundle, threads=spec.threads, executor=spec.executor) as session:
         found = session.run(inputs)
     where = f"test {spec.name!r}, bundle {bundle}"
     unknown = sorted(expected.keys() - found.keys())
     if unknown:
         why = f"expected outputs {', '.join(unknown)}; the model has {', '.join(found)}"
-        raise UserError("a test names outputs that the model has not", where, why, f"correct {spec.outputs}")
+        raise UserError(
+            "a test names outputs that the model has not", where, why, f"correct {spec.outputs}"
+        )
     for name, wanted in sorted(expected.items()):
         _compare(spec, name, wanted, found[name], where)
 
@@ -41,7 +47,9 @@ def run_test(spec: TestSpec, bundle: str, folder: str) -> None:
 def _compare(spec: TestSpec, name: str, wanted: Array, got: Array, where: str) -> None:
     if wanted.shape != got.shape or wanted.dtype != got.dtype:
         why = f"expected {wanted.dtype} {list(wanted.shape)}, got {got.dtype} {list(got.shape)}"
-        raise VerificationError(f"output {name!r} of a test has another type", where, why, f"correct {spec.outputs}")
+        raise VerificationError(
+            f"output {name!r} of a test has another type", where, why, f"correct {spec.outputs}"
+        )
     wrong = ~_close(spec, wanted, got)
     if wrong.any():
         at = tuple(int(index) for index in np.argwhere(wrong)[0])
@@ -51,7 +59,8 @@ def _compare(spec: TestSpec, name: str, wanted: Array, got: Array, where: str) -
 
 
 def _close(spec: TestSpec, wanted: Array, got: Array) -> npt.NDArray[np.bool_]:
-    """Floats by a share of the largest finite magnitude; infinities, NaN and everything else exactly."""
+    """Floats by a share of the largest finite magnitude; infinities, NaN and everything else
+    exactly."""
     equal = np.asarray((wanted == got) | ((wanted != wanted) & (got != got)))  # noqa: PLR0124  # NaN
     if wanted.dtype.kind != "f":
         return equal

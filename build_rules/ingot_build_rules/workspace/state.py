@@ -1,9 +1,11 @@
-"""What the last build of a workspace left: for each bundle what it was made from, for each test what it was run on.
+"""What the last build of a workspace left: for each bundle what it was made from, for each test
+what it was run on.
 
-In: the folder ``.ingot``, the user's key. Out: ``WorkspaceState``, and the file again. Not done here: deciding what is up to date (``build_project``).
+In: the folder ``.ingot``, the user's key. Out: ``WorkspaceState``, and the file again. Not done
+here: deciding what is up to date (``build_project``).
 
-A state is a memory and never a promise: one that is damaged, of another version, project or user is an empty one, and everything
-is looked at again.
+A state is a memory and never a promise: one that is damaged, of another version, project or user is
+an empty one, and everything is looked at again.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ FOLDER_NAME = ".ingot"
 
 @dataclass(frozen=True, slots=True)
 class BundleState:
-    """``request``: digest of what was asked for; ``code``: of all code and tools; ``sources``: (path, digest); the file
-    ``output`` as it was left, with its ``root`` digest; ``lock``: what its lock file looked like; ``options``: as a lock has them."""
+    """``request``: digest of what was asked for; ``code``: of all code and tools; ``sources``:
+    (path, digest); the file ``output`` as it was left, with its ``root`` digest; ``lock``: what its
+    lock file looked like; ``options``: as a lock has them."""
 
     request: str
     code: str
@@ -49,8 +52,11 @@ def state_folder(project_folder: str) -> str:
 
 
 def trace_path(project_folder: str, bundle: str) -> str:
-    """Where the trace of a bundle's last build that succeeded is; any name makes a plain file name."""
-    return os.path.join(state_folder(project_folder), "traces", urllib.parse.quote(bundle, safe="") + ".trace")
+    """Where the trace of a bundle's last build that succeeded is; any name makes a plain file
+    name."""
+    return os.path.join(
+        state_folder(project_folder), "traces", urllib.parse.quote(bundle, safe="") + ".trace"
+    )
 
 
 def failed_trace_path(project_folder: str, bundle: str) -> str:
@@ -85,8 +91,12 @@ def _bundle_state(folder: str, item: object) -> BundleState:
             str(),
         ):
             request, code, sources, output, stamp, root, lock, options = cast("Any", item)
-            pairs = tuple((os.path.join(folder, str(path)), str(digest)) for path, digest in sources)
-            return BundleState(request, code, pairs, os.path.join(folder, output), stamp, root, lock, options)
+            pairs = tuple(
+                (os.path.join(folder, str(path)), str(digest)) for path, digest in sources
+            )
+            return BundleState(
+                request, code, pairs, os.path.join(folder, output), stamp, root, lock, options
+            )
         case _:
             raise ValueError("not the state of a bundle")
 
@@ -105,6 +115,7 @@ def write_workspace(project_folder: str, state: WorkspaceState, key: bytes) -> N
 
 
 def _inside(folder: str, path: str) -> str:
-    """Paths in the project are kept by what they are called in it: a copy of a project has nothing to do with the first one."""
+    """Paths in the project are kept by what they are called in it: a copy of a project has nothing
+    to do with the first one."""
     start = os.path.join(folder, "")
     return path.removeprefix(start)

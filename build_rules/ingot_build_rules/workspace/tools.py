@@ -1,6 +1,7 @@
 """All code and tools that decide what a build makes, as one digest and as files to look at.
 
-In: digests of code, of files. Out: ``Tools``. Not done here: which code a single rule depends on (``engine.cache.code_digest``).
+In: digests of code, of files. Out: ``Tools``. Not done here: which code a single rule depends on
+(``engine.cache.code_digest``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ingot_build_rules.rules.registry import RULEBOOK, RULES
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """``code``: files and packages of each rule, and of each module that rules load by name; ``digest`` of everything; ``paths``: what changes when one of them does."""
+    """``code``: files and packages of each rule, and of each module that rules load by name;
+    ``digest`` of everything; ``paths``: what changes when one of them does."""
 
     digests: CodeDigests
     code: Code

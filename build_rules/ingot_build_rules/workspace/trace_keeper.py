@@ -1,7 +1,7 @@
 """Keeps what each bundle's last build was made from, and says why what ran did.
 
-In: results of a build. Out: lines of explanation; traces in the workspace's folder. Not done here: reasons (``engine.events.explain``),
-words (``explanations``).
+In: results of a build. Out: lines of explanation; traces in the workspace's folder. Not done here:
+reasons (``engine.events.explain``), words (``explanations``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class TraceKeeper:
         keep_code(folder, tools.digest, tools.code)
 
     def keep(self, result: TargetResult) -> tuple[str, ...]:
-        """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran keeps the last explanation.
+        """Explain a bundle's actions that ran, and keep its trace; a build in which nothing ran
+        keeps the last explanation.
 
         The next build is compared with the last that succeeded; one that failed is kept beside it.
         """
@@ -40,21 +41,33 @@ class TraceKeeper:
             write_trace(path, replace(new, explanation=lines) if lines else new)
         elif result.how == "failed":
             error = tuple(str(result.error).splitlines())
-            write_trace(failed_trace_path(self._folder, result.name), replace(new, explanation=error))
+            write_trace(
+                failed_trace_path(self._folder, result.name), replace(new, explanation=error)
+            )
         return lines
 
-    def _explain(self, result: TargetResult, old: TargetTrace | None, new: TargetTrace) -> tuple[str, ...]:
+    def _explain(
+        self, result: TargetResult, old: TargetTrace | None, new: TargetTrace
+    ) -> tuple[str, ...]:
         reasons = explain(old, new, self._changed_files(old) if old else {})
         if old is None and reasons:
             return (f"first build here: {len(reasons)} actions had no result in the cache",)
         if not reasons:
             return ()
-        names = self._build.run(result.compilation.names()) if result.compilation and result.error is None else None
+        names = (
+            self._build.run(result.compilation.names())
+            if result.compilation and result.error is None
+            else None
+        )
         explainer = Explainer(self._build, names, result.sources[0][0], reasons)
         return tuple(line for reason in reasons for line in explainer.lines(reason))
 
     def _changed_files(self, old: TargetTrace) -> dict[str, Files]:
         if old.code not in self._changed:
-            before = read_code(self._folder, old.code) if old.code != self._tools.digest else self._tools.code
+            before = (
+                read_code(self._folder, old.code)
+                if old.code != self._tools.digest
+                else self._tools.code
+            )
             self._changed[old.code] = changed_files(before, self._tools.code) if before else {}
         return self._changed[old.code]

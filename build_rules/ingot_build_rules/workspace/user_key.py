@@ -1,9 +1,11 @@
 """The user's key: what builds remember is sealed with it, so that nobody else can make it up.
 
-In: the environment. Out: 32 bytes. Not done here: sealing (``ingot_artifacts.store.trust``, ``engine.cache.unchanged``).
+In: the environment. Out: 32 bytes. Not done here: sealing (``ingot_artifacts.store.trust``,
+``engine.cache.unchanged``).
 
-The key decides what is believed and no byte of what is made: without it, or with another, everything is built again and comes out
-the same. It lies outside of the cache: who can write there must not find it there. Imports nothing that takes time.
+The key decides what is believed and no byte of what is made: without it, or with another,
+everything is built again and comes out the same. It lies outside of the cache: who can write there
+must not find it there. Imports nothing that takes time.
 """
 
 import os
@@ -23,7 +25,9 @@ def key_path() -> str:
     """Return where the key is: ``$XDG_STATE_HOME/ingot/key``, else ``~/.local/state/ingot/key``."""
     base = os.environ.get("XDG_STATE_HOME", "")
     # The XDG specification: a relative path is invalid and is ignored.
-    return os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.local/state"), "ingot", "key")
+    return os.path.join(
+        base if os.path.isabs(base) else os.path.expanduser("~/.local/state"), "ingot", "key"
+    )
 
 
 def user_key() -> bytes:
@@ -47,7 +51,8 @@ def user_key() -> bytes:
 
 
 def known_key() -> bytes:
-    """Return the key for what writes nothing; where none can be had, a random one, with which nothing holds."""
+    """Return the key for what writes nothing; where none can be had, a random one, with which
+    nothing holds."""
     try:
         return _read(key_path())
     except Exception:  # noqa: BLE001  # what is wrong with the key is told by whoever needs it
@@ -69,7 +74,8 @@ def _read(path: str) -> bytes:
 
 
 def _make(path: str) -> None:
-    """Write a new key, on the disk before it has its name: a lost one makes every cache useless. Who was faster is right."""
+    """Write a new key, on the disk before it has its name: a lost one makes every cache useless.
+    Who was faster is right."""
     folder = os.path.dirname(path)
     os.makedirs(folder, 0o700, exist_ok=True)
     temporary = f"{path}.{os.urandom(8).hex()}.part"
@@ -114,4 +120,6 @@ def _cannot(what: str, path: str, error: OSError) -> "UserError":
     from ingot_compiler.ir.errors import UserError
 
     do = "make its folder writable for you, name another one by XDG_STATE_HOME, or share the cache (--cache-shared)"
-    return UserError(f"the key that seals the cache cannot be {what}", path, error.strerror or str(error), do)
+    return UserError(
+        f"the key that seals the cache cannot be {what}", path, error.strerror or str(error), do
+    )

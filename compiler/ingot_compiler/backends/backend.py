@@ -1,9 +1,12 @@
-"""What a back end says of itself: the kind of device that it makes code for, and where its hooks are.
+"""What a back end says of itself: the kind of device that it makes code for, and where its hooks
+are.
 
-In: nothing. Out: ``Backend``, the types of its hooks. Not done here: the list (``registry``), any hook (one folder per back end).
+In: nothing. Out: ``Backend``, the types of its hooks. Not done here: the list (``registry``), any
+hook (one folder per back end).
 
-A hook is named, "module:attribute", and not imported: an action that needs one hook of one back end has the code of that module in its key,
-and no code of other back ends or of hooks that it does not need.
+A hook is named, "module:attribute", and not imported: an action that needs one hook of one back end
+has the code of that module in its key, and no code of other back ends or of hooks that it does not
+need.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class Target(Protocol):
-    """What code is made for, as everybody may know it; the rest is known to its back end. Elsewhere a target is its text."""
+    """What code is made for, as everybody may know it; the rest is known to its back end. Elsewhere
+    a target is its text."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -29,7 +33,8 @@ class Target(Protocol):
 
     @property
     def rank(self) -> int:
-        """Order of preference between targets of one back end that a device can run: higher is better."""
+        """Order of preference between targets of one back end that a device can run: higher is
+        better."""
         ...
 
     def __str__(self) -> str:
@@ -38,7 +43,8 @@ class Target(Protocol):
 
 
 ParseTarget = Callable[[str, Sequence[str]], Target]
-"""(text of the user, "" where none was given; the targets of the host that the bundle is made for) -> target.
+"""(text of the user, "" where none was given; the targets of the host that the bundle is made for)
+-> target.
 
 Raises UserError where the text is no target of this back end, or where one must be given."""
 MakeDeviceRules = Callable[[str], "DeviceRules"]
@@ -46,17 +52,21 @@ MakeDeviceRules = Callable[[str], "DeviceRules"]
 LowerGroup = Callable[["Group", str], "LoweredGroup"]
 """(group of a device that runs the target, target) -> its launches and their loops."""
 CompileKernel = Callable[["LoopProgram", str], tuple[str, bytes]]
-"""(what the kernel does, target) -> (its symbol, a function of the program and of the back end's version; its object)."""
+"""(what the kernel does, target) -> (its symbol, a function of the program and of the back end's
+version; its object)."""
 CompileSupport = Callable[[str], bytes]
-"""Target -> the object of what every image of it needs beside kernels; empty where that is nothing."""
+"""Target -> the object of what every image of it needs beside kernels; empty where that is
+nothing."""
 LinkImage = Callable[[Sequence[tuple[str, bytes]], "bytes | None", bytes, str], bytes]
-"""(symbol and object of each kernel in the order of the image's table; `main`, which the host's variants alone have; support; target)
--> the bytes of the bundle's section. The same inputs give the same bytes on every machine."""
+"""(symbol and object of each kernel in the order of the image's table; `main`, which the host's
+variants alone have; support; target) -> the bytes of the bundle's section. The same inputs give the
+same bytes on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of the types above."""
+    """One kind of device, as ``ingot_runtime.format.plan.DEVICE_KINDS`` names it, and its hooks, of
+    the types above."""
 
     kind: str
     parse_target: str

@@ -1,7 +1,7 @@
 """The list of back ends; a new one is a folder and one line here.
 
-In: the kind of a device. Out: its ``Backend``, or one of its hooks. Not done here: anything that is in a key: who loads hooks
-in an action names them as ingredients (``Rule.loads``).
+In: the kind of a device. Out: its ``Backend``, or one of its hooks. Not done here: anything that is
+in a key: who loads hooks in an action names them as ingredients (``Rule.loads``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Attributes of an ONNX node as plain values.
 
-In: an ``AttributeProto``. Out: int, float, str, tuple or a stored tensor. Not done here: what attributes mean (``ops``).
+In: an ``AttributeProto``. Out: int, float, str, tuple or a stored tensor. Not done here: what
+attributes mean (``ops``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class UnsupportedAttribute(Exception):
 
 
 def attribute_value(attribute: AttributeProto, store: TensorStore) -> ImportedAttribute:
-    """The value of ``attribute``, floats exactly as the file's f32; UnsupportedAttribute for graphs, sparse tensors and types."""
+    """The value of ``attribute``, floats exactly as the file's f32; UnsupportedAttribute for
+    graphs, sparse tensors and types."""
     kind = attribute.type
     if kind == AttributeProto.INT:
         return int(attribute.i)

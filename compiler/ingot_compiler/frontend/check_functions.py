@@ -1,7 +1,9 @@
-"""How large a model becomes when calls of its own functions are replaced by their bodies: refused before that is done.
+"""How large a model becomes when calls of its own functions are replaced by their bodies: refused
+before that is done.
 
-In: a ``ModelProto``. Out: the bytes of the bodies that take the place of calls, or ``LimitError``, which names the node. Not done here:
-the replacement (``import_model``), cycles of functions (onnx refuses them).
+In: a ``ModelProto``. Out: the bytes of the bodies that take the place of calls, or ``LimitError``,
+which names the node. Not done here: the replacement (``import_model``), cycles of functions (onnx
+refuses them).
 
 Functions that call others twice, some levels deep, are a small file and an endless model.
 """
@@ -51,7 +53,12 @@ def check_functions(model: ModelProto, max_bytes: int | None) -> int:
         where = describe_node(node)
         _check(found.depth, DEPTH_MAX, "levels of calls", where)
         _check(node_count, NODE_COUNT_MAX, "nodes", where)
-        _check(size_bytes, SIZE_BYTES_MAX if max_bytes is None else min(SIZE_BYTES_MAX, max_bytes), "bytes", where)
+        _check(
+            size_bytes,
+            SIZE_BYTES_MAX if max_bytes is None else min(SIZE_BYTES_MAX, max_bytes),
+            "bytes",
+            where,
+        )
     return size_bytes
 
 
@@ -68,7 +75,11 @@ def _check(found: int, limit: int, unit: str, where: str) -> None:
 def _extents(functions: Mapping[Called, FunctionProto]) -> dict[Called, _Extent]:
     """The extent of each function, callees first; those that are part of a cycle are left out."""
     calls = {
-        name: list(dict.fromkeys(called for node in _nodes(function.node) if (called := _called(node)) in functions))
+        name: list(
+            dict.fromkeys(
+                called for node in _nodes(function.node) if (called := _called(node)) in functions
+            )
+        )
         for name, function in functions.items()
     }
     users: dict[Called, list[Called]] = {}

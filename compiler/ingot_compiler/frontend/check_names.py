@@ -1,7 +1,9 @@
-"""Names that go into a bundle: the format keeps them as they are, so it refuses those that could harm who reads them.
+"""Names that go into a bundle: the format keeps them as they are, so it refuses those that could
+harm who reads them.
 
-In: ``Names``. Out: ``ModelError`` for the first name with a character that FORMAT.md forbids. Not done here: any other name of the model
-(tensors between nodes that have names stay out of the bundle).
+In: ``Names``. Out: ``ModelError`` for the first name with a character that FORMAT.md forbids. Not
+done here: any other name of the model (tensors between nodes that have names stay out of the
+bundle).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Nodes against ONNX's own schemas, and against what Ingot translates.
 
-In: nodes and opset versions. Out: ModelError for a node that contradicts its schema (operand count, attribute names and
-kinds), findings for ops, domains and opsets without a translation. Not done here: types (``infer_types``).
+In: nodes and opset versions. Out: ModelError for a node that contradicts its schema (operand count,
+attribute names and kinds), findings for ops, domains and opsets without a translation. Not done
+here: types (``infer_types``).
 """
 
 from __future__ import annotations
@@ -24,14 +25,21 @@ OPSET_MIN = 7
 
 
 def check_node(node: NodeProto, opsets: Mapping[str, int], dtype: str) -> ImportFinding | None:
-    """What is unsupported about ``node``, None when Ingot has a translation; ModelError when it is wrong.
+    """What is unsupported about ``node``, None when Ingot has a translation; ModelError when it is
+    wrong.
 
-    ``opsets`` maps a domain ("" is ONNX's) to its version; ``dtype`` of the first operand is for the message.
+    ``opsets`` maps a domain ("" is ONNX's) to its version; ``dtype`` of the first operand is for
+    the message.
     """
     domain = canonical_domain(node.domain)
     if domain not in opsets:
         do = "export again; every domain needs an opset_import"
-        raise ModelError("a node's domain has no opset version", describe_node(node), f"domain {node.domain!r}", do)
+        raise ModelError(
+            "a node's domain has no opset version",
+            describe_node(node),
+            f"domain {node.domain!r}",
+            do,
+        )
     opset = opsets[domain]
     reason = _reason(node, domain, opset)
     if not reason:
@@ -59,7 +67,11 @@ def _reason(node: NodeProto, domain: str, opset: int) -> str:
         return "" if function_opset(schema, opset) else "no translation"
     if opset < OPSET_MIN and _since(node.op_type, OPSET_MIN) != schema.since_version:
         return f"the op differs from opset {OPSET_MIN}, the oldest that this build reads"
-    return "" if schema.since_version >= op.since else f"only its form of opset {op.since} and later has a translation"
+    return (
+        ""
+        if schema.since_version >= op.since
+        else f"only its form of opset {op.since} and later has a translation"
+    )
 
 
 def _unknown(op: str, opset: int) -> str:
@@ -89,16 +101,26 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
     for position, (formal, name) in enumerate(zip(schema.inputs, node.input, strict=False)):
         if not name and formal.option == OpSchema.FormalParameterOption.Single:
             raise ModelError(
-                "a node lacks an operand", describe_node(node), f"operand {position} ({formal.name}) must be given", _DO
+                "a node lacks an operand",
+                describe_node(node),
+                f"operand {position} ({formal.name}) must be given",
+                _DO,
             )
     for attribute in node.attribute:
         expected = schema.attributes.get(attribute.name)
         if expected is None:
             names = sorted(schema.attributes)
             close = suggest(attribute.name, names)
-            do = f"did you mean {close!r}?" if close else f"{node.op_type} has {', '.join(names) or 'no attributes'}"
+            do = (
+                f"did you mean {close!r}?"
+                if close
+                else f"{node.op_type} has {', '.join(names) or 'no attributes'}"
+            )
             raise ModelError(
-                "a node has an unknown attribute", describe_node(node), f"attribute {attribute.name!r}", do
+                "a node has an unknown attribute",
+                describe_node(node),
+                f"attribute {attribute.name!r}",
+                do,
             )
         kinds = _kind(expected), onnx.AttributeProto.AttributeType.Name(attribute.type).lower()
         if kinds[0] != kinds[1]:
@@ -107,7 +129,12 @@ def check_schema(node: NodeProto, schema: OpSchema) -> None:
     given = {attribute.name for attribute in node.attribute}
     for name, formal_attribute in sorted(schema.attributes.items()):
         if formal_attribute.required and name not in given:
-            raise ModelError("a node lacks an attribute", describe_node(node), f"attribute {name!r} must be given", _DO)
+            raise ModelError(
+                "a node lacks an attribute",
+                describe_node(node),
+                f"attribute {name!r} must be given",
+                _DO,
+            )
 
 
 def _kind(attribute: OpSchema.Attribute) -> str:
@@ -116,17 +143,29 @@ def _kind(attribute: OpSchema.Attribute) -> str:
 
 
 def attribute_kinds(op: str, opset: int) -> dict[str, str]:
-    """Which kind of value each attribute of an op has, in lower case ("ints"); none where there is no such op."""
+    """Which kind of value each attribute of an op has, in lower case ("ints"); none where there is
+    no such op."""
     schema = _schema(op, opset)
-    return {name: _kind(attribute) for name, attribute in schema.attributes.items()} if schema else {}
+    return (
+        {name: _kind(attribute) for name, attribute in schema.attributes.items()} if schema else {}
+    )
 
 
 def _check_count(node: NodeProto, what: str, names: Sequence[str], least: int, most: int) -> None:
     count = len(names)
     if not least <= count <= most:
-        expected = str(least) if least == most else f"at least {least}" if most > 1 << 20 else f"{least} to {most}"
+        expected = (
+            str(least)
+            if least == most
+            else f"at least {least}"
+            if most > 1 << 20
+            else f"{least} to {most}"
+        )
         raise ModelError(
-            f"a node has the wrong number of {what}", describe_node(node), f"expected {expected}, got {count}", _DO
+            f"a node has the wrong number of {what}",
+            describe_node(node),
+            f"expected {expected}, got {count}",
+            _DO,
         )
 
 

@@ -1,6 +1,7 @@
 """Constructions that several translations share, as functions over a context.
 
-In: a context and value ids. Out: value ids. Not done here: sizes of windows (``windows``), reductions (``reductions``).
+In: a context and value ids. Out: value ids. Not done here: sizes of windows (``windows``),
+reductions (``reductions``).
 """
 
 from __future__ import annotations
@@ -47,18 +48,26 @@ def cast(context: OpContext, x: int, dtype: DType) -> int:
 
 def reshape(context: OpContext, x: int, shape: Sequence[Dim]) -> int:
     """``x`` in another shape of the same size; ``x`` itself when it has it."""
-    return x if context.shape_of(x) == tuple(shape) else context.add("reshape", x, shape=tuple(shape))
+    return (
+        x if context.shape_of(x) == tuple(shape) else context.add("reshape", x, shape=tuple(shape))
+    )
 
 
 def broadcast_to(context: OpContext, x: int, shape: Sequence[Dim]) -> int:
     """``x`` repeated to ``shape``; ``x`` itself when it has it."""
-    return x if context.shape_of(x) == tuple(shape) else context.add("broadcast_to", x, shape=tuple(shape))
+    return (
+        x
+        if context.shape_of(x) == tuple(shape)
+        else context.add("broadcast_to", x, shape=tuple(shape))
+    )
 
 
 def transpose(context: OpContext, x: int, permutation: Sequence[int]) -> int:
     """``x`` with axes in another order; ``x`` itself for the same order."""
     order = tuple(permutation)
-    return x if order == tuple(range(len(order))) else context.add("transpose", x, permutation=order)
+    return (
+        x if order == tuple(range(len(order))) else context.add("transpose", x, permutation=order)
+    )
 
 
 def unsqueeze(context: OpContext, x: int, axes: Sequence[int]) -> int:
@@ -87,7 +96,8 @@ def slice_axis(context: OpContext, x: int, axis: int, start: Dim, size: Dim, ste
 
 
 def require_dim(context: OpContext, difference: Dim, expected: Text, got: Dim) -> None:
-    """Refuse the node unless a size expression is 0: now if its value is known, else at run time."""
+    """Refuse the node unless a size expression is 0: now if its value is known, else at run
+    time."""
     if isinstance(difference, int) and difference:
         raise OpTypeError(expected, got)
     if difference != 0:
@@ -167,7 +177,8 @@ def in_dtype(context: OpContext, values: Sequence[int], dtype: DType) -> list[in
 
 
 def widest(dtypes: Sequence[DType]) -> DType:
-    """The element type that a computation over mixed floats uses: the only one, else f64 when present, else f32."""
+    """The element type that a computation over mixed floats uses: the only one, else f64 when
+    present, else f32."""
     if len(set(dtypes)) == 1:
         return dtypes[0]
     return "f64" if "f64" in dtypes else "f32"

@@ -1,7 +1,7 @@
 """What a translation of one ONNX node works with: operands, attributes, a builder, known values.
 
-In: an imported node and the graph built so far. Out: core ops in the builder. Not done here: the loop over nodes
-(``infer_types``), common constructions (``compose``).
+In: an imported node and the graph built so far. Out: core ops in the builder. Not done here: the
+loop over nodes (``infer_types``), common constructions (``compose``).
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _LITERAL_COUNT_MAX = 1024
 
 
 class Unsupported(Exception):
-    """A translation refuses a valid node; ``reason`` says why. Collected, all are listed at once."""
+    """A translation refuses a valid node; ``reason`` says why. Collected, all are listed at
+    once."""
 
     def __init__(self, reason: Text) -> None:
         super().__init__(reason)
@@ -58,9 +59,13 @@ class Translation:
 
     builder: GraphBuilder
     read: ConstantReader
-    known_values: dict[int, KnownValues | DeferredValue] = field(default_factory=dict[int, KnownValues | DeferredValue])
+    known_values: dict[int, KnownValues | DeferredValue] = field(
+        default_factory=dict[int, KnownValues | DeferredValue]
+    )
     dims_read: dict[tuple[int, int], Dim] = field(default_factory=dict[tuple[int, int], Dim])
-    stored: dict[int, ConstantSource] = field(default_factory=dict[int, ConstantSource])  # whose elements are indices
+    stored: dict[int, ConstantSource] = field(
+        default_factory=dict[int, ConstantSource]
+    )  # whose elements are indices
     local: dict[str, memoryview] = field(
         default_factory=dict[str, memoryview]
     )  # constants of function bodies, by a name of their own
@@ -69,8 +74,10 @@ class Translation:
     )  # name of a size that is known at run time only -> the nodes that compute it
 
     def fresh_symbols(self, count: int, source: tuple[int, ...]) -> tuple[str, ...]:
-        """Names that no other size of the graph or of a region has; ``source``: the nodes that compute the sizes."""
-        # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their variables.
+        """Names that no other size of the graph or of a region has; ``source``: the nodes that
+        compute the sizes."""
+        # Not s.., the sizes of inputs, nor a letter and a number, which loop programs call their
+        # variables.
         names = tuple(f"size{len(self.makers) + number}" for number in range(count))
         self.makers.update(dict.fromkeys(names, source))
         return names
@@ -82,7 +89,8 @@ class Translation:
 
 @dataclass(frozen=True, slots=True)
 class RegionBody:
-    """A graph that is an attribute: ``translate`` puts its nodes into the builder, over value ids of its inputs."""
+    """A graph that is an attribute: ``translate`` puts its nodes into the builder, over value ids
+    of its inputs."""
 
     input_count: int
     output_count: int
@@ -106,7 +114,7 @@ class OpContext:
     source: tuple[int, ...]
     mark: str = ""
 
-    # -- operands and attributes -------------------------------------------------------------------------------------
+    # -- operands and attributes -------------------------------------------------------------------
 
     def optional(self, position: int) -> int | None:
         """Operand ``position``, None when absent."""
@@ -135,7 +143,8 @@ class OpContext:
         raise OpTypeError(f"attribute {name} to be an integer", repr(value))
 
     def float_attribute(self, name: str, default: float) -> float:
-        """A float attribute; a default is the f32 of the operator schemas, as an attribute of the file is."""
+        """A float attribute; a default is the f32 of the operator schemas, as an attribute of the
+        file is."""
         value = self.attributes.get(name, rounded_to(default, "f32"))
         if isinstance(value, float):
             return value
@@ -146,14 +155,22 @@ class OpContext:
         value = self.attributes.get(name, default)
         if isinstance(value, str) and (not allowed or value in allowed):
             return value
-        raise OpTypeError(f"attribute {name} to be {' or '.join(allowed) or 'a string'}", repr(value))
+        raise OpTypeError(
+            f"attribute {name} to be {' or '.join(allowed) or 'a string'}", repr(value)
+        )
 
-    def ints_attribute(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...] | None:
+    def ints_attribute(
+        self, name: str, default: Sequence[int] | None = None
+    ) -> tuple[int, ...] | None:
         """A list of integers; ``default`` when absent."""
         value = self.attributes.get(name, None if default is None else tuple(default))
         if value is None:
             return None
-        ints = tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else None
+        ints = (
+            tuple(item for item in value if isinstance(item, int))
+            if isinstance(value, tuple)
+            else None
+        )
         if ints is None or not isinstance(value, tuple) or len(ints) != len(value):
             raise OpTypeError(f"attribute {name} to be a list of integers", repr(value))
         return ints
@@ -165,7 +182,7 @@ class OpContext:
             return value
         raise OpTypeError(f"attribute {name} to be a graph", repr(value))
 
-    # -- types -------------------------------------------------------------------------------------------------------
+    # -- types -------------------------------------------------------------------------------------
 
     def type_of(self, value: int) -> TensorType:
         """The type of a value."""
@@ -196,14 +213,15 @@ class OpContext:
             raise OpTypeError("every axis at most once", list(axes))
         return tuple(counted)
 
-    # -- building ----------------------------------------------------------------------------------------------------
+    # -- building ----------------------------------------------------------------------------------
 
     def fresh_symbols(self, count: int) -> tuple[str, ...]:
         """Names of sizes that this node computes."""
         return self.translation.fresh_symbols(count, self.source)
 
     def add(self, op: OpName, *operands: int, **attributes: Attribute) -> int:
-        """Append a core op; where its result is known, a literal or ``dim_values`` takes its place."""
+        """Append a core op; where its result is known, a literal or ``dim_values`` takes its
+        place."""
         translation = self.translation
         operands = self._agreeing(op, attributes, operands)
         types = [self.type_of(operand) for operand in operands]
@@ -212,11 +230,18 @@ class OpContext:
             self._check_size(result)
         if len(results) != 1:
             return translation.builder.add(op, operands, attributes, self.source, self.mark)
-        pairs = [(type_, translation.known_values.get(operand)) for type_, operand in zip(types, operands, strict=True)]
+        pairs = [
+            (type_, translation.known_values.get(operand))
+            for type_, operand in zip(types, operands, strict=True)
+        ]
         known_values = propagate(op, attributes, pairs, results[0]) if operands else None
         found = None if results[0].dtype in FLOATS else known_or_none(known_values)
         # One element of ``dim_values`` is a choice among all of them.
-        if found is not None and is_known(found) and (found.size <= RANK_MAX or not symbols_appear(found)):
+        if (
+            found is not None
+            and is_known(found)
+            and (found.size <= RANK_MAX or not symbols_appear(found))
+        ):
             return self.known(results[0].dtype, found)
         value = translation.builder.add(op, operands, attributes, self.source, self.mark)
         if isinstance(known_values, DeferredValue) or (
@@ -225,7 +250,9 @@ class OpContext:
             translation.known_values[value] = known_values
         if op == "reshape" or (op == "cast" and results[0].dtype in INDEX_DTYPES):
             translation.stored.update(
-                {value: translation.stored[operands[0]]} if operands[0] in translation.stored else {}
+                {value: translation.stored[operands[0]]}
+                if operands[0] in translation.stored
+                else {}
             )
         return value
 
@@ -233,12 +260,16 @@ class OpContext:
         self, op: OpName, operands: Sequence[int], regions: Sequence[Graph], **attributes: Attribute
     ) -> tuple[int, ...]:
         """Append a core op of control flow; all its results."""
-        values = self.translation.builder.add_regions(op, operands, regions, attributes, self.source, self.mark)
+        values = self.translation.builder.add_regions(
+            op, operands, regions, attributes, self.source, self.mark
+        )
         for value in values:
             self._check_size(self.type_of(value))
         return values
 
-    def _agreeing(self, op: OpName, attributes: dict[str, Attribute], operands: tuple[int, ...]) -> tuple[int, ...]:
+    def _agreeing(
+        self, op: OpName, attributes: dict[str, Attribute], operands: tuple[int, ...]
+    ) -> tuple[int, ...]:
         """Operands whose sizes agree, some of them behind a run-time check."""
         detours = unify_sizes(op, attributes, [self.type_of(operand) for operand in operands])
         for detour, operand in zip(detours, operands, strict=True):
@@ -249,22 +280,37 @@ class OpContext:
         )
 
     def _require_equal(self, detour: Detour | None, shape: tuple[Dim, ...]) -> None:
-        """A reshape compares element counts: where it stands for several sizes, each is compared."""
-        pairs = [pair for pair in zip(shape, detour[1], strict=False) if pair[0] != pair[1]] if detour else []
+        """A reshape compares element counts: where it stands for several sizes, each is
+        compared."""
+        pairs = (
+            [pair for pair in zip(shape, detour[1], strict=False) if pair[0] != pair[1]]
+            if detour
+            else []
+        )
         if detour is not None and detour[0] == "reshape" and len(pairs) > 1:
             for own, wanted in pairs:
                 what = message("expected equal sizes, got ", own, " and ", wanted)
-                self.add("require_dim", difference=dim_add(own, dim_mul(wanted, -1)), what=text_attribute(what))
+                self.add(
+                    "require_dim",
+                    difference=dim_add(own, dim_mul(wanted, -1)),
+                    what=text_attribute(what),
+                )
 
     def _check_size(self, type_: TensorType) -> None:
         if type_.rank > RANK_MAX:
             raise OpTypeError(f"at most {RANK_MAX} dimensions", type_.rank)
         count, size_bytes = type_.element_count, type_.size_bytes
-        for found, limit, unit in ((size_bytes, SIZE_BYTES_MAX, "bytes"), (count, ELEMENT_COUNT_MAX, "elements")):
+        for found, limit, unit in (
+            (size_bytes, SIZE_BYTES_MAX, "bytes"),
+            (count, ELEMENT_COUNT_MAX, "elements"),
+        ):
             if isinstance(found, int) and found > limit:
                 why = message(f"expected at most {limit} {unit}, got {found} for ", type_)
                 raise ModelError(
-                    "a tensor is too large", NodeRef(self.source[0]), why, "check the sizes that the model asks for"
+                    "a tensor is too large",
+                    NodeRef(self.source[0]),
+                    why,
+                    "check the sizes that the model asks for",
                 )
 
     def scalar(self, dtype: DType, value: float) -> int:
@@ -273,12 +319,18 @@ class OpContext:
         if dtype not in FLOATS and value != int(value if isfinite(value) else 0):
             raise OpTypeError("a float element type", dtype)
         item: int | float = (
-            bool(value) if dtype == "bool" else rounded_to(float(value), dtype) if dtype in FLOATS else int(value)
+            bool(value)
+            if dtype == "bool"
+            else rounded_to(float(value), dtype)
+            if dtype in FLOATS
+            else int(value)
         )
         attributes: dict[str, Attribute] = {"dtype": dtype, "shape": (), "value": (item,)}
         result = builder.add("literal", (), attributes, self.source, self.mark)
         if dtype not in ("f16", "bf16"):
-            self.translation.known_values[result] = as_known_values([item if dtype in FLOATS else int(item)], ())
+            self.translation.known_values[result] = as_known_values(
+                [item if dtype in FLOATS else int(item)], ()
+            )
         return result
 
     def float_vector(self, dtype: DType, values: Sequence[float]) -> int:
@@ -295,13 +347,20 @@ class OpContext:
         return self.known("i64", as_known_values(values, (len(values),)))
 
     def known(self, dtype: DType, known_values: KnownValues) -> int:
-        """A tensor of integers, bools or expressions that are known: ``literal``, or ``dim_values`` when symbols appear."""
+        """A tensor of integers, bools or expressions that are known: ``literal``, or ``dim_values``
+        when symbols appear."""
         builder, place = self.translation.builder, (self.source, self.mark)
         shape = tuple(int(size) for size in known_values.shape)
         flat: tuple[Any, ...] = tuple(known_values.ravel().tolist())
         if not symbols_appear(known_values):
-            value = tuple(bool(item) for item in flat) if dtype == "bool" else tuple(int(item) for item in flat)
-            result = builder.add("literal", (), {"dtype": dtype, "shape": shape, "value": value}, *place)
+            value = (
+                tuple(bool(item) for item in flat)
+                if dtype == "bool"
+                else tuple(int(item) for item in flat)
+            )
+            result = builder.add(
+                "literal", (), {"dtype": dtype, "shape": shape, "value": value}, *place
+            )
         else:
             assert dtype != "bool"
             result = builder.add("dim_values", (), {"values": flat}, *place)
@@ -313,7 +372,8 @@ class OpContext:
         return result
 
     def constant(self, source: ConstantSource) -> int:
-        """A stored tensor: a literal when it is small enough for the graph's text, else by its number."""
+        """A stored tensor: a literal when it is small enough for the graph's text, else by its
+        number."""
         builder = self.translation.builder
         shape = tuple(dim for dim in source.type.shape if isinstance(dim, int))
         count = int(np.prod(shape, dtype=np.int64))
@@ -323,11 +383,14 @@ class OpContext:
             values = decode(self.translation.bytes_of(source.weight), dtype)
             if dtype in FLOATS:
                 return self.scalar(dtype, float(values[0]))
-            return self.known(dtype, as_known_values([int(item) for item in values.tolist()], shape))
+            return self.known(
+                dtype, as_known_values([int(item) for item in values.tolist()], shape)
+            )
         if source.weight in self.translation.local:
             # A function body's own tensor: no rule has stored it.
             vector = self.float_vector(
-                dtype, [float(item) for item in decode(self.translation.local[source.weight], dtype)]
+                dtype,
+                [float(item) for item in decode(self.translation.local[source.weight], dtype)],
             )
             return self.add("reshape", vector, shape=shape)
         attributes: dict[str, Attribute] = {"weight": source.weight, "dtype": dtype, "shape": shape}
@@ -343,7 +406,7 @@ class OpContext:
             self.translation.known_values[result] = DeferredValue(cache(find))
         return result
 
-    # -- known values ----------------------------------------------------------------------------------------------
+    # -- known values ------------------------------------------------------------------------------
 
     def known_values(self, value: int) -> KnownValues | None:
         """What is known of a value's elements; elements that are not known are None."""
@@ -363,7 +426,8 @@ class OpContext:
         return ints if dims is not None and ints is not None and len(ints) == len(dims) else None
 
     def count_of(self, value: int) -> int:
-        """The number of elements of a tensor that fixes a rank; Unsupported when it is known at run time only."""
+        """The number of elements of a tensor that fixes a rank; Unsupported when it is known at run
+        time only."""
         count = self.type_of(value).element_count
         if isinstance(count, int) and count > _LITERAL_COUNT_MAX:
             raise OpTypeError(f"at most {_LITERAL_COUNT_MAX} sizes or axes", count)
@@ -372,11 +436,15 @@ class OpContext:
         raise Unsupported("a number of dimensions that is known at run time only")
 
     def read_dims(self, value: int) -> tuple[Dim, ...]:
-        """All elements of an integer tensor as expressions; those not known are read at run time, and must be >= 0 then."""
+        """All elements of an integer tensor as expressions; those not known are read at run time,
+        and must be >= 0 then."""
         known_values = self.known_values(value)
-        known: Sequence[object] = [None] * self.count_of(value) if known_values is None else list(known_values.flat)
+        known: Sequence[object] = (
+            [None] * self.count_of(value) if known_values is None else list(known_values.flat)
+        )
         return tuple(
-            item if isinstance(item, (int, Sum)) else self._read_dim(value, index) for index, item in enumerate(known)
+            item if isinstance(item, (int, Sum)) else self._read_dim(value, index)
+            for index, item in enumerate(known)
         )
 
     def _read_dim(self, value: int, index: int) -> Dim:

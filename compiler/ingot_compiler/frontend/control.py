@@ -1,7 +1,8 @@
-"""Regions of control flow: how the translations of If, Loop and Scan build core ``if`` and ``loop``.
+"""Regions of control flow: how the translations of If, Loop and Scan build core ``if`` and
+``loop``.
 
-In: a context, functions that translate a body. Out: value ids of results. Not done here: attributes and operand order of
-ONNX's own ops (``ops/if_``, ``ops/loop``, ``ops/scan``).
+In: a context, functions that translate a body. Out: value ids of results. Not done here: attributes
+and operand order of ONNX's own ops (``ops/if_``, ``ops/loop``, ``ops/scan``).
 
 Inside a region more is known than outside: its own values are forgotten when it ends.
 """
@@ -23,7 +24,8 @@ from ingot_compiler.ir.region_rules import hole_count, output_types
 from ingot_compiler.ir.types import TensorType
 
 Fill = Callable[[Sequence[int]], Sequence[int]]
-"""Translates a region: value ids of its inputs -> those of its outputs, in the builder of the context."""
+"""Translates a region: value ids of its inputs -> those of its outputs, in the builder of the
+context."""
 
 _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
 
@@ -31,7 +33,10 @@ _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
 def build_region(context: OpContext, inputs: Sequence[TensorType], fill: Fill) -> Graph:
     """The region that ``fill`` makes; what it has learnt is forgotten."""
     translation = context.translation
-    outside, known = translation.builder, (translation.known_values, translation.dims_read, translation.stored)
+    outside, known = (
+        translation.builder,
+        (translation.known_values, translation.dims_read, translation.stored),
+    )
     translation.builder = outside.region(inputs)
     translation.known_values, translation.dims_read, translation.stored = (
         dict(known[0]),
@@ -68,12 +73,17 @@ def build_loop(
 ) -> tuple[int, ...]:
     """Carried values at the end, then stacked scan outputs.
 
-    ``limit``: the trip count (None: no limit) and its value if known; ``condition`` likewise; ``fill`` maps (iteration,
-    condition, carried..) to (condition, carried.., scan..). A carried size that changes becomes a symbol.
+    ``limit``: the trip count (None: no limit) and its value if known; ``condition`` likewise;
+    ``fill`` maps (iteration, condition, carried..) to (condition, carried.., scan..). A carried
+    size that changes becomes a symbol.
     """
     # A region sees what is there before it: all operands are made first.
-    trip_count = context.scalar("i64", (1 << 63) - 1) if limit[0] is None else reshape(context, limit[0], ())
-    entered = context.scalar("bool", 1) if condition[0] is None else reshape(context, condition[0], ())
+    trip_count = (
+        context.scalar("i64", (1 << 63) - 1) if limit[0] is None else reshape(context, limit[0], ())
+    )
+    entered = (
+        context.scalar("bool", 1) if condition[0] is None else reshape(context, condition[0], ())
+    )
     operands = (trip_count, entered, *initial)
     kinds = [context.type_of(value) for value in initial]
     body, goes_on = _widened_body(context, kinds, fill)
@@ -90,13 +100,18 @@ def build_loop(
     if iterations is None:
         names = context.fresh_symbols(1)
         iterations = symbol(names[0])
-    holes = hole_count(loop_results([context.type_of(value) for value in operands], iterations, body))
+    holes = hole_count(
+        loop_results([context.type_of(value) for value in operands], iterations, body)
+    )
     names += context.fresh_symbols(holes)
     return context.add_regions("loop", operands, [body], iterations=iterations, symbols=names)
 
 
-def _widened_body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[Graph, bool]:
-    """The body over types that hold in every iteration, and whether its condition is always true."""
+def _widened_body(
+    context: OpContext, kinds: Sequence[TensorType], fill: Fill
+) -> tuple[Graph, bool]:
+    """The body over types that hold in every iteration, and whether its condition is always
+    true."""
     try:
         wide, own = list(kinds), set[Dim]()
         while True:
@@ -107,8 +122,12 @@ def _widened_body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -
                 return body, goes_on
             wide = widened
     except ModelError:
-        # Sizes of the first iteration may be impossible ones for the body's later iterations: try without any.
-        loose = [TensorType(kind.dtype, tuple(map(symbol, context.fresh_symbols(kind.rank)))) for kind in kinds]
+        # Sizes of the first iteration may be impossible ones for the body's later iterations: try
+        # without any.
+        loose = [
+            TensorType(kind.dtype, tuple(map(symbol, context.fresh_symbols(kind.rank))))
+            for kind in kinds
+        ]
         if all(kind.rank == 0 for kind in kinds):
             raise
         return _body(context, loose, fill)
@@ -119,7 +138,8 @@ def _widen(context: OpContext, before: TensorType, after: TensorType, own: set[D
         raise Unsupported(message("a carried value that changes from ", before, " to ", after))
     shape = list(before.shape)
     for axis, (here, next_) in enumerate(zip(before.shape, after.shape, strict=True)):
-        # A size that is a symbol of this loop already stands for whatever the iteration before has made.
+        # A size that is a symbol of this loop already stands for whatever the iteration before has
+        # made.
         if here != next_ and here not in own:
             shape[axis] = symbol(*context.fresh_symbols(1))
             own.add(shape[axis])
@@ -131,7 +151,9 @@ def _body(context: OpContext, kinds: Sequence[TensorType], fill: Fill) -> tuple[
 
     def enter(inputs: Sequence[int]) -> Sequence[int]:
         known_values = context.translation.known_values
-        known_values[inputs[1]] = as_known_values([1], ())  # an iteration runs only while the condition holds
+        known_values[inputs[1]] = as_known_values(
+            [1], ()
+        )  # an iteration runs only while the condition holds
         (count,) = context.read_dims(inputs[0])
         known_values[inputs[0]] = as_known_values([count], ())
         condition, *made = fill(inputs)

@@ -1,9 +1,12 @@
-"""Takes the weights out of a model file without copying them, so that protobuf parses kilobytes and not gigabytes.
+"""Takes the weights out of a model file without copying them, so that protobuf parses kilobytes and
+not gigabytes.
 
-In: the bytes of a model file. Out: the same model without the ``raw_data`` of its large initializers, and those bytes as
-views of the file. Not done here: anything that needs to know ONNX beyond four field numbers (``import_model``).
+In: the bytes of a model file. Out: the same model without the ``raw_data`` of its large
+initializers, and those bytes as views of the file. Not done here: anything that needs to know ONNX
+beyond four field numbers (``import_model``).
 
-Wire format: protobuf encoding of onnx.proto, ModelProto.graph = 7, GraphProto.initializer = 5, TensorProto.raw_data = 9.
+Wire format: protobuf encoding of onnx.proto, ModelProto.graph = 7, GraphProto.initializer = 5,
+TensorProto.raw_data = 9.
 """
 
 from __future__ import annotations
@@ -16,12 +19,26 @@ from ingot_compiler.ir.errors import ModelError
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _DETACHED_SIZE_BYTES_MIN = 4096
-_MODEL_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}  # number -> wire type
+_MODEL_FIELDS = {
+    1: 0,
+    2: 2,
+    3: 2,
+    4: 2,
+    5: 0,
+    6: 2,
+    7: 2,
+    8: 2,
+    14: 2,
+    20: 2,
+    25: 2,
+    26: 2,
+}  # number -> wire type
 
 
 @dataclass(frozen=True, slots=True)
 class DetachedModel:
-    """``model``: the file without large ``raw_data``; ``tensors``: position of an initializer -> its bytes in the file."""
+    """``model``: the file without large ``raw_data``; ``tensors``: position of an initializer ->
+    its bytes in the file."""
 
     model: bytes
     tensors: dict[int, memoryview]
@@ -57,7 +74,11 @@ def detach_tensors(source: bytes | memoryview) -> DetachedModel:
         for field in _fields(data, 0, len(data)):
             _check_model_field(field)
             has_graph |= field.number == _GRAPH
-            parts += _graph(data, field, tensors) if field.number == _GRAPH else [data[field.start : field.end]]
+            parts += (
+                _graph(data, field, tensors)
+                if field.number == _GRAPH
+                else [data[field.start : field.end]]
+            )
     except _Malformed as error:
         if error.truncated and (has_graph or _starts_like_a_model(data)):
             raise ModelError(
@@ -71,7 +92,9 @@ def detach_tensors(source: bytes | memoryview) -> DetachedModel:
 
 
 def _not_onnx(why: str) -> ModelError:
-    return ModelError("the file is not an ONNX model", "model file", why, "give the path of an .onnx file")
+    return ModelError(
+        "the file is not an ONNX model", "model file", why, "give the path of an .onnx file"
+    )
 
 
 def _check_model_field(field: _Field) -> None:
@@ -137,7 +160,9 @@ def _message(number: int, parts: list[bytes | memoryview]) -> list[bytes | memor
     return [_encode(number, sum(map(len, parts))), *parts]
 
 
-def _graph(data: memoryview, graph: _Field, tensors: dict[int, memoryview]) -> list[bytes | memoryview]:
+def _graph(
+    data: memoryview, graph: _Field, tensors: dict[int, memoryview]
+) -> list[bytes | memoryview]:
     parts: list[bytes | memoryview] = []
     position = 0
     for field in _fields(data, graph.content, graph.end):

@@ -1,6 +1,7 @@
 """Translations of ONNX ops that are one core op, or a chain of one.
 
-In: names of core ops. Out: ``Translate`` functions. Not done here: anything with attributes (``ops``).
+In: names of core ops. Out: ``Translate`` functions. Not done here: anything with attributes
+(``ops``).
 """
 
 from __future__ import annotations

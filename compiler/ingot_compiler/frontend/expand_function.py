@@ -1,6 +1,8 @@
-"""Falls back on the function body that ONNX gives for an op: its nodes are translated in place of the op.
+"""Falls back on the function body that ONNX gives for an op: its nodes are translated in place of
+the op.
 
-In: a context of an op without a translation. Out: its results. Not done here: the model's own functions (``import_model``).
+In: a context of an op without a translation. Out: its results. Not done here: the model's own
+functions (``import_model``).
 """
 
 from __future__ import annotations
@@ -11,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx.defs
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto, helper
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    helper,
+)
 from onnx.defs import OpSchema
 
 from ingot_compiler.frontend.attribute_values import UnsupportedAttribute, attribute_value
@@ -30,7 +40,10 @@ TranslateNode = Callable[[OpContext], Sequence[int]]
 def function_opset(schema: OpSchema, opset: int) -> int:
     """The newest opset <= ``opset`` for which ``schema`` gives a body, 0 when none."""
     bodies = _bodies(schema)
-    versions: list[int] = [*bodies.function_opset_versions, *bodies.context_dependent_function_opset_versions]
+    versions: list[int] = [
+        *bodies.function_opset_versions,
+        *bodies.context_dependent_function_opset_versions,
+    ]
     # A body stays valid until a newer one takes its place.
     return max((version for version in versions if version <= opset), default=0)
 
@@ -63,7 +76,9 @@ class _Expansion:
     opsets: Mapping[str, int]
     translate_node: TranslateNode
 
-    def translate(self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: dict[str, int | None]) -> None:
+    def translate(
+        self, nodes: Sequence[NodeProto], outputs: Sequence[str], environment: dict[str, int | None]
+    ) -> None:
         """Translate nodes in order; ``environment`` gets their results."""
         context = self.context
         wanted_names = {name for node in nodes for name in names_read(node)} | set(outputs)
@@ -106,7 +121,9 @@ def _body(context: OpContext) -> FunctionProto:
         return body
     node, types = _as_node(context)
     body.ParseFromString(
-        bodies.get_context_dependent_function_with_opset_version(version, node.SerializeToString(), types)
+        bodies.get_context_dependent_function_with_opset_version(
+            version, node.SerializeToString(), types
+        )
     )
     if not body.node:
         raise Unsupported("no translation")
@@ -115,7 +132,9 @@ def _body(context: OpContext) -> FunctionProto:
 
 def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     """The node and its operands' types, as ONNX wants them to build a body."""
-    operands = ["" if value is None else f"x{position}" for position, value in enumerate(context.operands)]
+    operands = [
+        "" if value is None else f"x{position}" for position, value in enumerate(context.operands)
+    ]
     results = [f"y{position}" if wanted else "" for position, wanted in enumerate(context.wanted)]
     node = helper.make_node(context.op, operands, results)
     for name, value in context.attributes.items():
@@ -132,8 +151,11 @@ def _as_node(context: OpContext) -> tuple[NodeProto, list[bytes]]:
     return node, types
 
 
-def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dict[str, ImportedAttribute | RegionBody]:
-    """Attributes of a node of the body; references take the op's own value, or the body's default."""
+def _attributes(
+    context: OpContext, node: NodeProto, body: FunctionProto
+) -> dict[str, ImportedAttribute | RegionBody]:
+    """Attributes of a node of the body; references take the op's own value, or the body's
+    default."""
     defaults = {attribute.name: attribute for attribute in body.attribute_proto}
     schema_defaults = {
         name: formal.default_value
@@ -150,7 +172,9 @@ def _attributes(context: OpContext, node: NodeProto, body: FunctionProto) -> dic
         elif reference in context.attributes:
             values[attribute.name] = context.attributes[reference]
         elif reference in defaults or reference in schema_defaults:
-            values[attribute.name] = _value(context, defaults.get(reference) or schema_defaults[reference])
+            values[attribute.name] = _value(
+                context, defaults.get(reference) or schema_defaults[reference]
+            )
     return values
 
 

@@ -1,11 +1,13 @@
 """Reads the files beside a model, and nothing else: a model must not lead out of its folder.
 
-In: the model's folder and a location from the model file. Out: a checked path, or the bytes as a read-only mapping.
+In: the model's folder and a location from the model file. Out: a checked path, or the bytes as a
+read-only mapping.
 Not done here: which tensors there are (``import_model``).
 
-Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything but a regular file, a file with
-several names (hard links; ``onnx`` refuses them too): like a symbolic link, one brings a file from elsewhere into the folder, and who
-made the link need not be able to read what the build then copies into a bundle.
+Refused: empty, absolute, ``..``, a drive or backslash, NUL, any symbolic link on the way, anything
+but a regular file, a file with several names (hard links; ``onnx`` refuses them too): like a
+symbolic link, one brings a file from elsewhere into the folder, and who made the link need not be
+able to read what the build then copies into a bundle.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from ingot_runtime.format.file import open_without_waiting
 
 
 def safe_external_path(folder: Path, location: str) -> Path:
-    """The path of ``location`` below ``folder``; ModelError when it leaves the folder or is no regular file."""
+    """The path of ``location`` below ``folder``; ModelError when it leaves the folder or is no
+    regular file."""
     parts = location.split("/")
     if (
         not location
@@ -39,7 +42,9 @@ def safe_external_path(folder: Path, location: str) -> Path:
         _check_component(path, location)
     found = os.lstat(path)
     if path == folder or not stat.S_ISREG(found.st_mode):
-        raise ModelError("external data is not a file", f"location {location!r}", "expected a regular file", _DO)
+        raise ModelError(
+            "external data is not a file", f"location {location!r}", "expected a regular file", _DO
+        )
     _check_names(found, location)
     return path
 
@@ -64,8 +69,11 @@ def _check_component(path: Path, location: str) -> None:
         raise _outside(location, f"{path.name!r} is a symbolic link")
 
 
-def read_external_file(folder: Path, location: str, offset_bytes: int, size_bytes: int | None) -> memoryview:
-    """Map ``size_bytes`` (None: to the end) at ``offset_bytes`` of a file beside the model, read-only; ModelError when too short."""
+def read_external_file(
+    folder: Path, location: str, offset_bytes: int, size_bytes: int | None
+) -> memoryview:
+    """Map ``size_bytes`` (None: to the end) at ``offset_bytes`` of a file beside the model,
+    read-only; ModelError when too short."""
     path = safe_external_path(folder, location)
     # A link or a pipe put in place after the check is refused too.
     descriptor = open_without_waiting(os.fspath(path), os.O_NOFOLLOW)
@@ -85,8 +93,12 @@ def read_external_file(folder: Path, location: str, offset_bytes: int, size_byte
         os.close(descriptor)
 
 
-def _outside(location: str, why: str, do: str = "put the file itself beside the model and export again") -> ModelError:
-    return ModelError("external data lies outside the model's folder", f"location {location!r}", why, do)
+def _outside(
+    location: str, why: str, do: str = "put the file itself beside the model and export again"
+) -> ModelError:
+    return ModelError(
+        "external data lies outside the model's folder", f"location {location!r}", why, do
+    )
 
 
 _DO = "copy the data file beside the model, complete"

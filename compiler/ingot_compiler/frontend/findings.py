@@ -1,6 +1,7 @@
 """Everything of a model that Ingot does not support, collected, so that one error lists it all.
 
-In: findings, one per node or tensor. Out: ``UnsupportedError`` (exit code 3). Not done here: finding them.
+In: findings, one per node or tensor. Out: ``UnsupportedError`` (exit code 3). Not done here:
+finding them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from ingot_compiler.ir.message import NodeRef, Text, message
 
 @dataclass(frozen=True, slots=True)
 class ImportFinding:
-    """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean: does not apply."""
+    """One unsupported thing. ``node`` names it or refers to it; ``opset`` 0 and ``dtype`` "" mean:
+    does not apply."""
 
     node: str | NodeRef
     op: str

@@ -1,9 +1,12 @@
-"""Rule ``import_model``: a model file becomes an ``ImportedModel``, weights are stored by number, names go beside.
+"""Rule ``import_model``: a model file becomes an ``ImportedModel``, weights are stored by number,
+names go beside.
 
-In: the file's bytes, a reader of files beside it, a store, the user's sizes and placements. Out: ``ImportedModel`` and
-``Names``. Not done here: types of intermediate tensors (``infer_types``), which files may be read (``external_data``).
+In: the file's bytes, a reader of files beside it, a store, the user's sizes and placements. Out:
+``ImportedModel`` and ``Names``. Not done here: types of intermediate tensors (``infer_types``),
+which files may be read (``external_data``).
 
-Memory: the file's bytes (best a mapping) plus kilobytes; large weights go from the file to the store as views.
+Memory: the file's bytes (best a mapping) plus kilobytes; large weights go from the file to the
+store as views.
 """
 
 from __future__ import annotations
@@ -35,7 +38,13 @@ from ingot_compiler.frontend.imported import (
 from ingot_compiler.frontend.input_types import Shapes, input_types
 from ingot_compiler.frontend.onnx_types import dtype_of, onnx_dtype_name
 from ingot_compiler.frontend.place_marks import place_marks
-from ingot_compiler.frontend.sort_nodes import describe_node, names_read, node_name, regions_of, sort_nodes
+from ingot_compiler.frontend.sort_nodes import (
+    describe_node,
+    names_read,
+    node_name,
+    regions_of,
+    sort_nodes,
+)
 from ingot_compiler.frontend.tensor_data import ExternalReader, UnsupportedDtype, tensor_bytes
 from ingot_compiler.frontend.upgrade_opset import upgrade_opset
 from ingot_compiler.ir.constants import ConstantWriter
@@ -54,13 +63,16 @@ def import_model(
 ) -> tuple[ImportedModel, Names]:
     """Read a model file.
 
-    ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name) pairs, the last match wins;
-    ``max_bytes`` bounds what the model's own functions become. ModelError for a wrong file, UnsupportedError that lists everything
-    unsupported, LimitError for what is too large, UserError for a wrong option.
+    ``shapes`` are the user's sizes by input name (``--shape``); ``place`` are (glob, device name)
+    pairs, the last match wins; ``max_bytes`` bounds what the model's own functions become.
+    ModelError for a wrong file, UnsupportedError that lists everything unsupported, LimitError for
+    what is too large, UserError for a wrong option.
     """
     model, detached = _parse(source)
     expanded_bytes = check_functions(model, max_bytes)
-    imported, names = _Importer(upgrade_opset(_inlined(model)), detached, read_external, store).run(shapes, place)
+    imported, names = _Importer(upgrade_opset(_inlined(model)), detached, read_external, store).run(
+        shapes, place
+    )
     return replace(imported, expanded_bytes=expanded_bytes), names
 
 
@@ -72,28 +84,44 @@ def _parse(source: bytes | memoryview) -> tuple[ModelProto, dict[str, memoryview
         model.ParseFromString(parts.model)
     except DecodeError as error:
         do = "give the path of an .onnx file"
-        raise ModelError("the file is not an ONNX model", "model file", f"protobuf: {error}", do) from None
+        raise ModelError(
+            "the file is not an ONNX model", "model file", f"protobuf: {error}", do
+        ) from None
     _check_text(model)
-    detached = {model.graph.initializer[position].name: data for position, data in parts.tensors.items()}
+    detached = {
+        model.graph.initializer[position].name: data for position, data in parts.tensors.items()
+    }
     return model, detached
 
 
 def _check_text(model: ModelProto) -> None:
     """Protobuf gives bytes for a name that is not UTF-8."""
     graph = model.graph
-    nodes = [*_all_nodes(graph.node), *(node for function in model.functions for node in _all_nodes(function.node))]
+    nodes = [
+        *_all_nodes(graph.node),
+        *(node for function in model.functions for node in _all_nodes(function.node)),
+    ]
     names: list[Any] = [
-        name for node in nodes for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
+        name
+        for node in nodes
+        for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
     ]
     names += [attribute.name for node in nodes for attribute in node.attribute]
     values = (*graph.input, *graph.output, *graph.value_info)
-    names += [graph.name, *(value.name for value in values), *(tensor.name for tensor in graph.initializer)]
+    names += [
+        graph.name,
+        *(value.name for value in values),
+        *(tensor.name for tensor in graph.initializer),
+    ]
     names += [dim.dim_param for value in values for dim in value.type.tensor_type.shape.dim]
     names += [entry.domain for entry in model.opset_import]
     wrong = [name for name in names if not isinstance(name, str)]
     if wrong:
         raise ModelError(
-            "a name in the model is not UTF-8", "model file", f"got {wrong[0]!r}", "export the model again"
+            "a name in the model is not UTF-8",
+            "model file",
+            f"got {wrong[0]!r}",
+            "export the model again",
         )
 
 
@@ -112,7 +140,9 @@ def _inlined(model: ModelProto) -> ModelProto:
     try:
         return onnx.inliner.inline_local_functions(model, convert_version=_mixes_opsets(model))
     except (RuntimeError, DecodeError, onnx.checker.ValidationError) as error:
-        raise ModelError("the model's own functions cannot be expanded", "model file", str(error), "") from None
+        raise ModelError(
+            "the model's own functions cannot be expanded", "model file", str(error), ""
+        ) from None
 
 
 def _mixes_opsets(model: ModelProto) -> bool:
@@ -128,10 +158,16 @@ class _Importer:
     """One import: the file's tables, what is unsupported so far, ordinals given so far."""
 
     def __init__(
-        self, model: ModelProto, detached: dict[str, memoryview], read_external: ExternalReader, store: ConstantWriter
+        self,
+        model: ModelProto,
+        detached: dict[str, memoryview],
+        read_external: ExternalReader,
+        store: ConstantWriter,
     ) -> None:
         self.graph: GraphProto = model.graph
-        self.opsets = {canonical_domain(entry.domain): entry.version for entry in model.opset_import} or {"": 1}
+        self.opsets = {
+            canonical_domain(entry.domain): entry.version for entry in model.opset_import
+        } or {"": 1}
         self.detached = detached
         self.read_external = read_external
         self.checksums: dict[str, str] = {}
@@ -142,8 +178,12 @@ class _Importer:
         self.weight_names: dict[str, str] = {}  # numbers are given in this order
         self.inner_nodes: list[tuple[str, str]] = []  # (name, op) of those inside regions
         self.outer_node_count = 0
-        self.dtypes = {value.name: _elem_type(value) for value in (*model.graph.value_info, *model.graph.input)}
-        self.dtypes |= {tensor.name: onnx_dtype_name(tensor.data_type) for tensor in model.graph.initializer}
+        self.dtypes = {
+            value.name: _elem_type(value) for value in (*model.graph.value_info, *model.graph.input)
+        }
+        self.dtypes |= {
+            tensor.name: onnx_dtype_name(tensor.data_type) for tensor in model.graph.initializer
+        }
 
     def run(self, shapes: Shapes, place: Sequence[tuple[str, str]]) -> tuple[ImportedModel, Names]:
         """The whole import, in the order in which ordinals are given."""
@@ -154,7 +194,12 @@ class _Importer:
         for what, count in (("inputs", len(inputs)), ("outputs", len(graph.output))):
             if count > TENSOR_COUNT_MAX:
                 why = f"expected at most {TENSOR_COUNT_MAX}, got {count}"
-                raise LimitError(f"the model has too many {what}", f"model {graph.name!r}", why, "join some of them")
+                raise LimitError(
+                    f"the model has too many {what}",
+                    f"model {graph.name!r}",
+                    why,
+                    "join some of them",
+                )
         typed = input_types(inputs, shapes, self.findings)
         self.outer_node_count = len(nodes)
         self._check(nodes)
@@ -175,7 +220,10 @@ class _Importer:
             tuple(sorted((domain, version) for domain, version in self.opsets.items() if domain in used)),
             typed.sizes,
         )  # fmt: skip
-        pairs = (*((name, node.op_type) for name, node in zip(names, nodes, strict=True)), *self.inner_nodes)
+        pairs = (
+            *((name, node.op_type) for name, node in zip(names, nodes, strict=True)),
+            *self.inner_nodes,
+        )
         outputs = tuple(value.name for value in graph.output)
         called = tuple(self.weight_names.values())
         called_inputs = tuple(value.name for value in inputs)
@@ -203,26 +251,38 @@ class _Importer:
         for sparse in graph.sparse_initializer:
             name = f"initializer {sparse.values.name!r}"
             self.findings.append(
-                ImportFinding(name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor")
+                ImportFinding(
+                    name, "", "", 0, onnx_dtype_name(sparse.values.data_type), "a sparse tensor"
+                )
             )
 
-    def _initializers(self, graph: GraphProto, nodes: Sequence[NodeProto]) -> tuple[ConstantSource, ...]:
+    def _initializers(
+        self, graph: GraphProto, nodes: Sequence[NodeProto]
+    ) -> tuple[ConstantSource, ...]:
         """Store the initializers that are used, in the file's order."""
-        used = {name for node in nodes for name in names_read(node)} | {value.name for value in graph.output}
+        used = {name for node in nodes for name in names_read(node)} | {
+            value.name for value in graph.output
+        }
         detached = self.detached if graph is self.graph else {}
         stored: list[ConstantSource] = []
         for tensor in graph.initializer:
             if tensor.name not in used:
                 continue
             try:
-                stored.append(self._store(tensor, f"initializer {tensor.name!r}", detached.get(tensor.name)))
+                stored.append(
+                    self._store(tensor, f"initializer {tensor.name!r}", detached.get(tensor.name))
+                )
             except UnsupportedDtype as error:
                 reason = "an element type that Ingot has not"
-                self.findings.append(ImportFinding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason))
+                self.findings.append(
+                    ImportFinding(f"initializer {tensor.name!r}", "", "", 0, error.name, reason)
+                )
             self._name([tensor.name])
         return tuple(stored)
 
-    def _store(self, tensor: TensorProto, where: str, raw: memoryview | None = None) -> ConstantSource:
+    def _store(
+        self, tensor: TensorProto, where: str, raw: memoryview | None = None
+    ) -> ConstantSource:
         type_, data = tensor_bytes(tensor, raw, self.read_external, where)
         check_checksum(tensor, self.read_external, self.checksums, where)
         weight = self.store(data)
@@ -266,21 +326,34 @@ class _Importer:
             return attribute_value(attribute, lambda tensor: self._store(tensor, where))
         except (UnsupportedDtype, UnsupportedAttribute) as error:
             dtype = error.name if isinstance(error, UnsupportedDtype) else ""
-            reason = error.reason if isinstance(error, UnsupportedAttribute) else "an element type that Ingot has not"
+            reason = (
+                error.reason
+                if isinstance(error, UnsupportedAttribute)
+                else "an element type that Ingot has not"
+            )
             domain = canonical_domain(node.domain)
             name = f"node {node_name(node)!r}"
             if not any(finding.node == name for finding in self.findings):
-                self.findings.append(ImportFinding(name, node.op_type, domain, self.opsets[domain], dtype, reason))
+                self.findings.append(
+                    ImportFinding(name, node.op_type, domain, self.opsets[domain], dtype, reason)
+                )
             return 0  # never seen: a finding ends the import
 
 
 def _elem_type(value: ValueInfoProto) -> str:
-    return onnx_dtype_name(value.type.tensor_type.elem_type) if value.type.HasField("tensor_type") else ""
+    return (
+        onnx_dtype_name(value.type.tensor_type.elem_type)
+        if value.type.HasField("tensor_type")
+        else ""
+    )
 
 
 def _declared(value: ValueInfoProto) -> DeclaredType:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return DeclaredType(dtype_of(tensor.elem_type), None)
-    dims = (dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None for dim in tensor.shape.dim)
+    dims = (
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None
+        for dim in tensor.shape.dim
+    )
     return DeclaredType(dtype_of(tensor.elem_type), tuple(dims))

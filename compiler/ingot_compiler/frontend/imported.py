@@ -1,8 +1,11 @@
-"""Stage 2, ``ImportedModel``: the model file's operations with ordinals for names and numbers for weights.
+"""Stage 2, ``ImportedModel``: the model file's operations with ordinals for names and numbers for
+weights.
 
-In: what ``import_model`` read. Out: the frozen stage. Not done here: reading files, text (``print_imported``), types (``infer_types``).
+In: what ``import_model`` read. Out: the frozen stage. Not done here: reading files, text
+(``print_imported``), types (``infer_types``).
 
-Tensor ordinals: graph inputs, then initializers, then node results in topological order; -1 is an absent optional tensor.
+Tensor ordinals: graph inputs, then initializers, then node results in topological order; -1 is an
+absent optional tensor.
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ ABSENT = -1
 
 @dataclass(frozen=True, slots=True)
 class ImportedRegion:
-    """A graph that is an attribute. Its tensors' ordinals continue after those it can see, and are used nowhere else.
+    """A graph that is an attribute. Its tensors' ordinals continue after those it can see, and are
+    used nowhere else.
 
-    Initializers follow the inputs in the order of ordinals; node ``i`` has the ordinal ``first_node + i``.
+    Initializers follow the inputs in the order of ordinals; node ``i`` has the ordinal
+    ``first_node + i``.
     """
 
     inputs: tuple[int, ...]
@@ -31,13 +36,21 @@ class ImportedRegion:
 
 
 ImportedAttribute = (
-    int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | ConstantSource | ImportedRegion
+    int
+    | float
+    | str
+    | tuple[int, ...]
+    | tuple[float, ...]
+    | tuple[str, ...]
+    | ConstantSource
+    | ImportedRegion
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedNode:
-    """One node as in the file; its ordinal is its position. ``domain`` is "" for the ONNX domain."""
+    """One node as in the file; its ordinal is its position. ``domain`` is "" for the ONNX
+    domain."""
 
     op: str
     domain: str
@@ -56,13 +69,17 @@ def _captured(node: ImportedNode) -> Iterator[int]:
         if isinstance(region, ImportedRegion):
             made = {result for inner in region.nodes for result in inner.results}
             own = {*region.inputs, *(ordinal for ordinal, _ in region.initializers), *made}
-            reads = (*(ordinal for inner in region.nodes for ordinal in inner.reads()), *region.outputs)
+            reads = (
+                *(ordinal for inner in region.nodes for ordinal in inner.reads()),
+                *region.outputs,
+            )
             yield from (ordinal for ordinal in reads if ordinal not in own and ordinal != ABSENT)
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredType:
-    """What the file says of an output; None: says nothing (of the element type, the rank, a dimension)."""
+    """What the file says of an output; None: says nothing (of the element type, the rank, a
+    dimension)."""
 
     dtype: DType | None
     shape: tuple[int | None, ...] | None
@@ -70,7 +87,8 @@ class DeclaredType:
 
 @dataclass(frozen=True, slots=True)
 class ImportedModel:
-    """Every op is recognised, every operand is defined before its use; names are beside it (``ir.graph.Names``)."""
+    """Every op is recognised, every operand is defined before its use; names are beside it
+    (``ir.graph.Names``)."""
 
     inputs: tuple[TensorType, ...]
     initializers: tuple[ConstantSource, ...]
@@ -79,7 +97,9 @@ class ImportedModel:
     declared: tuple[DeclaredType, ...]  # one per output
     opsets: tuple[tuple[str, int], ...]  # sorted by domain
     sizes: tuple[tuple[str, int], ...] = ()  # what ``--shape`` binds: (symbol, size)
-    expanded_bytes: int = 0  # of the bodies that took the place of calls of the model's own functions
+    expanded_bytes: int = (
+        0  # of the bodies that took the place of calls of the model's own functions
+    )
 
     def opset(self, domain: str) -> int:
         """The opset version of a domain that some node uses."""

@@ -1,7 +1,9 @@
-"""Indices and axes that must lie in a range: refused at compile time where they are known, at run time otherwise.
+"""Indices and axes that must lie in a range: refused at compile time where they are known, at run
+time otherwise.
 
-In: a context, an integer tensor, the sizes of the axes it points into. Out: the tensor to use, behind a core ``require`` where only
-a run can tell. Not done here: what is picked (``ops``); kernels clamp, so that no index reads outside of a tensor.
+In: a context, an integer tensor, the sizes of the axes it points into. Out: the tensor to use,
+behind a core ``require`` where only a run can tell. Not done here: what is picked (``ops``);
+kernels clamp, so that no index reads outside of a tensor.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from ingot_compiler.ir.typing_rules import INTEGERS
 
 
 def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "index") -> int:
-    """``indices`` as i64, each in [-size, size); one size for all, or one for each column of the last axis."""
-    sizes = sizes[:1] if len(set(sizes)) == 1 else sizes  # one limit for all takes no look at the column
+    """``indices`` as i64, each in [-size, size); one size for all, or one for each column of the
+    last axis."""
+    sizes = (
+        sizes[:1] if len(set(sizes)) == 1 else sizes
+    )  # one limit for all takes no look at the column
     known = _known(context, indices)
     if known is not None and (known.size == 0 or len(sizes) in (1, _columns(context, indices))):
         for column, size in zip(known.reshape(-1, len(sizes)).T, sizes, strict=True):
@@ -41,13 +46,18 @@ def checked_indices(context: OpContext, indices: int, *sizes: Dim, what: str = "
 
 
 def checked_vectors(context: OpContext, indices: int, sizes: Sequence[Dim]) -> int:
-    """Index vectors [.., k], element j in [-sizes[j], sizes[j]); Unsupported when k, which fixes a rank, is not known."""
+    """Index vectors [.., k], element j in [-sizes[j], sizes[j]); Unsupported when k, which fixes a
+    rank, is not known."""
     shape = context.shape_of(indices)
     if not shape:
         return indices
     if not isinstance(shape[-1], int):
         raise Unsupported("index vectors of a length that is known at run time only")
-    return checked_indices(context, indices, *sizes[: shape[-1]]) if 1 <= shape[-1] <= len(sizes) else indices
+    return (
+        checked_indices(context, indices, *sizes[: shape[-1]])
+        if 1 <= shape[-1] <= len(sizes)
+        else indices
+    )
 
 
 def checked_axes(context: OpContext, axes: int, rank: int) -> int:
@@ -60,12 +70,21 @@ def checked_axes(context: OpContext, axes: int, rank: int) -> int:
 def checked_lengths(context: OpContext, lengths: int, most: Dim) -> int:
     """Lengths of sequences as i64, each in [0, most]."""
     wide, size = cast(context, lengths, "i64"), reshape(context, context.integers([most]), ())
-    below, above = context.add("less_equal", context.scalar("i64", 0), wide), context.add("less_equal", wide, size)
-    return checked(context, wide, context.add("logical_and", below, above), message("every length in [0, ", most, "]"))
+    below, above = (
+        context.add("less_equal", context.scalar("i64", 0), wide),
+        context.add("less_equal", wide, size),
+    )
+    return checked(
+        context,
+        wide,
+        context.add("logical_and", below, above),
+        message("every length in [0, ", most, "]"),
+    )
 
 
 def chosen_along(context: OpContext, axis: int, results: Sequence[int], rank: int) -> int:
-    """The result of the axis that an operand of one element names at run time; ``results``: those of axis 0, 1, .."""
+    """The result of the axis that an operand of one element names at run time; ``results``: those
+    of axis 0, 1, .."""
     counted = checked_axes(context, reshape(context, axis, ()), rank)
     chosen = results[0]
     if len(results) == 1:
@@ -74,7 +93,9 @@ def chosen_along(context: OpContext, axis: int, results: Sequence[int], rank: in
         below = binary_scalar(context, "less", counted, len(results))
         counted = checked(context, counted, below, f"an axis below {len(results)}")
     for other, result in enumerate(results[1:], 1):
-        chosen = context.add("select", binary_scalar(context, "equal", counted, other), result, chosen)
+        chosen = context.add(
+            "select", binary_scalar(context, "equal", counted, other), result, chosen
+        )
     return chosen
 
 

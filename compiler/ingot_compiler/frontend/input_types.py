@@ -1,8 +1,8 @@
 """Types of graph inputs: the file's dimensions, the user's sizes (``--shape``), canonical symbols.
 
-In: ``ValueInfoProto`` of each input and the sizes the user gave. Out: ``InputTypes`` with symbols s0, s1, .. by first
-appearance, what the user calls each, and which of them the user's sizes bind. Not done here: other tensors' shapes
-(``infer_types``), binding the sizes (``ir/specialise``).
+In: ``ValueInfoProto`` of each input and the sizes the user gave. Out: ``InputTypes`` with symbols
+s0, s1, .. by first appearance, what the user calls each, and which of them the user's sizes bind.
+Not done here: other tensors' shapes (``infer_types``), binding the sizes (``ir/specialise``).
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class InputTypes:
-    """``types`` of all inputs; ``symbols``: (canonical symbol, user's name); ``sizes``: (canonical symbol, ``--shape``)."""
+    """``types`` of all inputs; ``symbols``: (canonical symbol, user's name); ``sizes``: (canonical
+    symbol, ``--shape``)."""
 
     types: tuple[TensorType, ...]
     symbols: tuple[tuple[str, str], ...]
     sizes: tuple[tuple[str, int], ...]
 
 
-def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[ImportFinding]) -> InputTypes:
+def input_types(
+    inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list[ImportFinding]
+) -> InputTypes:
     """Types of all inputs; unsupported inputs go to ``findings``."""
     _check_names(inputs, shapes)
     sizes = _given_sizes(inputs, shapes)
@@ -40,10 +43,19 @@ def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list
     types: list[TensorType] = []
     for value in inputs:
         tensor = value.type.tensor_type
-        dtype = dtype_of(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else None
+        dtype = (
+            dtype_of(tensor.elem_type) if value.type.WhichOneof("value") == "tensor_type" else None
+        )
         if dtype is None:
             findings.append(
-                ImportFinding(f"input {value.name!r}", "", "", 0, _type_name(value), "an input type that Ingot has not")
+                ImportFinding(
+                    f"input {value.name!r}",
+                    "",
+                    "",
+                    0,
+                    _type_name(value),
+                    "an input type that Ingot has not",
+                )
             )
             continue
         if not tensor.HasField("shape") and value.name not in shapes:
@@ -60,14 +72,22 @@ def input_types(inputs: Sequence[ValueInfoProto], shapes: Shapes, findings: list
 
 def _type_name(value: ValueInfoProto) -> str:
     kind = value.type.WhichOneof("value") or "no type"
-    return onnx_dtype_name(value.type.tensor_type.elem_type) if kind == "tensor_type" else kind.removesuffix("_type")
+    return (
+        onnx_dtype_name(value.type.tensor_type.elem_type)
+        if kind == "tensor_type"
+        else kind.removesuffix("_type")
+    )
 
 
 def _check_names(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> None:
     names = [value.name for value in inputs]
     for name in sorted(set(shapes) - set(names)):
         close = suggest(name, names)
-        do = f"did you mean {close!r}?" if close else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
+        do = (
+            f"did you mean {close!r}?"
+            if close
+            else f"the inputs are {', '.join(map(repr, names)) or 'none'}"
+        )
         why = f"expected one of {', '.join(map(repr, names)) or 'none: the model has no inputs'}"
         raise UserError(f"the model has no input {name!r}", f"--shape {name}", why, do)
 
@@ -87,13 +107,20 @@ def _given_sizes(inputs: Sequence[ValueInfoProto], shapes: Shapes) -> dict[str, 
         where, dims = f"--shape {value.name}={'x'.join(map(str, given))}", _dims(value)
         if len(given) != len(dims):
             raise UserError(
-                "a shape contradicts the model", where, f"expected {len(dims)} sizes, got {len(given)}", _DO
+                "a shape contradicts the model",
+                where,
+                f"expected {len(dims)} sizes, got {len(given)}",
+                _DO,
             )
         for axis, (dim, size) in enumerate(zip(dims, given, strict=True)):
             fixed = _fixed(dim) if not dim.dim_param else None
             expected = sizes.setdefault(_user_name(value, axis), size) if fixed is None else fixed
             if not 0 <= size <= SIZE_BYTES_MAX or expected not in (None, size):
-                wanted = expected if 0 <= size <= SIZE_BYTES_MAX else f"a size from 0 to {SIZE_BYTES_MAX}"
+                wanted = (
+                    expected
+                    if 0 <= size <= SIZE_BYTES_MAX
+                    else f"a size from 0 to {SIZE_BYTES_MAX}"
+                )
                 why = f"expected {wanted} for dimension {axis}, got {size}"
                 raise UserError("a shape contradicts the model", where, why, _DO)
     return sizes
@@ -105,21 +132,28 @@ def _user_name(value: ValueInfoProto, axis: int) -> str:
 
 
 def _fixed(dim: TensorShapeProto.Dimension) -> int | None:
-    """The size that the file gives; a negative one is what some exporters write for an unknown one."""
+    """The size that the file gives; a negative one is what some exporters write for an unknown
+    one."""
     return int(dim.dim_value) if dim.HasField("dim_value") and dim.dim_value >= 0 else None
 
 
-def _shape(value: ValueInfoProto, given: tuple[int, ...] | None, symbols: dict[str, str]) -> tuple[Dim, ...]:
+def _shape(
+    value: ValueInfoProto, given: tuple[int, ...] | None, symbols: dict[str, str]
+) -> tuple[Dim, ...]:
     if given is not None and not value.type.tensor_type.HasField("shape"):
         return given
     shape: list[Dim] = []
     for axis, dim in enumerate(_dims(value)):
         fixed = _fixed(dim) if not dim.dim_param else None
         name = _user_name(value, axis)
-        shape.append(fixed if fixed is not None else symbol(symbols.setdefault(name, f"s{len(symbols)}")))
+        shape.append(
+            fixed if fixed is not None else symbol(symbols.setdefault(name, f"s{len(symbols)}"))
+        )
     if len(shape) > RANK_MAX:
         raise ModelError(
-            "an input has too many dimensions", f"input {value.name!r}", f"at most {RANK_MAX}, got {len(shape)}"
+            "an input has too many dimensions",
+            f"input {value.name!r}",
+            f"at most {RANK_MAX}, got {len(shape)}",
         )
     return tuple(shape)
 

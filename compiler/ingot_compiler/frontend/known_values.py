@@ -1,10 +1,12 @@
 """What the frontend knows of small tensors' values: numbers, and expressions over symbols.
 
-In: a core op, its attributes, what is known of its operands. Out: what is known of its result. So chains such as
-Shape -> Gather -> Concat -> Reshape end as symbolic shapes. Not done here: deciding what to do with it (``context``).
+In: a core op, its attributes, what is known of its operands. Out: what is known of its result. So
+chains such as Shape -> Gather -> Concat -> Reshape end as symbolic shapes. Not done here: deciding
+what to do with it (``context``).
 
-Known values are numpy object arrays of the tensor's shape; an element is an integer expression (``Dim``), a float, or None when
-it is not known. Bools are 0 and 1. A float tensor may hold an expression: its value is that integer, exactly.
+Known values are numpy object arrays of the tensor's shape; an element is an integer expression
+(``Dim``), a float, or None when it is not known. Bools are 0 and 1. A float tensor may hold an
+expression: its value is that integer, exactly.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ _NUMPY: dict[DType, type[np.generic]] = {
 
 @dataclass(frozen=True, slots=True)
 class DeferredValue:
-    """Known values of floats, found when somebody asks for them: a graph does not depend on weights that nobody asks for.
+    """Known values of floats, found when somebody asks for them: a graph does not depend on weights
+    that nobody asks for.
 
     ``depth``: how many such stand behind one another.
     """
@@ -67,20 +70,31 @@ def propagate(
     operands: Sequence[tuple[TensorType, KnownValues | DeferredValue | None]],
     result: TensorType,
 ) -> KnownValues | DeferredValue | None:
-    """Known values of an op's result, None when nothing is known or it is too large; of floats, deferred where an operand's are."""
+    """Known values of an op's result, None when nothing is known or it is too large; of floats,
+    deferred where an operand's are."""
     count = result.element_count
     if not isinstance(count, int) or count > ELEMENT_COUNT_MAX or not _concrete(attributes):
         return None
-    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(known_values is None for _, known_values in operands):
+    if Trait.MOVEMENT not in OPS_BY_NAME[op].traits and any(
+        known_values is None for _, known_values in operands
+    ):
         return None
 
     def find() -> KnownValues | None:
         return _propagated(
-            op, attributes, [(type_, known_or_none(known_values)) for type_, known_values in operands], result
+            op,
+            attributes,
+            [(type_, known_or_none(known_values)) for type_, known_values in operands],
+            result,
         )
 
     depth = max(
-        (known_values.depth for _, known_values in operands if isinstance(known_values, DeferredValue)), default=0
+        (
+            known_values.depth
+            for _, known_values in operands
+            if isinstance(known_values, DeferredValue)
+        ),
+        default=0,
     )
     if result.dtype not in FLOATS or not 0 < depth < _DEFERRED_DEPTH_MAX:
         return find()
@@ -128,7 +142,9 @@ def _reference(
 
 
 def _move(
-    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, KnownValues | None]]
+    op: OpName,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[tuple[TensorType, KnownValues | None]],
 ) -> KnownValues | None:
     if all(known_values is None for _, known_values in operands):
         return None
@@ -143,7 +159,9 @@ def _move(
 
 
 def _indexed(
-    op: OpName, attributes: Mapping[str, Attribute], operands: Sequence[tuple[TensorType, KnownValues | None]]
+    op: OpName,
+    attributes: Mapping[str, Attribute],
+    operands: Sequence[tuple[TensorType, KnownValues | None]],
 ) -> KnownValues | None:
     arrays: list[npt.NDArray[Any]] = []
     if attributes.get("reduction", "none") != "none":
@@ -177,7 +195,9 @@ def _evaluate(
     value = _reference(op, arrays, attributes)
     if value is None or (op == "cast" and value.dtype.kind != "f" and not _finite(arrays[0])):
         return None
-    items: list[Element] = [float(item) if result.dtype in FLOATS else int(item) for item in value.ravel().tolist()]
+    items: list[Element] = [
+        float(item) if result.dtype in FLOATS else int(item) for item in value.ravel().tolist()
+    ]
     return as_known_values(items, value.shape)
 
 
@@ -204,8 +224,12 @@ def _symbolic(
     return known_values
 
 
-def _reduce(attributes: Mapping[str, Attribute], known_values: KnownValues, result: TensorType) -> KnownValues | None:
-    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(attribute_str(attributes, "function"))
+def _reduce(
+    attributes: Mapping[str, Attribute], known_values: KnownValues, result: TensorType
+) -> KnownValues | None:
+    function = {"sum": _add, "product": _multiply, "max": _max, "min": _min}.get(
+        attribute_str(attributes, "function")
+    )
     axes = attribute_ints(attributes, "axes")
     shape = tuple(dim for dim in result.shape if isinstance(dim, int))
     if function is None or known_values.size == 0:
@@ -231,7 +255,8 @@ def _whole(value: Element) -> Dim | None:
 
 
 def _dims(function: Callable[[Dim, Dim], Dim | None]) -> Callable[[Element, Element], Element]:
-    """Lift a function of two integer expressions: unknown when one is, or when the expression would be too long.
+    """Lift a function of two integer expressions: unknown when one is, or when the expression would
+    be too long.
 
     What is not known here is computed by kernels, and read where a size needs it.
     """
@@ -252,7 +277,11 @@ def _difference(left: Dim, right: Dim) -> Dim:
 
 def _truncating_div(left: Dim, right: Dim) -> Dim | None:
     if isinstance(left, int) and isinstance(right, int):
-        return None if right == 0 else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return (
+            None
+            if right == 0
+            else abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        )
     if dim_mod(left, right) == 0:
         return dim_floordiv(left, right)
     return dim_floordiv(left, right) if is_nonnegative(left) and is_nonnegative(right) else None

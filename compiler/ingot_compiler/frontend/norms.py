@@ -1,6 +1,7 @@
 """Normalisation over axes, from reductions and elementwise ops.
 
-In: a context and a value. Out: the value with mean 0 and variance 1 over the axes. Not done here: the row ops (``ir/ops``).
+In: a context and a value. Out: the value with mean 0 and variance 1 over the axes. Not done here:
+the row ops (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ def moments(context: OpContext, x: int, axes: tuple[int, ...], epsilon: float) -
     """Mean, and 1 / sqrt(variance + epsilon), over ``axes``, which stay with size 1."""
     mean = context.add("reduce", x, function="mean", axes=axes, keepdims=True)
     centred = context.add("sub", x, mean)
-    variance = context.add("reduce", context.add("mul", centred, centred), function="mean", axes=axes, keepdims=True)
-    return mean, context.add("reciprocal", context.add("sqrt", binary_scalar(context, "add", variance, epsilon)))
+    variance = context.add(
+        "reduce", context.add("mul", centred, centred), function="mean", axes=axes, keepdims=True
+    )
+    return mean, context.add(
+        "reciprocal", context.add("sqrt", binary_scalar(context, "add", variance, epsilon))
+    )
 
 
 def standardise(context: OpContext, x: int, axes: tuple[int, ...], epsilon: float) -> int:

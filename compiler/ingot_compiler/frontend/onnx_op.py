@@ -1,6 +1,7 @@
 """What an ONNX op is to the frontend: a name and a translation into core ops.
 
-In: nothing. Out: ``OnnxOp``. Not done here: the list of ops (``ops/__init__.py``), types of core ops (``ir/ops``).
+In: nothing. Out: ``OnnxOp``. Not done here: the list of ops (``ops/__init__.py``), types of core
+ops (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 from ingot_compiler.frontend.context import OpContext
 
 Translate = Callable[[OpContext], Sequence[int]]
-"""Builds core ops for one node; returns value ids of its results; ABSENT, or too few, for optional ones not made."""
+"""Builds core ops for one node; returns value ids of its results; ABSENT, or too few, for optional
+ones not made."""
 
 
 def _always(_: OpContext) -> bool:
@@ -20,7 +22,8 @@ def _always(_: OpContext) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OnnxOp:
-    """One ONNX op. ``translate`` covers every opset version of the op from ``since`` on (7 is the oldest that is read).
+    """One ONNX op. ``translate`` covers every opset version of the op from ``since`` on (7 is the
+    oldest that is read).
 
     Where ``applies`` says no, ONNX's own function body is translated in place of the op.
     """

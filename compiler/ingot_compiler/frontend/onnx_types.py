@@ -1,7 +1,8 @@
 """Element types of ONNX and of Ingot.
 
-In: an ONNX ``TensorProto.DataType`` number. Out: a ``DType``, or None where Ingot has none (strings, complex, 4- and 8-bit
-floats, 2- and 4-bit integers). Not done here: bytes (``tensor_data``).
+In: an ONNX ``TensorProto.DataType`` number. Out: a ``DType``, or None where Ingot has none
+(strings, complex, 4- and 8-bit floats, 2- and 4-bit integers). Not done here: bytes
+(``tensor_data``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def onnx_number(dtype: DType) -> int:
 
 
 def onnx_dtype_name(number: int) -> str:
-    """The name of a data type for messages: ours, ONNX's own where we have none, else the number."""
+    """The name of a data type for messages: ours, ONNX's own where we have none, else the
+    number."""
     if number in _DTYPES:
         return _DTYPES[number]
     names = {value: name for name, value in TensorProto.DataType.items()}

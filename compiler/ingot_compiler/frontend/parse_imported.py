@@ -1,7 +1,8 @@
 """Reads the text form of an imported model.
 
-In: text, as ``print_imported`` writes it or by hand. Out: an ``ImportedModel`` that ``verify_imported`` accepts, or ``ModelError`` with
-line and column. Not done here: names and weights, which are beside the model.
+In: text, as ``print_imported`` writes it or by hand. Out: an ``ImportedModel`` that
+``verify_imported`` accepts, or ``ModelError`` with line and column. Not done here: names and
+weights, which are beside the model.
 
 ::
 
@@ -26,7 +27,12 @@ from ingot_compiler.frontend.imported import (
     ImportedNode,
     ImportedRegion,
 )
-from ingot_compiler.frontend.verify_imported import INITIALIZER, INPUT, OUTPUT, find_imported_problems
+from ingot_compiler.frontend.verify_imported import (
+    INITIALIZER,
+    INPUT,
+    OUTPUT,
+    find_imported_problems,
+)
 from ingot_compiler.ir.graph import ConstantSource
 from ingot_compiler.ir.problem import Path
 from ingot_compiler.ir.read_terms import at_float, read_dtype, read_float, read_type
@@ -102,7 +108,9 @@ class _Parser:
         """``%1:``, which must be the next tensor."""
         start = self.reader.token
         if (number := self.reader.value()) != expected:
-            raise self.reader.fail(f"expected %{expected} next (tensors are numbered in order), got %{number}", start)
+            raise self.reader.fail(
+                f"expected %{expected} next (tensors are numbered in order), got %{number}", start
+            )
         self.reader.expect(":")
 
     def tensor(self) -> int:
@@ -134,7 +142,12 @@ class _Parser:
         attributes = reader.items(self.attribute, "}") if reader.accept("{") else ()
         mark = reader.string() if reader.accept("on") else ""
         whole = [
-            (name, self.region(name, value.first_node, (*path, number)) if isinstance(value, ImportedRegion) else value)
+            (
+                name,
+                self.region(name, value.first_node, (*path, number))
+                if isinstance(value, ImportedRegion)
+                else value,
+            )
             for number, (name, value) in enumerate(attributes)
         ]
         return ImportedNode(op, domain, tuple(whole), operands, results, mark)
@@ -182,7 +195,9 @@ class _Parser:
                 initializers.append((ordinal, self.constant()))
             while not reader.accept("return"):
                 nodes.append(self.node((*path, len(nodes))))
-        return ImportedRegion(inputs, tuple(initializers), tuple(nodes), reader.items(self.tensor, "}"), first_node)
+        return ImportedRegion(
+            inputs, tuple(initializers), tuple(nodes), reader.items(self.tensor, "}"), first_node
+        )
 
     def declared(self) -> DeclaredType:
         """``f32[?, 3]``, ``?[..]``."""
@@ -190,6 +205,8 @@ class _Parser:
         dtype = None if reader.accept("?") else read_dtype(reader)
         reader.expect("[")
         if not reader.accept("."):
-            return DeclaredType(dtype, reader.items(lambda: None if reader.accept("?") else reader.integer(), "]"))
+            return DeclaredType(
+                dtype, reader.items(lambda: None if reader.accept("?") else reader.integer(), "]")
+            )
         reader.expect(".", "]")
         return DeclaredType(dtype, None)

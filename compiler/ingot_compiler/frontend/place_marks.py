@@ -1,7 +1,7 @@
 """Resolves ``--place GLOB=DEVICE`` to a mark per node.
 
-In: node names and the user's globs. Out: a device name or "" per node. Not done here: devices (``placement``), marks inside branches of If
-and bodies of loops: they run on the host.
+In: node names and the user's globs. Out: a device name or "" per node. Not done here: devices
+(``placement``), marks inside branches of If and bodies of loops: they run on the host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def place_marks(
     """The mark of each node of the graph; of several globs that match the last one wins.
 
     Raises:
-        UserError: a glob matches nothing. UnsupportedError: it matches nodes inside branches and bodies alone, ``inner_names``.
+        UserError: a glob matches nothing. UnsupportedError: it matches nodes inside branches and
+            bodies alone, ``inner_names``.
     """
     marks = [""] * len(names)
     for glob, device in place:
@@ -37,7 +38,11 @@ def place_marks(
             )
         if not matches:
             close = suggest(glob, names)
-            do = f"did you mean {close!r}?" if close else "`ingot compile --to imported` prints all nodes"
+            do = (
+                f"did you mean {close!r}?"
+                if close
+                else "`ingot compile --to imported` prints all nodes"
+            )
             raise UserError("a placement matches no node", f"--place {glob}={device}", "", do)
         for index in matches:
             marks[index] = device

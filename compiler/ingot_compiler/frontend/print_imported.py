@@ -1,8 +1,10 @@
 """Text form of an imported model (``--to imported``); ``parse_imported`` reads it back.
 
-In: an ``ImportedModel``. Out: text that ends with a newline, one tensor or node a line. Not done here: names (they are beside the model).
+In: an ``ImportedModel``. Out: text that ends with a newline, one tensor or node a line. Not done
+here: names (they are beside the model).
 
-The number behind ``#`` is a comment: that of the node. Regions follow the node whose attributes they are.
+The number behind ``#`` is a comment: that of the node. Regions follow the node whose attributes
+they are.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ def print_imported(model: ImportedModel) -> str:
 
 
 def _lines(model: ImportedModel) -> Iterator[str]:
-    opsets = ", ".join(f"{json.dumps(domain) if domain else 'onnx'} {version}" for domain, version in model.opsets)
+    opsets = ", ".join(
+        f"{json.dumps(domain) if domain else 'onnx'} {version}" for domain, version in model.opsets
+    )
     yield f"imported(opset {opsets}) {{"
     if model.expanded_bytes:
         yield f"  expanded {model.expanded_bytes} bytes"

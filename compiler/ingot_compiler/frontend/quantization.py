@@ -1,6 +1,7 @@
 """Linear quantisation by composition: scales and zero points along an axis or in blocks.
 
-In: a context and value ids. Out: value ids. Not done here: 2- and 4-bit integers, 4- and 8-bit floats (no element types).
+In: a context and value ids. Out: value ids. Not done here: 2- and 4-bit integers, 4- and 8-bit
+floats (no element types).
 """
 
 from __future__ import annotations
@@ -21,15 +22,22 @@ LIMITS: dict[DType, tuple[int, int]] = {
 
 
 def along(context: OpContext, parameter: int, x: int, axis: int, block: int = 0) -> int:
-    """A scale or zero point in a shape that broadcasts to x's: rank 0, a vector along ``axis``, or blocks of it."""
+    """A scale or zero point in a shape that broadcasts to x's: rank 0, a vector along ``axis``, or
+    blocks of it."""
     own, shape = context.shape_of(parameter), context.shape_of(x)
     if not own or own == (1,):
         return reshape(context, parameter, ())
     if block:
         if len(own) != len(shape):
-            raise OpTypeError(f"blocked parameters of rank {len(shape)}", context.type_of(parameter))
+            raise OpTypeError(
+                f"blocked parameters of rank {len(shape)}", context.type_of(parameter)
+            )
         split = (*own[: axis + 1], 1, *own[axis + 1 :])
-        wide = broadcast_to(context, reshape(context, parameter, split), (*split[: axis + 1], block, *own[axis + 1 :]))
+        wide = broadcast_to(
+            context,
+            reshape(context, parameter, split),
+            (*split[: axis + 1], block, *own[axis + 1 :]),
+        )
         joined = reshape(context, wide, (*own[:axis], dim_mul(own[axis], block), *own[axis + 1 :]))
         return slice_axis(context, joined, axis, 0, shape[axis])
     if len(own) != 1:

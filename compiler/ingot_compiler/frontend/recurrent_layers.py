@@ -1,6 +1,7 @@
 """LSTM, GRU and RNN: the inputs' share of all gates as one product, then core ``recurrent``.
 
-In: a context of one of the three, its cell. Out: its results. Not done here: the steps (``ir/ops/recurrent``).
+In: a context of one of the three, its cell. Out: its results. Not done here: the steps
+(``ir/ops/recurrent``).
 ONNX LSTM-22, GRU-22, RNN-22.
 """
 
@@ -9,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ingot_compiler.frontend.compose import as_vector, cast, concat, full, reshape, sizes_of, slice_axis, transpose
+from ingot_compiler.frontend.compose import (
+    as_vector,
+    cast,
+    concat,
+    full,
+    reshape,
+    sizes_of,
+    slice_axis,
+    transpose,
+)
 from ingot_compiler.frontend.context import OpContext, rounded_to
 from ingot_compiler.frontend.index_checks import checked_lengths
 from ingot_compiler.ir.attributes import Attribute
@@ -19,7 +29,14 @@ from ingot_compiler.ir.ops.recurrent import ACTIVATIONS, CELLS
 from ingot_compiler.ir.types import DType
 
 _DEFAULTS = {"gru": ("Sigmoid", "Tanh"), "lstm": ("Sigmoid", "Tanh", "Tanh"), "rnn": ("Tanh",)}
-_ALPHAS = {"Affine": 1.0, "Elu": 1.0, "HardSigmoid": 0.2, "LeakyRelu": 0.01, "ScaledTanh": 1.0, "ThresholdedRelu": 1.0}
+_ALPHAS = {
+    "Affine": 1.0,
+    "Elu": 1.0,
+    "HardSigmoid": 0.2,
+    "LeakyRelu": 0.01,
+    "ScaledTanh": 1.0,
+    "ThresholdedRelu": 1.0,
+}
 _BETAS = {"HardSigmoid": 0.5, "ScaledTanh": 1.0}
 
 
@@ -49,7 +66,9 @@ def recurrent_layer(context: OpContext, cell: str) -> Sequence[int]:
     if all(own == functions[0] for own in functions):
         results = _run(context, layer, reverse, functions[0], range(len(reverse)))
     else:
-        parts = [_run(context, layer, (back,), functions[d], (d,)) for d, back in enumerate(reverse)]
+        parts = [
+            _run(context, layer, (back,), functions[d], (d,)) for d, back in enumerate(reverse)
+        ]
         results = [
             concat(context, members, 1 if position == 0 else 0)
             for position, members in enumerate(zip(*parts, strict=True))
@@ -65,7 +84,9 @@ def recurrent_layer(context: OpContext, cell: str) -> Sequence[int]:
 
 
 def _reverse(context: OpContext) -> tuple[bool, ...]:
-    direction = context.string_attribute("direction", "forward", ("forward", "reverse", "bidirectional"))
+    direction = context.string_attribute(
+        "direction", "forward", ("forward", "reverse", "bidirectional")
+    )
     return {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
 
 
@@ -101,11 +122,17 @@ def _layer(context: OpContext, cell: str) -> _Layer:
     return _Layer(cell, x, w, r, wide(3), lengths, initial(5), c, peepholes)
 
 
-def _activations(context: OpContext, cell: str, directions: int) -> list[tuple[tuple[Attribute, ...], ...]]:
+def _activations(
+    context: OpContext, cell: str, directions: int
+) -> list[tuple[tuple[Attribute, ...], ...]]:
     """Per direction: names, alphas, betas."""
     count = CELLS[cell][1]
     given = context.attributes.get("activations")
-    names = tuple(str(name) for name in given) if isinstance(given, tuple) and given else _DEFAULTS[cell] * directions
+    names = (
+        tuple(str(name) for name in given)
+        if isinstance(given, tuple) and given
+        else _DEFAULTS[cell] * directions
+    )
     if len(names) != count * directions:
         raise OpTypeError(f"{count * directions} activations", names)
     table = {name.lower(): name for name in ACTIVATIONS}
@@ -114,7 +141,10 @@ def _activations(context: OpContext, cell: str, directions: int) -> list[tuple[t
     names = tuple(table[name.lower()] for name in names)
     alphas = _parameters(context, "activation_alpha", names, _ALPHAS)
     betas = _parameters(context, "activation_beta", names, _BETAS)
-    return [tuple(values[d * count : (d + 1) * count] for values in (names, alphas, betas)) for d in range(directions)]
+    return [
+        tuple(values[d * count : (d + 1) * count] for values in (names, alphas, betas))
+        for d in range(directions)
+    ]
 
 
 def _parameters(
@@ -125,7 +155,8 @@ def _parameters(
     given = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     takers = set(_ALPHAS) if attribute == "activation_alpha" else {"Affine", *_BETAS}
     return tuple(
-        given.pop(0) if name in takers and given else rounded_to(defaults.get(name, 0.0), "f32") for name in names
+        given.pop(0) if name in takers and given else rounded_to(defaults.get(name, 0.0), "f32")
+        for name in names
     )
 
 
@@ -152,11 +183,17 @@ def _run(
     if layer.bias is not None:
         shared, kept = _biases(context, part(layer.bias), gates, hidden, linear)
         x = context.add("add", x, reshape(context, shared, (columns,)))
-    operands = [x, *_weights(context, r, hidden, split=layer.cell == "gru" and not linear)[:1], part(layer.h)]
+    operands = [
+        x,
+        *_weights(context, r, hidden, split=layer.cell == "gru" and not linear)[:1],
+        part(layer.h),
+    ]
     if layer.c is not None:
         operands.append(part(layer.c))
     if linear:
-        operands.append(full(context, context.dtype_of(x), 0.0, (count, hidden)) if kept is None else kept)
+        operands.append(
+            full(context, context.dtype_of(x), 0.0, (count, hidden)) if kept is None else kept
+        )
     elif layer.cell == "gru":
         operands.append(_weights(context, r, hidden, split=True)[1])
     operands += [] if layer.lengths is None else [as_vector(context, layer.lengths)]
@@ -168,7 +205,11 @@ def _run(
         "has_peepholes": layer.peepholes is not None, "linear_before_reset": linear,
         "input_forget": layer.cell == "lstm" and bool(context.int_attribute("input_forget", 0)),
     }  # fmt: skip
-    return list(context.translation.builder.add_many("recurrent", operands, attributes, context.source, context.mark))
+    return list(
+        context.translation.builder.add_many(
+            "recurrent", operands, attributes, context.source, context.mark
+        )
+    )
 
 
 def _weights(context: OpContext, r: int, hidden: Dim, *, split: bool) -> list[int]:
@@ -176,10 +217,15 @@ def _weights(context: OpContext, r: int, hidden: Dim, *, split: bool) -> list[in
     turned = transpose(context, r, (0, 2, 1))
     if not split:
         return [turned]
-    return [slice_axis(context, turned, 2, 0, 2 * hidden), slice_axis(context, turned, 2, 2 * hidden, hidden)]
+    return [
+        slice_axis(context, turned, 2, 0, 2 * hidden),
+        slice_axis(context, turned, 2, 2 * hidden, hidden),
+    ]
 
 
-def _biases(context: OpContext, bias: int, gates: int, hidden: Dim, linear: bool) -> tuple[int, int | None]:
+def _biases(
+    context: OpContext, bias: int, gates: int, hidden: Dim, linear: bool
+) -> tuple[int, int | None]:
     """(bias of the inputs' share [D, G*H], the recurrent bias of a linear candidate [D, H])."""
     size = dim_mul(gates, hidden)
     own, state = slice_axis(context, bias, 1, 0, size), slice_axis(context, bias, 1, size, size)

@@ -15,27 +15,37 @@ from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.op_type_error import OpTypeError
 
 Reducer = Callable[[OpContext, int, tuple[int, ...], bool], int]
-"""(context, x, axes, keepdims) -> x reduced; must give the same when it goes over one axis after the other."""
+"""(context, x, axes, keepdims) -> x reduced; must give the same when it goes over one axis after
+the other."""
 
 Elementwise = Callable[[OpContext, int], int]
 
 
 def reduction(
-    function: str, operand_since: int, before: Elementwise | None = None, after: Elementwise | None = None
+    function: str,
+    operand_since: int,
+    before: Elementwise | None = None,
+    after: Elementwise | None = None,
 ) -> Translate:
-    """``after(reduce(before(x)))``; the axes are an attribute before opset ``operand_since``, then an operand.
+    """``after(reduce(before(x)))``; the axes are an attribute before opset ``operand_since``, then
+    an operand.
 
     ONNX ReduceSumSquare-18: over no axes, the steps before and after are still done.
     """
 
     def reducer(context: OpContext, x: int, axes: tuple[int, ...], keepdims: bool) -> int:
-        return context.add("reduce", x, function=function, axes=axes, keepdims=keepdims) if axes else x
+        return (
+            context.add("reduce", x, function=function, axes=axes, keepdims=keepdims) if axes else x
+        )
 
     return reduction_by(reducer, operand_since, before, after)
 
 
 def reduction_by(
-    reducer: Reducer, operand_since: int, before: Elementwise | None = None, after: Elementwise | None = None
+    reducer: Reducer,
+    operand_since: int,
+    before: Elementwise | None = None,
+    after: Elementwise | None = None,
 ) -> Translate:
     """The same with a ``reducer`` of its own."""
 
@@ -48,7 +58,9 @@ def reduction_by(
     return translate
 
 
-def _reduced(context: OpContext, reducer: Reducer, x: int, operand_since: int, keepdims: bool) -> int:
+def _reduced(
+    context: OpContext, reducer: Reducer, x: int, operand_since: int, keepdims: bool
+) -> int:
     rank = context.rank_of(x)
     operand = context.optional(1) if context.opset >= operand_since else None
     axes = context.ints_attribute("axes") if operand is None else context.known_ints(operand)
@@ -60,16 +72,20 @@ def _reduced(context: OpContext, reducer: Reducer, x: int, operand_since: int, k
 
 
 def _run_time_axes(context: OpContext, reducer: Reducer, x: int, axes: int, keepdims: bool) -> int:
-    """Axes that a tensor computes: every axis is reduced or kept by a flag that is computed first."""
+    """Axes that a tensor computes: every axis is reduced or kept by a flag that is computed
+    first."""
     shape = context.shape_of(x)
     count = context.count_of(axes)
     if count > len(shape):
         raise OpTypeError(f"at most {len(shape)} axes", count)
     flags = axis_flags(context, axes, len(shape))
-    sizes = context.read_dims(context.add("select", flags, context.scalar("i64", 1), context.integers(shape)))
+    sizes = context.read_dims(
+        context.add("select", flags, context.scalar("i64", 1), context.integers(shape))
+    )
     starts = context.read_dims(cast(context, context.add("logical_not", flags), "i64"))
     for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-        # The reduced element in front of the others: a slice takes the one or the others, whatever their number.
+        # The reduced element in front of the others: a slice takes the one or the others, whatever
+        # their number.
         both = concat(context, [reducer(context, x, (axis,), True), x], axis)
         x = slice_axis(context, both, axis, start, size)
     return x if keepdims else reshape(context, x, kept_sizes(context, flags, shape, count))
@@ -81,7 +97,10 @@ def arg_extreme(op: OpName) -> Translate:
     def translate(context: OpContext) -> Sequence[int]:
         x = context.operand(0)
         axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x))
-        last, keepdims = context.int_attribute("select_last_index", 0), context.int_attribute("keepdims", 1)
+        last, keepdims = (
+            context.int_attribute("select_last_index", 0),
+            context.int_attribute("keepdims", 1),
+        )
         return (context.add(op, x, axis=axis, select_last=bool(last), keepdims=bool(keepdims)),)
 
     return translate

@@ -1,7 +1,8 @@
-"""Shapes that tensors compute at run time: ONNX's special values resolved by tensor ops, then read as dimensions.
+"""Shapes that tensors compute at run time: ONNX's special values resolved by tensor ops, then read
+as dimensions.
 
-In: a context and integer tensors. Out: dimensions, all >= 0 at run time. Not done here: tensors whose values are known
-(their translations need no tensor op).
+In: a context and integer tensors. Out: dimensions, all >= 0 at run time. Not done here: tensors
+whose values are known (their translations need no tensor op).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ingot_compiler.ir.dims import Dim, dim_product
 
 
 def reshape_dims(context: OpContext, x: int, shape: int, *, zero_copies: bool) -> tuple[Dim, ...]:
-    """The target of a Reshape whose shape is computed at run time: 0 copies x's size (if so), -1 is what is left over."""
+    """The target of a Reshape whose shape is computed at run time: 0 copies x's size (if so), -1 is
+    what is left over."""
     wanted = cast(context, as_vector(context, shape), "i64")
     own = context.shape_of(x)
     count = context.count_of(shape)
@@ -25,7 +27,9 @@ def reshape_dims(context: OpContext, x: int, shape: int, *, zero_copies: bool) -
     inferred = binary_scalar(context, "equal", wanted, -1)
     others = context.add("select", inferred, context.scalar("i64", 1), wanted)
     total = context.add("reduce", others, function="product", axes=(0,), keepdims=True)
-    rest = context.add("div", context.integers([dim_product(own)]), binary_scalar(context, "max", total, 1))
+    rest = context.add(
+        "div", context.integers([dim_product(own)]), binary_scalar(context, "max", total, 1)
+    )
     return context.read_dims(context.add("select", inferred, rest, wanted))
 
 
@@ -39,15 +43,24 @@ def _axis_table(context: OpContext, axes: int, rank: int) -> int:
     """bool[count, rank]: whether entry i of ``axes`` names axis j; each names one, none twice."""
     count = context.count_of(axes)
     vector = checked_axes(context, as_vector(context, axes), rank)
-    table = context.add("equal", reshape(context, vector, (count, 1)), context.integers(range(rank)))
-    named = context.add("reduce", cast(context, table, "i64"), function="sum", axes=(0,), keepdims=True)
-    return checked(context, table, binary_scalar(context, "less", named, 2), "every axis at most once")
+    table = context.add(
+        "equal", reshape(context, vector, (count, 1)), context.integers(range(rank))
+    )
+    named = context.add(
+        "reduce", cast(context, table, "i64"), function="sum", axes=(0,), keepdims=True
+    )
+    return checked(
+        context, table, binary_scalar(context, "less", named, 2), "every axis at most once"
+    )
 
 
 def per_axis(context: OpContext, axes: int, values: int, default: Sequence[Dim]) -> int:
-    """i64[rank]: the entry of ``values`` that belongs to each axis, ``default`` for axes that ``axes`` does not name."""
+    """i64[rank]: the entry of ``values`` that belongs to each axis, ``default`` for axes that
+    ``axes`` does not name."""
     table = _axis_table(context, axes, len(default))
-    column = reshape(context, cast(context, as_vector(context, values), "i64"), (context.count_of(axes), 1))
+    column = reshape(
+        context, cast(context, as_vector(context, values), "i64"), (context.count_of(axes), 1)
+    )
     picked = context.add("select", table, column, context.scalar("i64", 0))
     total = context.add("reduce", picked, function="sum", axes=(0,), keepdims=False)
     flags = context.add("reduce", table, function="max", axes=(0,), keepdims=False)
@@ -55,15 +68,20 @@ def per_axis(context: OpContext, axes: int, values: int, default: Sequence[Dim])
 
 
 def kept_sizes(context: OpContext, flags: int, shape: Sequence[Dim], count: int) -> tuple[Dim, ...]:
-    """The sizes without the ``count`` axes that ``flags`` names: each goes to the slot of its rank among the kept ones."""
+    """The sizes without the ``count`` axes that ``flags`` names: each goes to the slot of its rank
+    among the kept ones."""
     rank = len(shape)
     kept = context.add("logical_not", flags)
     slot = context.add("cumsum", cast(context, kept, "i64"), axis=0, exclusive=True, reverse=False)
-    matches = context.add("equal", reshape(context, slot, (rank, 1)), context.integers(range(rank - count)))
+    matches = context.add(
+        "equal", reshape(context, slot, (rank, 1)), context.integers(range(rank - count))
+    )
     matches = context.add("logical_and", matches, reshape(context, kept, (rank, 1)))
     own = reshape(context, context.integers(shape), (rank, 1))
     picked = context.add("select", matches, own, context.scalar("i64", 0))
-    return context.read_dims(context.add("reduce", picked, function="sum", axes=(0,), keepdims=False))
+    return context.read_dims(
+        context.add("reduce", picked, function="sum", axes=(0,), keepdims=False)
+    )
 
 
 def clamped(context: OpContext, x: int, low: int, high: int) -> int:
@@ -74,26 +92,33 @@ def clamped(context: OpContext, x: int, low: int, high: int) -> int:
 def slice_bounds(
     context: OpContext, starts: int, ends: int, sizes: Sequence[Dim], steps: Sequence[int]
 ) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    """First index and number of elements per sliced axis, for bounds computed at run time (ONNX Slice-13).
+    """First index and number of elements per sliced axis, for bounds computed at run time (ONNX
+    Slice-13).
 
-    ``sizes`` and ``steps`` belong to the sliced axes. A negative bound counts from the end; bounds are clamped.
+    ``sizes`` and ``steps`` belong to the sliced axes. A negative bound counts from the end; bounds
+    are clamped.
     """
     start, length = _bounds(context, starts, ends, sizes, context.integers(steps))
     return context.read_dims(start), context.read_dims(length)
 
 
 def slice_by_gather(context: OpContext, x: int, starts: int, ends: int, steps: int) -> int:
-    """A slice with one start, end and step per axis, all computed at run time: rows picked axis by axis."""
+    """A slice with one start, end and step per axis, all computed at run time: rows picked axis by
+    axis."""
     start, length = _bounds(context, starts, ends, context.shape_of(x), steps)
     lengths = context.read_dims(length)
     for axis, size in enumerate(lengths):
         step = element(context, steps, axis)
         offsets = context.add("mul", context.add("iota", dtype="i64", length=size), step)
-        x = context.add("gather", x, context.add("add", offsets, element(context, start, axis)), axis=axis)
+        x = context.add(
+            "gather", x, context.add("add", offsets, element(context, start, axis)), axis=axis
+        )
     return x
 
 
-def _bounds(context: OpContext, starts: int, ends: int, sizes: Sequence[Dim], step: int) -> tuple[int, int]:
+def _bounds(
+    context: OpContext, starts: int, ends: int, sizes: Sequence[Dim], step: int
+) -> tuple[int, int]:
     """First index and number of elements per axis, as i64 vectors."""
     size = context.integers(sizes)
     zero = context.scalar("i64", 0)
@@ -101,9 +126,12 @@ def _bounds(context: OpContext, starts: int, ends: int, sizes: Sequence[Dim], st
 
     def counted(bound: int) -> int:
         vector = cast(context, as_vector(context, bound), "i64")
-        return context.add("select", context.add("less", vector, zero), context.add("add", vector, size), vector)
+        return context.add(
+            "select", context.add("less", vector, zero), context.add("add", vector, size), vector
+        )
 
-    # Forwards both bounds lie in [0, size]; backwards the first in [0, size - 1] and the last in [-1, size - 1].
+    # Forwards both bounds lie in [0, size]; backwards the first in [0, size - 1] and the last in
+    # [-1, size - 1].
     last = context.add("sub", size, backwards)
     start = clamped(context, counted(starts), zero, last)
     end = clamped(context, counted(ends), context.add("neg", backwards), last)

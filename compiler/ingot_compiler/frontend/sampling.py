@@ -1,6 +1,7 @@
 """Pixels at computed places by composition: bilinear and cubic sums over neighbours.
 
-In: an image [N, spatial.., C], coordinates per axis. Out: samples. Not done here: what coordinates mean (the ops).
+In: an image [N, spatial.., C], coordinates per axis. Out: samples. Not done here: what coordinates
+mean (the ops).
 """
 
 from __future__ import annotations
@@ -56,26 +57,37 @@ def cubic_weights(context: OpContext, fraction: int, a: float) -> list[int]:
 
     one = context.scalar(context.dtype_of(fraction), 1)
     rest = context.add("sub", one, fraction)
-    outer = [polynomial(context.add("add", x, one), a, -5 * a, 8 * a, -4 * a) for x in (fraction, rest)]
+    outer = [
+        polynomial(context.add("add", x, one), a, -5 * a, 8 * a, -4 * a) for x in (fraction, rest)
+    ]
     inner = [polynomial(x, a + 2, -(a + 3), 0.0, 1.0) for x in (fraction, rest)]
     return [outer[0], inner[0], inner[1], outer[1]]
 
 
 def weighted(
-    context: OpContext, image: int, bases: Sequence[int], weights: Sequence[Sequence[int]], place: PixelIndex
+    context: OpContext,
+    image: int,
+    bases: Sequence[int],
+    weights: Sequence[Sequence[int]],
+    place: PixelIndex,
 ) -> int:
-    """The sum over all neighbours: tap t of axis a lies at bases[a] + t and weighs weights[a][t]."""
+    """The sum over all neighbours: tap t of axis a lies at bases[a] + t and weighs
+    weights[a][t]."""
 
     def visit(axis: int, indices: list[int], weight: int | None) -> int:
         if axis == len(bases):
             value = pixels(context, image, indices)
             assert weight is not None
-            return context.add("mul", value, reshape(context, weight, (*context.shape_of(weight), 1)))
+            return context.add(
+                "mul", value, reshape(context, weight, (*context.shape_of(weight), 1))
+            )
         total: int | None = None
         for tap, own in enumerate(weights[axis]):
             index, counts = place(axis, binary_scalar(context, "add", bases[axis], tap))
             factor = (
-                own if counts is None else context.add("select", counts, own, context.scalar(context.dtype_of(own), 0))
+                own
+                if counts is None
+                else context.add("select", counts, own, context.scalar(context.dtype_of(own), 0))
             )
             joined = factor if weight is None else context.add("mul", weight, factor)
             term = visit(axis + 1, [*indices, index], joined)

@@ -1,12 +1,19 @@
 """Sorting and picking by composition: orders along an axis, positions of true elements.
 
-In: a context and value ids. Out: value ids. Not done here: fast selection of few out of very many: orders are ranks,
-which cost one comparison per pair.
+In: a context and value ids. Out: value ids. Not done here: fast selection of few out of very many:
+orders are ranks, which cost one comparison per pair.
 """
 
 from __future__ import annotations
 
-from ingot_compiler.frontend.compose import binary_scalar, broadcast_to, cast, full, reshape, slice_axis
+from ingot_compiler.frontend.compose import (
+    binary_scalar,
+    broadcast_to,
+    cast,
+    full,
+    reshape,
+    slice_axis,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.types import FLOATS
@@ -23,7 +30,8 @@ def _exceeds(context: OpContext, left: int, right: int) -> int:
 
 
 def ranks(context: OpContext, x: int, *, largest: bool) -> int:
-    """i64[.., n]: how many elements of its row come before each; of equals the earlier one does. NaN is the largest."""
+    """i64[.., n]: how many elements of its row come before each; of equals the earlier one does.
+    NaN is the largest."""
     shape = context.shape_of(x)
     if context.dtype_of(x) == "bool":
         x = cast(context, x, "u8")
@@ -47,11 +55,14 @@ def order(context: OpContext, x: int, *, largest: bool) -> int:
     positions = broadcast_to(context, iota, shape)
     base = full(context, "i64", 0, shape)
     rank = ranks(context, x, largest=largest)
-    return context.add("scatter_elements", base, rank, positions, axis=len(shape) - 1, reduction="none")
+    return context.add(
+        "scatter_elements", base, rank, positions, axis=len(shape) - 1, reduction="none"
+    )
 
 
 def positions_of_true(context: OpContext, mask: int) -> int:
-    """i64[r]: ascending positions of the true elements of a bool vector; r is known at run time only."""
+    """i64[r]: ascending positions of the true elements of a bool vector; r is known at run time
+    only."""
     (count,) = context.shape_of(mask)
     flags = cast(context, mask, "i64")
     place = context.add("cumsum", flags, axis=0, exclusive=True, reverse=False)

@@ -1,8 +1,9 @@
 """Bounds of a Slice along one axis, resolved at compile time.
 
-In: start, end, size as expressions, a step. Out: first index and number of elements, or None when a sign is not known.
-Not done here: bounds that tensors compute (``run_time_shapes``). ONNX Slice-13: negative bounds count from the end, bounds
-are clamped to the axis.
+In: start, end, size as expressions, a step. Out: first index and number of elements, or None when a
+sign is not known.
+Not done here: bounds that tensors compute (``run_time_shapes``). ONNX Slice-13: negative bounds
+count from the end, bounds are clamped to the axis.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _forwards(start: Dim, end: Dim, size: Dim, step: int) -> tuple[Dim, Dim] | N
     infinite = isinstance(end, int) and end >= _INFINITE
     stop = size if infinite else minimum(end, size) if sign(end) > 0 else dim_add(size, end)
     if sign(start) > 0:
-        # A start behind the end gives no element, and then it does not matter; numbers are clamped all the same.
+        # A start behind the end gives no element, and then it does not matter; numbers are clamped
+        # all the same.
         first = min(start, size) if isinstance(start, int) and isinstance(size, int) else start
         return first, _steps(dim_add(stop, dim_mul(first, -1)), step)
     if stop == size:

@@ -13,12 +13,15 @@ from ingot_compiler.frontend.onnx_op import Translate
 
 
 def row_op(rows: Callable[[OpContext, int, int], int]) -> Translate:
-    """``rows(context, x, axis)`` along one axis; opset < 13: along all axes from ``axis`` on, as one (ONNX Softmax-11)."""
+    """``rows(context, x, axis)`` along one axis; opset < 13: along all axes from ``axis`` on, as
+    one (ONNX Softmax-11)."""
 
     def translate(context: OpContext) -> Sequence[int]:
         x = context.operand(0)
         shape = context.shape_of(x)
-        axis = context.axis(context.int_attribute("axis", -1 if context.opset >= 13 else 1), max(1, len(shape)))
+        axis = context.axis(
+            context.int_attribute("axis", -1 if context.opset >= 13 else 1), max(1, len(shape))
+        )
         if not shape:
             return (reshape(context, rows(context, reshape(context, x, (1,)), 0), ()),)
         if context.opset >= 13 or axis == len(shape) - 1:

@@ -1,7 +1,8 @@
 """The graph's tensor names: every one defined once, every node behind those it reads.
 
-In: a ``GraphProto``. Out: its nodes in topological order (the file's order where it is one). ModelError for a name that is
-defined twice, read but never defined, or part of a cycle. Not done here: what nodes mean (``check_nodes``).
+In: a ``GraphProto``. Out: its nodes in topological order (the file's order where it is one).
+ModelError for a name that is defined twice, read but never defined, or part of a cycle. Not done
+here: what nodes mean (``check_nodes``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ingot_compiler.ir.errors import ModelError
 
 
 def node_name(node: NodeProto) -> str:
-    """What messages, reports and ``--place`` call a node: its name, or its first result's when it has none."""
+    """What messages, reports and ``--place`` call a node: its name, or its first result's when it
+    has none."""
     return node.name or next((name for name in node.output if name), node.op_type)
 
 
@@ -27,28 +29,37 @@ def describe_node(node: NodeProto) -> str:
 
 def regions_of(node: NodeProto) -> tuple[GraphProto, ...]:
     """The graphs that are attributes of a node."""
-    return tuple(attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH)
+    return tuple(
+        attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH
+    )
 
 
 def names_read(node: NodeProto) -> Iterator[str]:
-    """Names of a node's operands, then of the tensors outside that its regions read; absent ones are ""."""
+    """Names of a node's operands, then of the tensors outside that its regions read; absent ones
+    are ""."""
     yield from node.input
     for graph in regions_of(node):
         own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
         own |= {name for inner in graph.node for name in inner.output}
-        read = (*(name for inner in graph.node for name in names_read(inner)), *(value.name for value in graph.output))
+        read = (
+            *(name for inner in graph.node for name in names_read(inner)),
+            *(value.name for value in graph.output),
+        )
         yield from (name for name in read if name not in own)
 
 
 def sort_nodes(graph: GraphProto, outside: Collection[str] = ()) -> tuple[NodeProto, ...]:
-    """Nodes in topological order, after all checks of names; a region also sees the names ``outside``."""
+    """Nodes in topological order, after all checks of names; a region also sees the names
+    ``outside``."""
     makers = _makers(graph, is_whole=not outside)
     roots = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     known = roots | set(makers) | set(outside)
     for node in graph.node:
         for name in names_read(node):
             if name and name not in known:
-                raise _undefined("a node reads a tensor that nobody makes", describe_node(node), name, known)
+                raise _undefined(
+                    "a node reads a tensor that nobody makes", describe_node(node), name, known
+                )
     for value in graph.output:
         if value.name not in known:
             raise _undefined("nobody makes an output", f"output {value.name!r}", value.name, known)
@@ -57,7 +68,9 @@ def sort_nodes(graph: GraphProto, outside: Collection[str] = ()) -> tuple[NodePr
 
 def _undefined(what: str, where: str, name: str, known: Collection[str]) -> ModelError:
     close = suggest(name, known)
-    return ModelError(what, where, f"no tensor is called {name!r}", f"did you mean {close!r}?" if close else _DO)
+    return ModelError(
+        what, where, f"no tensor is called {name!r}", f"did you mean {close!r}?" if close else _DO
+    )
 
 
 def _makers(graph: GraphProto, *, is_whole: bool) -> dict[str, int]:
@@ -67,7 +80,10 @@ def _makers(graph: GraphProto, *, is_whole: bool) -> dict[str, int]:
     def define(name: str, where: str) -> None:
         if name in seen:
             raise ModelError(
-                "a tensor name is defined twice", where, f"{name!r} is defined by {seen[name]} already", _DO
+                "a tensor name is defined twice",
+                where,
+                f"{name!r} is defined by {seen[name]} already",
+                _DO,
             )
         seen[name] = where
 
@@ -89,7 +105,12 @@ def _makers(graph: GraphProto, *, is_whole: bool) -> dict[str, int]:
     outputs: set[str] = set()
     for value in graph.output if is_whole else ():
         if value.name in outputs:
-            raise ModelError("an output name is used twice", f"output {value.name!r}", "output names must differ", _DO)
+            raise ModelError(
+                "an output name is used twice",
+                f"output {value.name!r}",
+                "output names must differ",
+                _DO,
+            )
         outputs.add(value.name)
     return makers
 
@@ -115,7 +136,9 @@ def _order(nodes: Sequence[NodeProto], makers: dict[str, int]) -> list[int]:
     return order
 
 
-def _cycle(nodes: Sequence[NodeProto], sources: Sequence[set[int]], waiting: Sequence[int]) -> ModelError:
+def _cycle(
+    nodes: Sequence[NodeProto], sources: Sequence[set[int]], waiting: Sequence[int]
+) -> ModelError:
     """Walk back from a stuck node until one repeats: those between are a cycle."""
     index = next(position for position, count in enumerate(waiting) if count)
     path: list[int] = []
@@ -123,7 +146,9 @@ def _cycle(nodes: Sequence[NodeProto], sources: Sequence[set[int]], waiting: Seq
         path.append(index)
         index = min(source for source in sources[index] if waiting[source])
     cycle = list(reversed(path[path.index(index) :]))
-    why = "they read each other's results: " + " -> ".join(repr(node_name(nodes[step])) for step in (*cycle, cycle[0]))
+    why = "they read each other's results: " + " -> ".join(
+        repr(node_name(nodes[step])) for step in (*cycle, cycle[0])
+    )
     return ModelError("the graph has a cycle", describe_node(nodes[cycle[0]]), why, _DO)
 
 

@@ -1,7 +1,8 @@
 """The dense little-endian bytes of an ONNX tensor.
 
-In: a ``TensorProto``, its detached bytes if any, a reader of external data. Out: type and bytes, checked against each
-other before anything of their size is allocated. Not done here: storing (``import_model``).
+In: a ``TensorProto``, its detached bytes if any, a reader of external data. Out: type and bytes,
+checked against each other before anything of their size is allocated. Not done here: storing
+(``import_model``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.types import DType, TensorType, dtype_size_bytes
 
 ExternalReader = Callable[[str, int, int | None], memoryview]
-"""(location, offset in bytes, size in bytes or None for the rest) -> those bytes of a file beside the model."""
+"""(location, offset in bytes, size in bytes or None for the rest) -> those bytes of a file beside
+the model."""
 
 _FIELDS: dict[str, tuple[str, str]] = {
     # element type: (typed field of TensorProto, numpy type of its elements' bit patterns)
@@ -61,7 +63,12 @@ def tensor_type(tensor: TensorProto, where: Text) -> TensorType:
         raise UnsupportedDtype(onnx_dtype_name(tensor.data_type))
     shape = tuple(tensor.dims)
     if any(dim < 0 for dim in shape):
-        raise ModelError("a tensor has a negative dimension", where, f"expected sizes >= 0, got {list(shape)}", _DO)
+        raise ModelError(
+            "a tensor has a negative dimension",
+            where,
+            f"expected sizes >= 0, got {list(shape)}",
+            _DO,
+        )
     return TensorType(dtype, shape)
 
 
@@ -84,31 +91,53 @@ def tensor_bytes(
 
 def _check_size(expected_bytes: int, got_bytes: int, type_: TensorType, where: Text) -> None:
     if expected_bytes != got_bytes:
-        what = "a tensor has too few bytes" if got_bytes < expected_bytes else "a tensor has too many bytes"
-        raise ModelError(what, where, f"expected {expected_bytes} bytes for {type_}, got {got_bytes}", _DO)
+        what = (
+            "a tensor has too few bytes"
+            if got_bytes < expected_bytes
+            else "a tensor has too many bytes"
+        )
+        raise ModelError(
+            what, where, f"expected {expected_bytes} bytes for {type_}, got {got_bytes}", _DO
+        )
 
 
 def _typed_field(tensor: TensorProto, type_: TensorType, count: int, where: Text) -> memoryview:
     name, pattern = _FIELDS[type_.dtype]
     values = getattr(tensor, name)
     if len(values) != count:
-        what = "a tensor has too few elements" if len(values) < count else "a tensor has too many elements"
-        raise ModelError(what, where, f"expected {count} elements for {type_}, got {len(values)}", _DO)
+        what = (
+            "a tensor has too few elements"
+            if len(values) < count
+            else "a tensor has too many elements"
+        )
+        raise ModelError(
+            what, where, f"expected {count} elements for {type_}, got {len(values)}", _DO
+        )
     # Through the field's own type: bit patterns and negative numbers wrap into the narrow one.
     return memoryview(np.array(values, _FIELD_TYPES[name]).astype(pattern).tobytes())
 
 
-def _external(tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: Text) -> memoryview:
-    entries: Mapping[str, str] = {str(entry.key): str(entry.value) for entry in tensor.external_data}
+def _external(
+    tensor: TensorProto, size_bytes: int, read_external: ExternalReader, where: Text
+) -> memoryview:
+    entries: Mapping[str, str] = {
+        str(entry.key): str(entry.value) for entry in tensor.external_data
+    }
     try:
         offset, length = int(entries.get("offset", "0")), int(entries.get("length", size_bytes))
     except ValueError:
         raise ModelError(
-            "external data has a bad offset or length", where, f"expected integers, got {dict(entries)}", _DO
+            "external data has a bad offset or length",
+            where,
+            f"expected integers, got {dict(entries)}",
+            _DO,
         ) from None
     if offset < 0 or length < 0:
         raise ModelError(
-            "external data has a bad offset or length", where, f"expected integers >= 0, got {offset}, {length}", _DO
+            "external data has a bad offset or length",
+            where,
+            f"expected integers >= 0, got {offset}, {length}",
+            _DO,
         )
     location = entries.get("location", "")
     if length != size_bytes:

@@ -13,7 +13,8 @@ from ingot_compiler.frontend.ops import OPS_BY_NAME
 
 
 def translate_node(context: OpContext) -> Sequence[int]:
-    """Translate a node; what ``Translate`` functions raise, and Unsupported when ONNX gives no body either."""
+    """Translate a node; what ``Translate`` functions raise, and Unsupported when ONNX gives no body
+    either."""
     op = None if context.domain else OPS_BY_NAME.get(context.op)
     if op is None or not op.applies(context):
         return expand_function(context, translate_node)

@@ -1,11 +1,13 @@
-"""Gives sizes that an op's type rule takes to be equal one spelling, so that core ops see operands whose shapes agree in the types.
+"""Gives sizes that an op's type rule takes to be equal one spelling, so that core ops see operands
+whose shapes agree in the types.
 
-In: a core op, its attributes and operand types. Out: what operands go through first, a ``reshape`` or ``broadcast_to`` that
-relies on another size. These two carry the run-time check (equal element counts; equal or 1). Not done here: which sizes are
-equal or broadcast (the op's shape constraints), sizes that contradict in numbers (the type rules refuse them).
+In: a core op, its attributes and operand types. Out: what operands go through first, a ``reshape``
+or ``broadcast_to`` that relies on another size. These two carry the run-time check (equal element
+counts; equal or 1). Not done here: which sizes are equal or broadcast (the op's shape constraints),
+sizes that contradict in numbers (the type rules refuse them).
 
-Two different expressions over a common symbol are taken to be equal, unless some size of it makes one of them 1 and the other not;
-over different symbols, either may be 1 at run time.
+Two different expressions over a common symbol are taken to be equal, unless some size of it makes
+one of them 1 and the other not; over different symbols, either may be 1 at run time.
 """
 
 from __future__ import annotations
@@ -17,29 +19,42 @@ from ingot_compiler.ir.attributes import Attributes
 from ingot_compiler.ir.dims import Dim, dim_max, evaluate, format_dim, has_call, symbols_of
 from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
-from ingot_compiler.ir.shape_constraints import BroadcastSizes, EqualSizes, Shape, ShapeConstraint, Size
+from ingot_compiler.ir.shape_constraints import (
+    BroadcastSizes,
+    EqualSizes,
+    Shape,
+    ShapeConstraint,
+    Size,
+)
 from ingot_compiler.ir.types import TensorType
 
 Detour = tuple[Literal["reshape", "broadcast_to"], Shape]
 """("reshape" or "broadcast_to", shape) that an operand goes through first."""
 
 
-def unify_sizes(op: OpName, attributes: Attributes, types: Sequence[TensorType]) -> list[Detour | None]:
-    """What each operand of ``op`` goes through; None where its shape agrees already. OpTypeError: numbers contradict."""
+def unify_sizes(
+    op: OpName, attributes: Attributes, types: Sequence[TensorType]
+) -> list[Detour | None]:
+    """What each operand of ``op`` goes through; None where its shape agrees already. OpTypeError:
+    numbers contradict."""
     shapes = [tensor.shape for tensor in types]
     if len(shapes) < 2 or all(isinstance(size, int) for shape in shapes for size in shape):
         return [None] * len(shapes)
     constraints = OPS_BY_NAME[op].infer(types, attributes).constraints
     unified = _unified(shapes, constraints)
     detours: list[Detour | None] = [
-        None if shape == own else ("reshape", shape) for shape, own in zip(unified, shapes, strict=True)
+        None if shape == own else ("reshape", shape)
+        for shape, own in zip(unified, shapes, strict=True)
     ]
     for constraint in constraints:
         if isinstance(constraint, BroadcastSizes):
             ranks = {
-                operand: len(shape) for operand, shape in zip(constraint.operands, constraint.shapes, strict=False)
+                operand: len(shape)
+                for operand, shape in zip(constraint.operands, constraint.shapes, strict=False)
             }
-            for operand, detour in _broadcast({operand: unified[operand] for operand in ranks}, ranks):
+            for operand, detour in _broadcast(
+                {operand: unified[operand] for operand in ranks}, ranks
+            ):
                 detours[operand] = detour
     return detours
 
@@ -49,7 +64,10 @@ def _unified(shapes: Sequence[Shape], constraints: Sequence[ShapeConstraint]) ->
     unified = [list(shape) for shape in shapes]
     for constraint in constraints:
         if isinstance(constraint, EqualSizes):
-            now = [unified[size.operand][size.axis] if isinstance(size, Size) else size for size in constraint.sizes]
+            now = [
+                unified[size.operand][size.axis] if isinstance(size, Size) else size
+                for size in constraint.sizes
+            ]
             for size in constraint.sizes:
                 if isinstance(size, Size):
                     unified[size.operand][size.axis] = min(now, key=_complexity)
@@ -62,12 +80,15 @@ def _complexity(dim: Dim) -> tuple[bool, int, str]:
     return not isinstance(dim, int), len(text), text
 
 
-def _broadcast(shapes: Mapping[int, Shape], ranks: Mapping[int, int]) -> Iterator[tuple[int, Detour]]:
+def _broadcast(
+    shapes: Mapping[int, Shape], ranks: Mapping[int, int]
+) -> Iterator[tuple[int, Detour]]:
     """Broadcast the first ``ranks[operand]`` axes of each operand together."""
     heads = {operand: shape[: ranks[operand]] for operand, shape in shapes.items()}
     rank = max(ranks.values(), default=0)
     targets = [
-        _target([head[axis - rank] for head in heads.values() if len(head) >= rank - axis]) for axis in range(rank)
+        _target([head[axis - rank] for head in heads.values() if len(head) >= rank - axis])
+        for axis in range(rank)
     ]
     for operand, head in heads.items():
         detour = _broadcast_detour(head, targets[rank - len(head) :], shapes[operand][len(head) :])
@@ -76,7 +97,8 @@ def _broadcast(shapes: Mapping[int, Shape], ranks: Mapping[int, int]) -> Iterato
 
 
 def _target(dims: Sequence[Dim]) -> tuple[Dim, bool]:
-    """The size of one axis of the result, and whether every size other than 1 is taken to be equal to it."""
+    """The size of one axis of the result, and whether every size other than 1 is taken to be equal
+    to it."""
     different = [dim for dim in dict.fromkeys(dims) if dim != 1]
     numbers = [dim for dim in different if isinstance(dim, int)]
     if numbers or not different:
@@ -91,7 +113,8 @@ def _target(dims: Sequence[Dim]) -> tuple[Dim, bool]:
 def _must_be_equal(left: Dim, right: Dim) -> bool:
     """Whether one symbol is behind both, and no size of it makes one of them 1 and the other not.
 
-    A maximum of one with another size came from broadcasting, and may go on so. Of the sizes that are tried, those above 1
+    A maximum of one with another size came from broadcasting, and may go on so. Of the sizes that
+    are tried, those above 1
     decide: a size of 1 makes most sizes 1, and exporters do not write for it.
     """
     names = sorted({*symbols_of(left), *symbols_of(right)})
@@ -114,9 +137,14 @@ def _sizes_above_1(names: Sequence[str]) -> Iterator[dict[str, int]]:
         yield {name: 2 + (step * 7 + position * 5) % 23 for position, name in enumerate(names)}
 
 
-def _broadcast_detour(head: Shape, targets: Sequence[tuple[Dim, bool]], tail: Shape) -> Detour | None:
+def _broadcast_detour(
+    head: Shape, targets: Sequence[tuple[Dim, bool]], tail: Shape
+) -> Detour | None:
     pairs = list(zip(head, targets, strict=True))
-    if any(isinstance(size, int) and isinstance(to, int) and size not in (1, to) for size, (to, _) in pairs):
+    if any(
+        isinstance(size, int) and isinstance(to, int) and size not in (1, to)
+        for size, (to, _) in pairs
+    ):
         return None
     settled = tuple(to if equal and size != 1 else size for size, (to, equal) in pairs)
     if any(size not in (1, to) for size, (to, _) in zip(settled, targets, strict=True)):

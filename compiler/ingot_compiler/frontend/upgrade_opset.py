@@ -1,9 +1,11 @@
 """Models of opsets 1 to 6: rewritten to opset 7 by the onnx package's own converter.
 
-In: a model (large weights may be taken out). Out: the same model at ``OPSET_MIN``, or as it was when the converter does
-not know an op; then the import lists what is too old. Not done here: newer opsets (each op's translation knows its versions).
+In: a model (large weights may be taken out). Out: the same model at ``OPSET_MIN``, or as it was
+when the converter does not know an op; then the import lists what is too old. Not done here: newer
+opsets (each op's translation knows its versions).
 
-The converter leaves the slopes of a PRelu as they are, which before opset 7 lay along axis 1: they get the axes behind it.
+The converter leaves the slopes of a PRelu as they are, which before opset 7 lay along axis 1: they
+get the axes behind it.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from ingot_compiler.frontend.check_nodes import OPSET_MIN, canonical_domain
 
 def upgrade_opset(model: ModelProto) -> ModelProto:
     """Bring an old model to the oldest opset that translations know."""
-    versions = [entry.version for entry in model.opset_import if canonical_domain(entry.domain) == ""]
+    versions = [
+        entry.version for entry in model.opset_import if canonical_domain(entry.domain) == ""
+    ]
     if not versions or versions[0] >= OPSET_MIN:
         return model
     spread = _with_spread_slopes(model)
@@ -30,7 +34,8 @@ def upgrade_opset(model: ModelProto) -> ModelProto:
 
 
 def _with_spread_slopes(model: ModelProto) -> ModelProto | None:
-    """The model with one slope per channel shaped [C, 1, ..]; None when a PRelu's rank is not known."""
+    """The model with one slope per channel shaped [C, 1, ..]; None when a PRelu's rank is not
+    known."""
     if not any(node.op_type == "PRelu" for node in model.graph.node):
         return model
     ranks = _ranks(model)
@@ -53,7 +58,9 @@ def _spread(node: NodeProto, rank: int, model: ModelProto) -> NodeProto:
         return node
     x, slopes = node.input
     spread = f"{node.output[0]}/slopes"
-    model.graph.node.append(helper.make_node("Unsqueeze", [slopes], [spread], axes=list(range(1, rank - 1))))
+    model.graph.node.append(
+        helper.make_node("Unsqueeze", [slopes], [spread], axes=list(range(1, rank - 1)))
+    )
     other = NodeProto()
     other.CopyFrom(node)
     other.input[:] = [x, spread]

@@ -1,9 +1,11 @@
 """Checks that an imported model is well formed: what ``infer_types`` may rely on.
 
-In: an ``ImportedModel``. Out: nothing, or ``InternalError`` that names the node. Not done here: types of tensors between nodes.
+In: an ``ImportedModel``. Out: nothing, or ``InternalError`` that names the node. Not done here:
+types of tensors between nodes.
 
-Inputs have types, over sizes that are numbers or symbols. Every tensor is defined once, and before it is used, where it is seen. Every op
-is one that Ingot reads in the opset of its domain, with operands, results and attributes as ONNX's schema of it asks for.
+Inputs have types, over sizes that are numbers or symbols. Every tensor is defined once, and before
+it is used, where it is seen. Every op is one that Ingot reads in the opset of its domain, with
+operands, results and attributes as ONNX's schema of it asks for.
 """
 
 from __future__ import annotations
@@ -41,13 +43,17 @@ def find_imported_problems(model: ImportedModel) -> Iterator[Problem]:
     for number, kind in enumerate(model.inputs):
         if not all(_is_size(dim) for dim in kind.shape):
             path, name = (INPUT, number), f"input {number}"
-            yield Problem(path, name, "numbers from 0 on, and symbols", str(kind), "sizes of inputs")
+            yield Problem(
+                path, name, "numbers from 0 on, and symbols", str(kind), "sizes of inputs"
+            )
     for number, constant in enumerate(model.initializers):
         yield from _constant(constant, (INITIALIZER, number), f"initializer {number}")
     count = len(model.inputs) + len(model.initializers)
     checker = _Checker(dict(model.opsets), set(range(count)), set(range(len(model.nodes))))
     yield from checker.nodes(model.nodes, range(count), ())
-    seen = {result for node in model.nodes for result in node.results if result != ABSENT} | set(range(count))
+    seen = {result for node in model.nodes for result in node.results if result != ABSENT} | set(
+        range(count)
+    )
     for number, ordinal in enumerate(model.outputs):
         if ordinal not in seen:
             path, name = (OUTPUT, number), f"output {number}"
@@ -61,14 +67,22 @@ def _whole(model: ImportedModel) -> Iterator[Problem]:
     free = {name for kind in model.inputs for dim in kind.shape for name in symbols_of(dim)}
     for name, size in model.sizes:
         if name not in free or size < 0:
-            yield Problem((), "special", "a size from 0 on for a symbol of an input", f"{name} = {size}", "sizes given")
+            yield Problem(
+                (),
+                "special",
+                "a size from 0 on for a symbol of an input",
+                f"{name} = {size}",
+                "sizes given",
+            )
     if len({name for name, _ in model.sizes}) != len(model.sizes):
         yield Problem((), "special", "one size for each symbol", "two", "sizes given")
     if len(model.declared) != len(model.outputs):
         got = f"{len(model.declared)} for {len(model.outputs)}"
         yield Problem((), "outputs", "a declared type for each output", got, "declared types")
     if model.expanded_bytes < 0:
-        yield Problem((), "expanded", "at least 0", str(model.expanded_bytes), "bytes of expanded functions")
+        yield Problem(
+            (), "expanded", "at least 0", str(model.expanded_bytes), "bytes of expanded functions"
+        )
 
 
 def _is_size(dim: Dim) -> bool:
@@ -92,7 +106,9 @@ class _Checker:
     defined: set[int] = field(default_factory=set[int])
     numbers: set[int] = field(default_factory=set[int])
 
-    def nodes(self, nodes: Sequence[ImportedNode], seen: Collection[int], path: Path) -> Iterator[Problem]:
+    def nodes(
+        self, nodes: Sequence[ImportedNode], seen: Collection[int], path: Path
+    ) -> Iterator[Problem]:
         """The problems of some nodes, which see the tensors ``seen`` and their own."""
         here = set(seen)
         for index, node in enumerate(nodes):
@@ -107,20 +123,33 @@ class _Checker:
             yield Problem(at, node.op, "none", node.mark, "marks of nodes inside regions")
         names = [name for name, _ in node.attributes]
         if names != sorted(set(names)):
-            yield Problem(at, node.op, "each once, in order", ", ".join(names), "names of attributes")
+            yield Problem(
+                at, node.op, "each once, in order", ", ".join(names), "names of attributes"
+            )
         for number, (name, value) in enumerate(node.attributes):
             if isinstance(value, ImportedRegion):
                 yield from self.region(value, seen, (*at, number), node.op)
             elif isinstance(value, ConstantSource):
-                yield from (Problem(at, node.op, p.expected, p.got, p.rule) for p in _constant(value, at, name))
+                yield from (
+                    Problem(at, node.op, p.expected, p.got, p.rule)
+                    for p in _constant(value, at, name)
+                )
         yield from self.define(node.results, at, node.op)
 
-    def region(self, region: ImportedRegion, seen: Collection[int], path: Path, op: str) -> Iterator[Problem]:
+    def region(
+        self, region: ImportedRegion, seen: Collection[int], path: Path, op: str
+    ) -> Iterator[Problem]:
         """The problems of a graph that is an attribute; what it defines ends with it."""
         node = path[:-1]
         numbers = set(range(region.first_node, region.first_node + len(region.nodes)))
         if numbers & self.numbers or region.first_node < 0:
-            yield Problem(node, op, "numbers that no other node has", f"from {region.first_node}", "numbers of nodes")
+            yield Problem(
+                node,
+                op,
+                "numbers that no other node has",
+                f"from {region.first_node}",
+                "numbers of nodes",
+            )
         self.numbers |= numbers
         own = (*region.inputs, *(ordinal for ordinal, _ in region.initializers))
         yield from self.define(own, node, op)
@@ -134,15 +163,23 @@ class _Checker:
         """Each is new in the whole model."""
         for ordinal in ordinals:
             if ordinal != ABSENT and (ordinal in self.defined or ordinal < 0):
-                yield Problem(at, op, "a tensor that is new", f"%{ordinal}", "tensors are defined once")
+                yield Problem(
+                    at, op, "a tensor that is new", f"%{ordinal}", "tensors are defined once"
+                )
             self.defined.add(ordinal)
 
-    def used(self, ordinals: Sequence[int], seen: Collection[int], at: Path, op: str) -> Iterator[Problem]:
+    def used(
+        self, ordinals: Sequence[int], seen: Collection[int], at: Path, op: str
+    ) -> Iterator[Problem]:
         """Each is there already."""
         for ordinal in ordinals:
             if ordinal != ABSENT and ordinal not in seen:
                 yield Problem(
-                    at, op, "a tensor that is defined before", f"%{ordinal}", "tensors are defined before use"
+                    at,
+                    op,
+                    "a tensor that is defined before",
+                    f"%{ordinal}",
+                    "tensors are defined before use",
                 )
 
 
@@ -151,10 +188,22 @@ def _schema(node: ImportedNode, opsets: dict[str, int], at: Path) -> Iterator[Pr
     try:
         finding = check_node(_proto(node, opsets), opsets, "")
     except ModelError as error:
-        yield Problem(at, node.op, "a node of its ONNX schema", f"one of which {error.what} ({error.why})", "ops")
+        yield Problem(
+            at,
+            node.op,
+            "a node of its ONNX schema",
+            f"one of which {error.what} ({error.why})",
+            "ops",
+        )
         return
     if finding:
-        yield Problem(at, node.op, "an op that Ingot reads", f"{node.domain}.{node.op}: {finding.reason}", "ops")
+        yield Problem(
+            at,
+            node.op,
+            "an op that Ingot reads",
+            f"{node.domain}.{node.op}: {finding.reason}",
+            "ops",
+        )
 
 
 def _proto(node: ImportedNode, opsets: dict[str, int]) -> NodeProto:
@@ -185,4 +234,10 @@ def _kind(value: ImportedAttribute) -> AttributeProto.AttributeType:
         case _:
             kinds = AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS
             first = value[0] if value else 0
-            return kinds[0] if isinstance(first, int) else kinds[1] if isinstance(first, float) else kinds[2]
+            return (
+                kinds[0]
+                if isinstance(first, int)
+                else kinds[1]
+                if isinstance(first, float)
+                else kinds[2]
+            )

@@ -1,7 +1,8 @@
-"""Sliding windows of convolutions and pools: attributes, ``auto_pad`` and ``ceil_mode`` resolved into pads.
+"""Sliding windows of convolutions and pools: attributes, ``auto_pad`` and ``ceil_mode`` resolved
+into pads.
 
-In: a context and sizes of spatial axes. Out: attributes of core window ops. Not done here: the ops (``ops/conv`` and others).
-ONNX Conv-22, MaxPool-22, AveragePool-22.
+In: a context and sizes of spatial axes. Out: attributes of core window ops. Not done here: the ops
+(``ops/conv`` and others). ONNX Conv-22, MaxPool-22, AveragePool-22.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def spatial_count(context: OpContext, x: int) -> int:
 def resolve_pads(
     context: OpContext, sizes: Sequence[Dim], spans: Sequence[Dim], strides: Sequence[int]
 ) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    """Pads before and after each spatial axis; ``spans`` are the elements that a dilated kernel covers."""
+    """Pads before and after each spatial axis; ``spans`` are the elements that a dilated kernel
+    covers."""
     count = len(sizes)
     auto_pad = context.string_attribute("auto_pad", "NOTSET", _AUTO_PADS)
     if auto_pad == "NOTSET":
@@ -47,7 +49,9 @@ def resolve_pads(
         return (0,) * count, (0,) * count
     totals = [_same_pads(*entry) for entry in zip(sizes, spans, strides, strict=True)]
     halves = tuple(dim_floordiv(total, 2) for total in totals)
-    others = tuple(dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, halves, strict=True))
+    others = tuple(
+        dim_add(total, dim_mul(half, -1)) for total, half in zip(totals, halves, strict=True)
+    )
     return (halves, others) if auto_pad == "SAME_UPPER" else (others, halves)
 
 
@@ -64,9 +68,13 @@ def span_of(size: Dim, dilation: int) -> Dim:
 
 
 def pool_attributes(context: OpContext, x: int) -> tuple[dict[str, Attribute], tuple[Dim, ...]]:
-    """Attributes that all pools share, and the pads after each axis that count for ``count_include_pad``."""
+    """Attributes that all pools share, and the pads after each axis that count for
+    ``count_include_pad``."""
     count = spatial_count(context, x)
-    kernel, strides = spatial(context, "kernel_shape", count, 1), spatial(context, "strides", count, 1)
+    kernel, strides = (
+        spatial(context, "kernel_shape", count, 1),
+        spatial(context, "strides", count, 1),
+    )
     dilations = spatial(context, "dilations", count, 1)
     if any(entry < 1 for entry in (*kernel, *strides, *dilations)):
         raise OpTypeError("kernel_shape, strides and dilations >= 1", (kernel, strides, dilations))
@@ -85,7 +93,8 @@ def pool_attributes(context: OpContext, x: int) -> tuple[dict[str, Attribute], t
 
 
 def _ceil_pads(size: Dim, span: Dim, stride: int, before: Dim, after: Dim) -> Dim:
-    """Pads after an axis that give ceil instead of floor; a window must start inside the axis or its first pads."""
+    """Pads after an axis that give ceil instead of floor; a window must start inside the axis or
+    its first pads."""
     start_end = dim_add(size, before)
     room = dim_add(dim_add(start_end, after), dim_mul(span, -1))
     count = dim_add(dim_floordiv(dim_add(room, stride - 1), stride), 1)

@@ -1,17 +1,27 @@
-"""Writes instructions of ``main``: registers for size expressions, labels, refusals of numbers that would wrap around.
+"""Writes instructions of ``main``: registers for size expressions, labels, refusals of numbers that
+would wrap around.
 
-In: expressions over sizes, one at a time. Out: instructions in order. Not done here: which ones a program needs
-(``main_program``).
+In: expressions over sizes, one at a time. Out: instructions in order. Not done here: which ones a
+program needs (``main_program``).
 
-Registers are 64 bits wide and wrap. A size beyond ``SIZE_BYTES_MAX`` and a product that could wrap are refused before they
-are computed: what ``main`` computes with sizes is what the expression says.
+Registers are 64 bits wide and wrap. A size beyond ``SIZE_BYTES_MAX`` and a product that could wrap
+are refused before they are computed: what ``main`` computes with sizes is what the expression says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ingot_compiler.ir.dims import Atom, Call, Dim, Monomial, Symbol, from_terms, symbols_of, terms_of
+from ingot_compiler.ir.dims import (
+    Atom,
+    Call,
+    Dim,
+    Monomial,
+    Symbol,
+    from_terms,
+    symbols_of,
+    terms_of,
+)
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.message import Text
 from ingot_compiler.ir.ranges import is_nonnegative
@@ -79,7 +89,11 @@ class Assembler:
             current = self._atom(monomial[0])
             for position, atom in enumerate(monomial[1:], 1):
                 register = self._atom(atom)
-                room = self.binary("floordiv", self.dim(_NUMBER_MAX), self._magnitude(register, (atom,), self.dim(1)))
+                room = self.binary(
+                    "floordiv",
+                    self.dim(_NUMBER_MAX),
+                    self._magnitude(register, (atom,), self.dim(1)),
+                )
                 self._limit(current, monomial[:position], room)
                 current = self.binary("mul", current, register)
             return current
@@ -111,13 +125,16 @@ class Assembler:
     def _atom(self, atom: Atom) -> int:
         if isinstance(atom, Symbol):
             if atom.name not in self.symbols:
-                raise InternalError(f"symbol {atom.name} is not bound", why="an input or a read_dim must bind it")
+                raise InternalError(
+                    f"symbol {atom.name} is not bound", why="an input or a read_dim must bind it"
+                )
             return self.symbols[atom.name]
         assert isinstance(atom, Call)
         return self.binary(atom.function, self.dim(atom.left), self.dim(atom.right))
 
     def changing(self, symbol: str) -> int:
-        """The register of a symbol that is about to change; expressions over it are computed anew."""
+        """The register of a symbol that is about to change; expressions over it are computed
+        anew."""
         self.known = without_symbols(self.known, (symbol,))
         if symbol not in self.symbols:
             self.symbols[symbol] = self.register()
@@ -157,4 +174,6 @@ class Assembler:
 
 def without_symbols(known: Mapping[Dim, int], names: Collection[str]) -> dict[Dim, int]:
     """Registers of expressions that do not use any of ``names``."""
-    return {dim: register for dim, register in known.items() if not set(symbols_of(dim)) & set(names)}
+    return {
+        dim: register for dim, register in known.items() if not set(symbols_of(dim)) & set(names)
+    }

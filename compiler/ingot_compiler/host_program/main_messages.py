@@ -1,7 +1,7 @@
 """What ``main`` says when it refuses its inputs, within the length that a program's texts may have.
 
-In: texts with references, the nodes that they are about. Out: the same as one text. Not done here: names, the numbers of messages in a
-program (``main_assembler``).
+In: texts with references, the nodes that they are about. Out: the same as one text. Not done here:
+names, the numbers of messages in a program (``main_assembler``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _MAKERS_NAMED_MAX = 8
 
 
 def of_nodes(what: Text, source: Sequence[int], makers: Mapping[str, Sequence[int]]) -> Text:
-    """A message and the nodes that it is about; ``makers``: which nodes compute a symbol that is no size of an input.
+    """A message and the nodes that it is about; ``makers``: which nodes compute a symbol that is no
+    size of an input.
 
     A long expression is cut, and a long list: a program's texts have a limit.
     """
@@ -34,7 +35,11 @@ def cut(text: Text) -> Text:
     kept: list[Piece] = []
     for piece in (text,) if isinstance(text, str) else text.pieces:
         if len(str(piece)) > room:
-            return message(*kept, _first_terms(piece, room) if isinstance(piece, Sum) else str(piece)[:room], "...")
+            return message(
+                *kept,
+                _first_terms(piece, room) if isinstance(piece, Sum) else str(piece)[:room],
+                "...",
+            )
         kept.append(piece)
         room -= len(str(piece))
     return message(*kept)

@@ -1,7 +1,9 @@
 """Builds the instruction list of ``main``: sizes first, then one launch after another.
 
-In: the fused graph with its groups expanded, the loop programs, the memory plan, where constants lie in the weights section.
-Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine code (``backends.host.main``), stepping (the vm).
+In: the fused graph with its groups expanded, the loop programs, the memory plan, where constants
+lie in the weights section.
+Out: a ``Program`` (``ingot_runtime.format.program``). Not done here: machine code
+(``backends.host.main``), stepping (the vm).
 """
 
 from __future__ import annotations
@@ -46,7 +48,12 @@ from ingot_compiler.lowering.fused import (
 from ingot_compiler.lowering.loops import LoopProgram
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.memory.data_dependent_buffers import data_dependent_buffers
-from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan, buffer_bytes
+from ingot_compiler.memory.memory_plan import (
+    ALIGNMENT_BYTES,
+    BufferPlacement,
+    MemoryPlan,
+    buffer_bytes,
+)
 from ingot_runtime.format.limits import (
     BUFFER_COUNT_MAX,
     INSTRUCTION_COUNT_MAX,
@@ -95,7 +102,9 @@ class _StepEmitter:
                 self.set_symbols(step)
             elif isinstance(step, Grow):
                 size_bytes = dtype_size_bytes(self.fused.buffers[step.buffer].dtype)
-                self.make_room(step.buffer, step.element_count * size_bytes, step.kept * size_bytes, step.spare)
+                self.make_room(
+                    step.buffer, step.element_count * size_bytes, step.kept * size_bytes, step.spare
+                )
             elif isinstance(step, Requirement):
                 if step not in self.hoisted:
                     _require(self.out, step)
@@ -111,7 +120,8 @@ class _StepEmitter:
                 raise InternalError("a group is not expanded", where=f"kind {step.kind}")
 
     def launch(self, step: Launch) -> None:
-        """One kernel; on another device than the host, what it may use as scratch is its last buffer."""
+        """One kernel; on another device than the host, what it may use as scratch is its last
+        buffer."""
         self.make_outputs({result.buffer for result in step.results})
         beside = (self.scratch[step.group.device],) if step.group.device else ()
         _launch(self.out, step, *self.kernels[step.program], self.ordinal, beside)
@@ -133,7 +143,11 @@ class _StepEmitter:
     def set_symbols(self, step: SymbolSet) -> None:
         """All values first: one may use a symbol that is set."""
         values = [self.out.dim(value) for value in step.values]
-        copies = [self.out.binary("add", value, self.out.dim(0)) for value in values] if len(values) > 1 else values
+        copies = (
+            [self.out.binary("add", value, self.out.dim(0)) for value in values]
+            if len(values) > 1
+            else values
+        )
         for name, value in zip(step.symbols, copies, strict=True):
             zero = self.out.dim(0)
             register = self.out.changing(name)
@@ -146,10 +160,13 @@ class _StepEmitter:
         if self.depth:
             self.make_room(buffer, size_bytes, 0, -1)
         else:
-            self.out.emit("buffer_grow", buffer, self.fused.buffers[buffer].device, self.out.dim(size_bytes))
+            self.out.emit(
+                "buffer_grow", buffer, self.fused.buffers[buffer].device, self.out.dim(size_bytes)
+            )
 
     def make_room(self, buffer: int, size_bytes: Dim, kept_bytes: Dim, spare: int) -> None:
-        """A block of at least ``size_bytes``; one that must grow grows to twice that, so that moving it stays cheap."""
+        """A block of at least ``size_bytes``; one that must grow grows to twice that, so that
+        moving it stays cheap."""
         out = self.out
         room = self.room.setdefault(buffer, out.register())  # 0 at first
         needed, kept, zero = (
@@ -170,16 +187,26 @@ class _StepEmitter:
         out.place(enough)
 
     def branch(self, step: IfStep) -> None:
-        """Both branches, one after the other; what one has computed is not there in the other, nor behind."""
+        """Both branches, one after the other; what one has computed is not there in the other, nor
+        behind."""
         out = self.out
         inside = list(all_steps((*step.then, *step.otherwise)))
-        self.make_outputs({result.buffer for item in inside if isinstance(item, Launch) for result in item.results})
+        self.make_outputs(
+            {
+                result.buffer
+                for item in inside
+                if isinstance(item, Launch)
+                for result in item.results
+            }
+        )
         then, otherwise, end = out.label(), out.label(), out.label()
         out.emit("branch", out.symbols[step.condition], then, otherwise)
         before = dict(out.known)
         for label, part in ((then, step.then), (otherwise, step.otherwise)):
             out.place(label)
-            out.known = without_symbols(before, symbols_set(step.then) if label == otherwise else ())
+            out.known = without_symbols(
+                before, symbols_set(step.then) if label == otherwise else ()
+            )
             self.emit(part)
             if label == then:
                 out.emit("jump", end)
@@ -222,15 +249,27 @@ def build_program(
 ) -> tuple[Program, tuple[Text, ...]]:
     """Assemble ``main``; beside it what its messages refer to, in their order.
 
-    ``fused`` has its groups expanded; ``programs[i]`` and ``kernel_indices[i]`` (position in the variant's kernel list) are the i-th
-    of all programs, as ``Launch.program`` counts them; ``constant_offsets[i]`` is the byte offset of ``fused.constants[i]`` in the weights section.
+    ``fused`` has its groups expanded; ``programs[i]`` and ``kernel_indices[i]`` (position in the
+    variant's kernel list) are the i-th of all programs, as ``Launch.program`` counts them;
+    ``constant_offsets[i]`` is the byte offset of ``fused.constants[i]`` in the weights section.
     """
-    out = Assembler({step.symbol: step.source for step in all_steps(fused.steps) if isinstance(step, SymbolRead)})
+    out = Assembler(
+        {
+            step.symbol: step.source
+            for step in all_steps(fused.steps)
+            if isinstance(step, SymbolRead)
+        }
+    )
     _bind_inputs(out, fused)
-    hoisted = [step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)]
+    hoisted = [
+        step for step in fused.steps if isinstance(step, Requirement) and _is_bound(out, step)
+    ]
     for step in hoisted:
         _require(out, step)
-    scratch = {device: len(fused.buffers) + number for number, device in enumerate(_other_devices(fused, plan))}
+    scratch = {
+        device: len(fused.buffers) + number
+        for number, device in enumerate(_other_devices(fused, plan))
+    }
     offsets, room = _sizes(out, fused, programs, plan)
     out.emit("begin")
     _buffers(out, fused, plan, offsets, constant_offsets)
@@ -241,7 +280,9 @@ def build_program(
     def run(part: Sequence[Step]) -> None:
         steps.emit(part)
         written = _written(fused.steps)
-        for buffer in sorted(steps.data_dependent_outputs - written):  # empty whatever their other sizes are
+        for buffer in sorted(
+            steps.data_dependent_outputs - written
+        ):  # empty whatever their other sizes are
             out.emit("buffer_grow", buffer, 0, out.dim(0))
         others = written - _written(part)
         _finish_late_outputs(out, fused, part, others)
@@ -259,16 +300,25 @@ def build_program(
     ):
         if count > limit:
             why = f"expected at most {limit} {unit}, got {count}"
-            raise LimitError("the model is too large for one bundle", "main", why, "split the model")
-    program = Program(out.resolved(), out.register_count, len(fused.buffers) + len(scratch), tuple(out.messages))
+            raise LimitError(
+                "the model is too large for one bundle", "main", why, "split the model"
+            )
+    program = Program(
+        out.resolved(), out.register_count, len(fused.buffers) + len(scratch), tuple(out.messages)
+    )
     return program, tuple(out.messages.values())
 
 
 def _choose(
-    out: Assembler, specialisation: Specialisation, run: Callable[[Sequence[Step]], None], steps: Sequence[Step]
+    out: Assembler,
+    specialisation: Specialisation,
+    run: Callable[[Sequence[Step]], None],
+    steps: Sequence[Step],
 ) -> None:
     """``if every size is the specialisation one: the specialisation steps; else: the general ones``."""
-    matches = [out.binary("eq", out.symbols[name], out.dim(size)) for name, size in specialisation.sizes]
+    matches = [
+        out.binary("eq", out.symbols[name], out.dim(size)) for name, size in specialisation.sizes
+    ]
     condition = matches[0]
     for other in matches[1:]:
         condition = out.binary("mul", condition, other)
@@ -294,14 +344,21 @@ def _bind_inputs(out: Assembler, fused: FusedGraph) -> None:
             if name is not None and name not in out.symbols:
                 out.bind(name, register)
             else:
-                checks.append((register, dim, cut(message(f"input {index}, axis {axis}: expected ", dim))))
+                checks.append(
+                    (register, dim, cut(message(f"input {index}, axis {axis}: expected ", dim)))
+                )
     for register, dim, what in checks:
         out.require(out.binary("eq", register, out.dim(dim)), what)
 
 
 def _only_symbol(dim: Dim) -> str | None:
     terms = terms_of(dim)
-    if len(terms) == 1 and terms[0][1] == 1 and len(terms[0][0]) == 1 and isinstance(terms[0][0][0], Symbol):
+    if (
+        len(terms) == 1
+        and terms[0][1] == 1
+        and len(terms[0][0]) == 1
+        and isinstance(terms[0][0][0], Symbol)
+    ):
         return terms[0][0][0].name
     return None
 
@@ -309,8 +366,9 @@ def _only_symbol(dim: Dim) -> str | None:
 def _sizes(
     out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan
 ) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
-    """Compute the totals that the caller must provide; return workspace offsets (registers by buffer), and for each other
-    device offset and size of its scratch, which lies behind its buffers."""
+    """Compute the totals that the caller must provide; return workspace offsets (registers by
+    buffer), and for each other device offset and size of its scratch, which lies behind its
+    buffers."""
     offsets: dict[int, int] = {}
     ends: dict[int, int] = {}
     room: dict[int, tuple[int, int]] = {}
@@ -319,7 +377,8 @@ def _sizes(
         for placement in early:
             _place(out, placement, offsets, ends)
         total = _largest(out, [ends[placement.buffer] for placement in early])
-        # Beside the host there is always some: what is of no size, scratch or a buffer, must not lie at the very end of the pool.
+        # Beside the host there is always some: what is of no size, scratch or a buffer, must not
+        # lie at the very end of the pool.
         least = [out.dim(ALIGNMENT_BYTES)] if device else []
         scratch = _rounded(out, _largest(out, [*least, *_scratch(out, fused, programs, device)]))
         if device:
@@ -335,16 +394,28 @@ def _sizes(
 
 
 def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> tuple[int, ...]:
-    """The devices beside the host that run something, or only hold it: a value that is copied there, seen in another shape, and copied back."""
+    """The devices beside the host that run something, or only hold it: a value that is copied
+    there, seen in another shape, and copied back."""
     return tuple(
-        sorted(({launch.group.device for launch in launches_of(fused)} | {pool.device for pool in plan.pools}) - {0})
+        sorted(
+            (
+                {launch.group.device for launch in launches_of(fused)}
+                | {pool.device for pool in plan.pools}
+            )
+            - {0}
+        )
     )
 
 
-def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> list[int]:
-    """Bytes of scratch of each kernel that has any; they must be known before the first kernel runs."""
+def _scratch(
+    out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int
+) -> list[int]:
+    """Bytes of scratch of each kernel that has any; they must be known before the first kernel
+    runs."""
     sizes = scratch_sizes(fused, programs, device)
-    data_dependent = [ordinal for size, source in sizes.items() if not _is_known(out, size) for ordinal in source]
+    data_dependent = [
+        ordinal for size, source in sizes.items() if not _is_known(out, size) for ordinal in source
+    ]
     if data_dependent:
         raise UnsupportedError(
             "attention over a number of keys that the model computes",
@@ -355,12 +426,16 @@ def _scratch(out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram],
     return [out.dim(size) for size in sizes if size != 0]
 
 
-def _place(out: Assembler, placement: BufferPlacement, offsets: dict[int, int], ends: dict[int, int]) -> None:
+def _place(
+    out: Assembler, placement: BufferPlacement, offsets: dict[int, int], ends: dict[int, int]
+) -> None:
     buffer = placement.buffer
     if placement.offset_bytes is not None:
         assert isinstance(placement.size_bytes, int)
         offsets[buffer] = out.dim(placement.offset_bytes)
-        ends[buffer] = out.dim(-(-(placement.offset_bytes + placement.size_bytes) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES)
+        ends[buffer] = out.dim(
+            -(-(placement.offset_bytes + placement.size_bytes) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        )
         return
     offsets[buffer] = _largest(out, [ends[other] for other in placement.after])
     size = out.dim(placement.size_bytes)
@@ -377,13 +452,21 @@ def _largest(out: Assembler, registers: list[int]) -> int:
 
 def _rounded(out: Assembler, register: int) -> int:
     raised = out.binary("add", register, out.dim(ALIGNMENT_BYTES - 1))
-    return out.binary("mul", out.binary("floordiv", raised, out.dim(ALIGNMENT_BYTES)), out.dim(ALIGNMENT_BYTES))
+    return out.binary(
+        "mul", out.binary("floordiv", raised, out.dim(ALIGNMENT_BYTES)), out.dim(ALIGNMENT_BYTES)
+    )
 
 
 def _buffers(
-    out: Assembler, fused: FusedGraph, plan: MemoryPlan, offsets: dict[int, int], constant_offsets: Sequence[int]
+    out: Assembler,
+    fused: FusedGraph,
+    plan: MemoryPlan,
+    offsets: dict[int, int],
+    constant_offsets: Sequence[int],
 ) -> None:
-    data_dependent = {placement.buffer for placement in plan.placements if placement.is_data_dependent}
+    data_dependent = {
+        placement.buffer for placement in plan.placements if placement.is_data_dependent
+    }
     for buffer, spec in enumerate(fused.buffers):
         if spec.kind == "input":
             out.emit("buffer_input", buffer, spec.index)
@@ -397,7 +480,13 @@ def _buffers(
             else:
                 out.emit("buffer_weights", buffer, *place)
         elif buffer in offsets and buffer not in data_dependent:
-            out.emit("buffer_workspace", buffer, spec.device, offsets[buffer], out.dim(buffer_bytes(fused, buffer)))
+            out.emit(
+                "buffer_workspace",
+                buffer,
+                spec.device,
+                offsets[buffer],
+                out.dim(buffer_bytes(fused, buffer)),
+            )
 
 
 def _is_known(out: Assembler, dim: Dim) -> bool:
@@ -409,17 +498,25 @@ def _data_dependent_outputs(out: Assembler, fused: FusedGraph) -> set[int]:
     return {
         buffer
         for buffer, spec in enumerate(fused.buffers)
-        if spec.kind == "output" and not all(_is_known(out, dim) for dim in fused.outputs[spec.index].shape)
+        if spec.kind == "output"
+        and not all(_is_known(out, dim) for dim in fused.outputs[spec.index].shape)
     }
 
 
 def _written(steps: Sequence[Step]) -> set[int]:
     """Buffers that kernels and copies write."""
-    results = {result.buffer for step in all_steps(steps) if isinstance(step, Launch) for result in step.results}
+    results = {
+        result.buffer
+        for step in all_steps(steps)
+        if isinstance(step, Launch)
+        for result in step.results
+    }
     return results | {step.result for step in all_steps(steps) if isinstance(step, Copy)}
 
 
-def _finish_late_outputs(out: Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]) -> None:
+def _finish_late_outputs(
+    out: Assembler, fused: FusedGraph, steps: Sequence[Step], others: Collection[int]
+) -> None:
     """Real sizes and addresses of those outputs; ``others`` belong to the other way to run."""
     read = symbols_set(steps)
     for buffer, spec in enumerate(fused.buffers):
@@ -454,14 +551,17 @@ def _require(out: Assembler, step: Requirement) -> None:
 
 
 def _extent(out: Assembler, group: Group, program: LoopProgram) -> int:
-    """The units to run: none where nothing is written, however many the sizes beside the empty one would make."""
+    """The units to run: none where nothing is written, however many the sizes beside the empty one
+    would make."""
     extent = out.dim(program.extent)
     if group.fills_halo:
         return extent  # an image without elements has a border
     first, *others = (result.type for result in group.results)
     sizes = list(dict.fromkeys(first.shape))
     if others:
-        sizes = [functools.reduce(dim_add, (kind.element_count for kind in others), first.element_count)]
+        sizes = [
+            functools.reduce(dim_add, (kind.element_count for kind in others), first.element_count)
+        ]
     for size in sizes:
         if not isinstance(size, int) and not _vanishes(program.extent, size):
             extent = out.binary("mul", extent, out.dim(dim_min(size, 1)))
@@ -475,7 +575,12 @@ def _vanishes(extent: Dim, size: Dim) -> bool:
 
 
 def _launch(
-    out: Assembler, launch: Launch, program: LoopProgram, kernel: int, ordinal: int, beside: tuple[int, ...]
+    out: Assembler,
+    launch: Launch,
+    program: LoopProgram,
+    kernel: int,
+    ordinal: int,
+    beside: tuple[int, ...],
 ) -> None:
     group, names = launch.group, dict(launch.names)
     buffers = (*launch.buffers, *beside)

@@ -1,7 +1,8 @@
 """Reads the text form of the instruction list of ``main``.
 
-In: text, as ``print_program`` writes it or by hand. Out: a ``Program`` that ``verify_program`` accepts, or ``ModelError`` with line and
-column. Not done here: inputs, outputs and kernels that it names, which are not part of the text.
+In: text, as ``print_program`` writes it or by hand. Out: a ``Program`` that ``verify_program``
+accepts, or ``ModelError`` with line and column. Not done here: inputs, outputs and kernels that it
+names, which are not part of the text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Text form of the instruction list of ``main``: registers ``r0``, buffers ``b0``, labels ``@0``; ``parse_program`` reads it back.
+"""Text form of the instruction list of ``main``: registers ``r0``, buffers ``b0``, labels ``@0``;
+``parse_program`` reads it back.
 
-In: a ``Program``. Out: text that ends with a newline. Not done here: building (``main_program``), machine code.
+In: a ``Program``. Out: text that ends with a newline. Not done here: building (``main_program``),
+machine code.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ def print_program(program: Program) -> str:
     """Counts and messages, then one instruction a line."""
     lines = [f"registers {program.register_count}, buffers {program.buffer_count}"]
     lines += [f"message {index}: {json.dumps(text)}" for index, text in enumerate(program.messages)]
-    lines += [f"{index}: {_instruction(item)}".rstrip() for index, item in enumerate(program.instructions)]
+    lines += [
+        f"{index}: {_instruction(item)}".rstrip() for index, item in enumerate(program.instructions)
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -1,7 +1,9 @@
 """Two ways to run one model: a general one for any size, and one for the sizes that the user named.
 
-In: the fused graphs of both. Out: one fused graph that holds both; ``main`` chooses by the sizes of the call.
-Not done here: making either. Equal constants share a buffer; inputs, outputs and types are the general ones.
+In: the fused graphs of both. Out: one fused graph that holds both; ``main`` chooses by the sizes of
+the call.
+Not done here: making either. Equal constants share a buffer; inputs, outputs and types are the
+general ones.
 """
 
 from __future__ import annotations
@@ -50,10 +52,16 @@ def append_specialisation(
     )
 
 
-def _constant(spec: BufferSpec, specialisation: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]) -> int:
+def _constant(
+    spec: BufferSpec, specialisation: FusedGraph, buffers: list[BufferSpec], constants: list[Graph]
+) -> int:
     expression = specialisation.constants[spec.index]
     for number, have in enumerate(buffers):
-        if have.kind == "constant" and have.device == spec.device and constants[have.index] == expression:
+        if (
+            have.kind == "constant"
+            and have.device == spec.device
+            and constants[have.index] == expression
+        ):
             return number
     constants.append(expression)
     buffers.append(replace(spec, index=len(constants) - 1))
@@ -68,9 +76,13 @@ def _moved(step: Step, numbers: list[int]) -> Step:
     if isinstance(step, Copy):
         return replace(step, operand=numbers[step.operand], result=numbers[step.result])
     if isinstance(step, Grow):
-        return replace(step, buffer=numbers[step.buffer], spare=-1 if step.spare < 0 else numbers[step.spare])
+        return replace(
+            step, buffer=numbers[step.buffer], spare=-1 if step.spare < 0 else numbers[step.spare]
+        )
     if isinstance(step, IfStep):
-        parts = (tuple(_moved(inner, numbers) for inner in part) for part in (step.then, step.otherwise))
+        parts = (
+            tuple(_moved(inner, numbers) for inner in part) for part in (step.then, step.otherwise)
+        )
         return IfStep(step.condition, *parts)
     if isinstance(step, LoopStep):
         body = tuple(_moved(inner, numbers) for inner in step.body)
@@ -80,4 +92,6 @@ def _moved(step: Step, numbers: list[int]) -> Step:
         return replace(item, buffer=numbers[item.buffer])
 
     assert isinstance(step, Group)
-    return replace(step, operands=tuple(map(operand, step.operands)), results=tuple(map(operand, step.results)))
+    return replace(
+        step, operands=tuple(map(operand, step.operands)), results=tuple(map(operand, step.results))
+    )

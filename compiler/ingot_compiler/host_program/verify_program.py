@@ -1,10 +1,14 @@
-"""Checks that an instruction list is well formed: what its machine code, and whoever steps it, may rely on.
+"""Checks that an instruction list is well formed: what its machine code, and whoever steps it, may
+rely on.
 
-In: a ``Program``; what it may name outside of itself, where that is known. Out: nothing, or ``InternalError`` that names the instruction.
-Not done here: addresses and sizes, which are known only while it runs; bytes of a bundle (``ingot_runtime.format.program_decode``).
+In: a ``Program``; what it may name outside of itself, where that is known. Out: nothing, or
+``InternalError`` that names the instruction.
+Not done here: addresses and sizes, which are known only while it runs; bytes of a bundle
+(``ingot_runtime.format.program_decode``).
 
-Registers, buffers, messages and labels exist; sizes are told before ``begin`` and used behind it; no path runs off the end; buffers are
-defined, and used on the device where they lie; kernels, inputs, outputs and devices are there.
+Registers, buffers, messages and labels exist; sizes are told before ``begin`` and used behind it;
+no path runs off the end; buffers are defined, and used on the device where they lie; kernels,
+inputs, outputs and devices are there.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class ProgramContext:
-    """What a program may name: ranks of inputs and outputs; for each device, how many kernels its library has."""
+    """What a program may name: ranks of inputs and outputs; for each device, how many kernels its
+    library has."""
 
     input_ranks: tuple[int, ...]
     output_ranks: tuple[int, ...]
@@ -39,14 +44,18 @@ def verify_program(program: Program, context: ProgramContext | None = None) -> N
     require_none(find_program_problems(program, context), "instruction", "program", "program")
 
 
-def find_program_problems(program: Program, context: ProgramContext | None = None) -> Iterator[Problem]:
+def find_program_problems(
+    program: Program, context: ProgramContext | None = None
+) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     for index, instruction in enumerate(program.instructions):
         yield from _operands(program, index, instruction)
     names = [OPCODES[opcode][0] for opcode, _ in program.instructions]
     if names[-1:] == [] or names[-1] not in ENDS:
         got = names[-1] if names else "no instruction"
-        yield Problem((len(names) - 1,) if names else (), got, " or ".join(ENDS), got, "the last instruction")
+        yield Problem(
+            (len(names) - 1,) if names else (), got, " or ".join(ENDS), got, "the last instruction"
+        )
     yield from _order(names)
     yield from _devices(program)
     if context is not None:
@@ -58,34 +67,54 @@ def _operands(program: Program, index: int, instruction: Instruction) -> Iterato
     """Registers, buffers and labels, and numbers whose range is known from the program alone."""
     opcode, operands = instruction
     name = OPCODES[opcode][0]
-    counts = {"r": program.register_count, "b": program.buffer_count, "l": len(program.instructions)}
+    counts = {
+        "r": program.register_count,
+        "b": program.buffer_count,
+        "l": len(program.instructions),
+    }
     what = {"r": "registers", "b": "buffers", "l": "labels"}
     for kind, operand in zip(operand_kinds(opcode), operands, strict=True):
         for number in operand if isinstance(operand, tuple) else (operand,):
             if kind[-1] in counts and not 0 <= number < counts[kind[-1]]:
-                yield Problem((index,), name, f"0 to {counts[kind[-1]] - 1}", str(number), what[kind[-1]])
+                yield Problem(
+                    (index,), name, f"0 to {counts[kind[-1]] - 1}", str(number), what[kind[-1]]
+                )
             elif number not in _INT64:
                 yield Problem((index,), name, "a number of 64 bits", str(number), "immediates")
     numbers = {"assert": operands[1:2], "launch_checked": operands[-1:]}.get(name, ())
     for message in _flat(numbers):
         if not 0 <= message < len(program.messages):
-            yield Problem((index,), name, f"0 to {len(program.messages) - 1}", str(message), "messages")
+            yield Problem(
+                (index,), name, f"0 to {len(program.messages) - 1}", str(message), "messages"
+            )
     if name == "read" and not 0 <= _number(operands[3]) < len(DTYPE_NAMES):
-        yield Problem((index,), name, f"0 to {len(DTYPE_NAMES) - 1}", str(operands[3]), "element types")
+        yield Problem(
+            (index,), name, f"0 to {len(DTYPE_NAMES) - 1}", str(operands[3]), "element types"
+        )
     if name in LAUNCHES and _number(operands[6]) < 1:
         yield Problem((index,), name, "at least 1", str(operands[6]), "units worth a thread")
 
 
 def _order(names: Sequence[str]) -> Iterator[Problem]:
     if names.count("begin") != 1:
-        yield Problem((), "program", "one begin", str(names.count("begin")), "sizes are told before begin, once")
+        yield Problem(
+            (),
+            "program",
+            "one begin",
+            str(names.count("begin")),
+            "sizes are told before begin, once",
+        )
         return
     begin = names.index("begin")
     for index, name in enumerate(names):
         if (name in BEFORE_BEGIN and index > begin) or (name in BEHIND_BEGIN and index < begin):
             side = "before" if name in BEFORE_BEGIN else "behind"
             yield Problem(
-                (index,), name, f"{side} begin", f"begin is instruction {begin}", "sizes are told before begin, once"
+                (index,),
+                name,
+                f"{side} begin",
+                f"begin is instruction {begin}",
+                "sizes are told before begin, once",
             )
 
 
@@ -109,12 +138,20 @@ def _devices(program: Program) -> Iterator[Problem]:
         for buffer, device in _uses(OPCODES[opcode][0], operands):
             if buffer not in places:
                 yield Problem(
-                    (index,), OPCODES[opcode][0], "a buffer that some instruction defines", f"b{buffer}", "buffers"
+                    (index,),
+                    OPCODES[opcode][0],
+                    "a buffer that some instruction defines",
+                    f"b{buffer}",
+                    "buffers",
                 )
             elif places[buffer] != device:
                 got = f"b{buffer} on device {places[buffer]}"
                 yield Problem(
-                    (index,), OPCODES[opcode][0], f"buffers of device {device}", got, "a buffer is used on its device"
+                    (index,),
+                    OPCODES[opcode][0],
+                    f"buffers of device {device}",
+                    got,
+                    "a buffer is used on its device",
                 )
 
 
@@ -146,7 +183,11 @@ def _outside(index: int, instruction: Instruction, context: ProgramContext) -> I
         inputs = name == "buffer_input"
         ranks = context.input_ranks if inputs else context.output_ranks
         named = [
-            ("inputs" if inputs else "outputs", _number(operands[0 if name == "output_buffer" else 1]), len(ranks))
+            (
+                "inputs" if inputs else "outputs",
+                _number(operands[0 if name == "output_buffer" else 1]),
+                len(ranks),
+            )
         ]
     elif name in DEVICE_BUFFERS:
         named = [("devices", _number(operands[1]), devices)]
@@ -158,7 +199,9 @@ def _outside(index: int, instruction: Instruction, context: ProgramContext) -> I
         device = _number(operands[0])
         named = [("devices", device, devices)]
         if 0 <= device < devices:
-            named.append((f"kernels of device {device}", _number(operands[1]), context.kernel_counts[device]))
+            named.append(
+                (f"kernels of device {device}", _number(operands[1]), context.kernel_counts[device])
+            )
     for what, number, count in named:
         if not 0 <= number < count:
             yield Problem((index,), name, f"0 to {count - 1}", str(number), what)

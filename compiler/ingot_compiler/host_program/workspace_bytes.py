@@ -1,7 +1,7 @@
 """The memory that ``main`` asks for on each device, where no size is open.
 
-In: a fused graph with its groups expanded, its loop programs, the memory plan. Out: bytes per device. Not done here: open sizes (``main_program`` writes what computes
-them).
+In: a fused graph with its groups expanded, its loop programs, the memory plan. Out: bytes per
+device. Not done here: open sizes (``main_program`` writes what computes them).
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, MemoryPlan
 def workspace_bytes(
     fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan, device_count: int
 ) -> tuple[int, ...]:
-    """The bytes that ``main`` asks for on each device; 0 where sizes are open. Beside the host the scratch is part of them."""
+    """The bytes that ``main`` asks for on each device; 0 where sizes are open. Beside the host the
+    scratch is part of them."""
     sizes = [0] * device_count
     for pool in plan.pools:
         least: Dim = ALIGNMENT_BYTES if pool.device else 0  # see `main_program`
-        scratch = functools.reduce(dim_max, scratch_sizes(fused, programs, pool.device) if pool.device else (), least)
+        scratch = functools.reduce(
+            dim_max, scratch_sizes(fused, programs, pool.device) if pool.device else (), least
+        )
         if pool.is_fixed and isinstance(scratch, int):
             sizes[pool.device] = pool.size_bytes + -(-scratch // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     return tuple(sizes)
 
 
-def scratch_sizes(fused: FusedGraph, programs: Sequence[LoopProgram], device: int) -> dict[Dim, tuple[int, ...]]:
+def scratch_sizes(
+    fused: FusedGraph, programs: Sequence[LoopProgram], device: int
+) -> dict[Dim, tuple[int, ...]]:
     """The scratch of each kernel of a device, and the nodes that need it."""
     launches = [launch for launch in launches_of(fused) if launch.group.device == device]
     return {programs[launch.program].scratch_bytes: launch.group.source for launch in launches}

@@ -1,7 +1,7 @@
 """Attributes of core ops: the values that they hold, and typed readers of a table of them.
 
-In: a table by name. Out: values of the type that was asked for, or ``OpTypeError``. Not done here: which attributes an op has
-(its type rule demands them).
+In: a table by name. Out: values of the type that was asked for, or ``OpTypeError``. Not done here:
+which attributes an op has (its type rule demands them).
 
 Every attribute is always written out; defaults live in the frontend.
 """
@@ -23,9 +23,12 @@ Attributes = Mapping[str, Attribute]
 
 
 def require_attributes(attributes: Attributes, *names: str) -> None:
-    """Demand exactly these attributes; every one is always written out, defaults live in the frontend."""
+    """Demand exactly these attributes; every one is always written out, defaults live in the
+    frontend."""
     if set(attributes) != set(names):
-        raise AttributeNamesError(f"attributes {{{', '.join(sorted(names))}}}", f"{{{', '.join(sorted(attributes))}}}")
+        raise AttributeNamesError(
+            f"attributes {{{', '.join(sorted(names))}}}", f"{{{', '.join(sorted(attributes))}}}"
+        )
 
 
 def _value_of(attributes: Attributes, name: str) -> Attribute:
@@ -57,7 +60,9 @@ def attribute_dim(attributes: Attributes, name: str) -> Dim:
 def attribute_dims(attributes: Attributes, name: str) -> tuple[Dim, ...]:
     """Attribute ``name`` as a tuple of dimensions."""
     items = _items(attributes, name)
-    dims = tuple(item for item in items if isinstance(item, (int, Sum)) and not isinstance(item, bool))
+    dims = tuple(
+        item for item in items if isinstance(item, (int, Sum)) and not isinstance(item, bool)
+    )
     require(len(dims) == len(items), f"{name} to be a tuple of integer expressions", repr(items))
     return dims
 
@@ -95,7 +100,8 @@ def attribute_floats(attributes: Attributes, name: str) -> tuple[float, ...]:
 
 
 def attribute_numbers(attributes: Attributes, name: str) -> tuple[float, ...]:
-    """Attribute ``name`` as a tuple of plain numbers: floats, integers and bools stay what they are."""
+    """Attribute ``name`` as a tuple of plain numbers: floats, integers and bools stay what they
+    are."""
     items = _items(attributes, name)
     numbers = tuple(item for item in items if isinstance(item, int | float))
     require(len(numbers) == len(items), f"{name} to be a tuple of numbers", repr(items))
@@ -131,13 +137,16 @@ def attribute_text(attributes: Attributes, name: str) -> Text:
     """Attribute ``name`` as a text that may refer to sizes."""
     value = _value_of(attributes, name)
     parts = value if isinstance(value, tuple) else (value,)
-    if not parts or not all(isinstance(part, str) or (isinstance(value, tuple) and is_dim(part)) for part in parts):
+    if not parts or not all(
+        isinstance(part, str) or (isinstance(value, tuple) and is_dim(part)) for part in parts
+    ):
         raise OpTypeError(f"{name} to be a string, or a tuple of strings and sizes", repr(value))
     return message(*parts)
 
 
 def text_attribute(text: Text) -> Attribute:
-    """A text that refers to nothing but sizes as the value of an attribute: a string, or its parts."""
+    """A text that refers to nothing but sizes as the value of an attribute: a string, or its
+    parts."""
     if isinstance(text, str):
         return text
     return tuple(piece for piece in text.pieces if isinstance(piece, str | Sum))
@@ -171,5 +180,7 @@ def attribute_axes(attributes: Attributes, rank: int) -> tuple[int, ...]:
     """Attribute ``axes``: ascending, without repetition, each in [0, rank)."""
     axes = attribute_ints(attributes, "axes")
     ascending = all(a < b for a, b in pairwise(axes))
-    require(ascending and all(0 <= axis < rank for axis in axes), f"ascending axes in [0, {rank})", axes)
+    require(
+        ascending and all(0 <= axis < rank for axis in axes), f"ascending axes in [0, {rank})", axes
+    )
     return axes

@@ -1,6 +1,7 @@
 """Builds graphs node by node, with types inferred by the op registry.
 
-In: operations in order. Out: a ``Graph`` with dense value ids. Not done here: simplification (``passes``).
+In: operations in order. Out: a ``Graph`` with dense value ids. Not done here: simplification
+(``passes``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class GraphBuilder:
         source: tuple[int, ...] = (),
         mark: str = "",
     ) -> int:
-        """Append an op with one result (or none: returns -1); OpTypeError when its rule refuses the operands."""
+        """Append an op with one result (or none: returns -1); OpTypeError when its rule refuses the
+        operands."""
         return next(iter(self.add_many(op, operands, attributes, source, mark)), -1)
 
     def add_many(
@@ -52,11 +54,14 @@ class GraphBuilder:
         types = OPS_BY_NAME[op].infer([self.types[operand] for operand in operands], table).results
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
-        self.nodes.append(Node(op, tuple(operands), results, make_attributes(table), (), source, mark))
+        self.nodes.append(
+            Node(op, tuple(operands), results, make_attributes(table), (), source, mark)
+        )
         return results
 
     def region(self, inputs: Sequence[TensorType]) -> GraphBuilder:
-        """A builder of a region at this place: it sees all values so far, its own ids continue after them."""
+        """A builder of a region at this place: it sees all values so far, its own ids continue
+        after them."""
         inner = GraphBuilder((*self.types, *inputs))
         inner.inputs = inner.inputs[len(self.types) :]
         return inner
@@ -70,22 +75,26 @@ class GraphBuilder:
         source: tuple[int, ...] = (),
         mark: str = "",
     ) -> tuple[int, ...]:
-        """Append an op of control flow; returns all its result ids; OpTypeError when its rule refuses."""
+        """Append an op of control flow; returns all its result ids; OpTypeError when its rule
+        refuses."""
         rule = OPS_BY_NAME[op].infer_regions
         assert rule is not None
         require_whole_bytes([self.types[operand] for operand in operands])
         types = rule([self.types[operand] for operand in operands], attributes, regions)
         results = tuple(range(len(self.types), len(self.types) + len(types)))
         self.types += types
-        node = Node(op, tuple(operands), results, make_attributes(attributes), tuple(regions), source, mark)
+        node = Node(
+            op, tuple(operands), results, make_attributes(attributes), tuple(regions), source, mark
+        )
         self.nodes.append(node)
         return results
 
     def _harmonised(self, operands: Sequence[int], source: tuple[int, ...], mark: str) -> list[int]:
         """Where sizes that broadcast together are written differently, take the simplest spelling.
 
-        ``min(512, s1)`` against ``s1`` must be equal for the model to mean anything: the operand is reshaped, which
-        checks that at run time. Two plain symbols may also broadcast, and stay as they are.
+        ``min(512, s1)`` against ``s1`` must be equal for the model to mean anything: the operand is
+        reshaped, which checks that at run time. Two plain symbols may also broadcast, and stay as
+        they are.
         """
         if len({self.types[operand].shape for operand in operands}) <= 1:
             return list(operands)
@@ -93,10 +102,18 @@ class GraphBuilder:
         shapes = {operand: self.types[operand].shape for operand in operands}
         wanted = {operand: list(shape) for operand, shape in shapes.items()}
         for axis in range(1, rank + 1):
-            sizes = [shape[-axis] for shape in shapes.values() if len(shape) >= axis and shape[-axis] != 1]
+            sizes = [
+                shape[-axis]
+                for shape in shapes.values()
+                if len(shape) >= axis and shape[-axis] != 1
+            ]
             simplest = min(sizes, key=_complexity, default=1)
             for operand, shape in shapes.items():
-                if len(shape) >= axis and shape[-axis] not in (1, simplest) and _complexity(shape[-axis]) > 1:
+                if (
+                    len(shape) >= axis
+                    and shape[-axis] not in (1, simplest)
+                    and _complexity(shape[-axis]) > 1
+                ):
                     wanted[operand][-axis] = simplest
         renamed = {
             operand: operand

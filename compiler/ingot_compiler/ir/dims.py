@@ -1,13 +1,17 @@
 """Integer expressions over symbols: sizes of dynamic dimensions, strides, buffer indices.
 
-In: integers and symbols. Out: ``Dim`` values in one canonical form (a sum of products), so that equal expressions
-are equal objects. Not done here: ranges and proofs beyond what the canonical form shows, binding of symbols.
+In: integers and symbols. Out: ``Dim`` values in one canonical form (a sum of products), so that
+equal expressions
+are equal objects. Not done here: ranges and proofs beyond what the canonical form shows, binding of
+symbols.
 
-Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infinity; a divisor of 0 gives 0.
+Every symbol stands for an integer >= 0. ``floordiv`` and ``mod`` round to -infinity; a divisor of 0
+gives 0.
 
-An expression has at most ``TERM_COUNT_MAX`` terms, ``SIZE_MAX`` symbols, factors and functions as it is written out, ``DEPTH_MAX``
-functions inside one another, and factors below ``FACTOR_MAX``: whoever makes a larger one gets a ``LimitError`` without a place.
-So a walk over an expression takes bounded time and stack. Networks stay far below.
+An expression has at most ``TERM_COUNT_MAX`` terms, ``SIZE_MAX`` symbols, factors and functions as
+it is written out, ``DEPTH_MAX`` functions inside one another, and factors below ``FACTOR_MAX``:
+whoever makes a larger one gets a ``LimitError`` without a place. So a walk over an expression takes
+bounded time and stack. Networks stay far below.
 """
 
 from __future__ import annotations
@@ -18,7 +22,9 @@ from functools import lru_cache
 
 from ingot_compiler.ir.errors import LimitError
 
-_CACHED_MAX = 1 << 16  # pure functions of frozen values: what they return is kept, and never changes
+_CACHED_MAX = (
+    1 << 16
+)  # pure functions of frozen values: what they return is kept, and never changes
 TERM_COUNT_MAX = 128  # a concatenation of so many inputs of different sizes
 SIZE_MAX = 1 << 13
 DEPTH_MAX = 64  # walks are a few calls of Python per level
@@ -36,7 +42,8 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """``function(left, right)`` that has no polynomial form; functions: ``floordiv mod min max``."""
+    """``function(left, right)`` that has no polynomial form; functions:
+    ``floordiv mod min max``."""
 
     function: str
     left: Dim
@@ -62,7 +69,8 @@ Monomial = tuple[Atom, ...]  # sorted, with repetition; () is the constant term
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Canonical polynomial: ``terms`` maps sorted monomials to non-zero coefficients, sorted, never a bare constant."""
+    """Canonical polynomial: ``terms`` maps sorted monomials to non-zero coefficients, sorted, never
+    a bare constant."""
 
     terms: tuple[tuple[Monomial, int], ...]
     _hash: int = field(init=False, repr=False, compare=False, default=0)
@@ -211,7 +219,8 @@ def _call(function: str, left: Dim, right: Dim) -> Dim:
 
 
 def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
-    """Write ``dim = quotient * divisor + rest`` by moving every term that the divisor's single term divides."""
+    """Write ``dim = quotient * divisor + rest`` by moving every term that the divisor's single term
+    divides."""
     divisor_terms = terms_of(divisor)
     if len(divisor_terms) != 1:
         return (1, 0) if dim == divisor else (0, dim)
@@ -227,7 +236,9 @@ def _split_multiple(dim: Dim, divisor: Dim) -> tuple[Dim, Dim]:
             else:
                 divides = False
         if divides:
-            quotient[tuple(left_over)] = quotient.get(tuple(left_over), 0) + factor // factor_divisor
+            quotient[tuple(left_over)] = (
+                quotient.get(tuple(left_over), 0) + factor // factor_divisor
+            )
         else:
             rest[monomial] = factor
     return from_terms(quotient), from_terms(rest)
@@ -271,14 +282,17 @@ def dim_max(left: Dim, right: Dim) -> Dim:
 
 
 def _extreme(function: str, dual: str, left: Dim, right: Dim) -> Dim:
-    """``min`` or ``max``, flattened, without repetition and what absorption removes: ``max(a, min(a, b))`` is ``a``."""
+    """``min`` or ``max``, flattened, without repetition and what absorption removes:
+    ``max(a, min(a, b))`` is ``a``."""
     difference = dim_add(left, dim_mul(right, -1))
     if isinstance(difference, int):
         return left if (difference <= 0) == (function == "min") else right
     kept: list[Dim] = []
     for dim in (*_arguments(function, left), *_arguments(function, right)):
         kept = _with_argument(function, kept, dim)
-    absorbed = [dim for dim in kept if any(other in _arguments(dual, dim) for other in kept if other != dim)]
+    absorbed = [
+        dim for dim in kept if any(other in _arguments(dual, dim) for other in kept if other != dim)
+    ]
     first, *rest = sorted((dim for dim in kept if dim not in absorbed), key=format_dim)
     for dim in rest:
         first = _call(function, first, dim)
@@ -289,7 +303,12 @@ def _arguments(function: str, dim: Dim) -> tuple[Dim, ...]:
     """What a nest of ``function`` chooses from; just ``dim`` when it is none."""
     if isinstance(dim, Sum) and len(dim.terms) == 1:
         ((atoms, factor),) = dim.terms
-        if factor == 1 and len(atoms) == 1 and isinstance(atoms[0], Call) and atoms[0].function == function:
+        if (
+            factor == 1
+            and len(atoms) == 1
+            and isinstance(atoms[0], Call)
+            and atoms[0].function == function
+        ):
             return *_arguments(function, atoms[0].left), *_arguments(function, atoms[0].right)
     return (dim,)
 
@@ -363,13 +382,17 @@ def _evaluate(dim: Dim, bindings: Mapping[str, int]) -> int:
     for monomial, factor in dim.terms:
         product = factor
         for atom in monomial:
-            product *= bindings[atom.name] if isinstance(atom, Symbol) else _evaluate_call(atom, bindings)
+            product *= (
+                bindings[atom.name] if isinstance(atom, Symbol) else _evaluate_call(atom, bindings)
+            )
         total += product
     return total
 
 
 def _evaluate_call(call: Call, bindings: Mapping[str, int]) -> int:
-    value = FUNCTIONS[call.function](_evaluate(call.left, bindings), _evaluate(call.right, bindings))
+    value = FUNCTIONS[call.function](
+        _evaluate(call.left, bindings), _evaluate(call.right, bindings)
+    )
     assert isinstance(value, int)
     return value
 
@@ -389,7 +412,8 @@ def has_call(dim: Dim, function: str) -> bool:
     """Whether ``function`` is called anywhere in ``dim``."""
     calls = [atom for monomial, _ in terms_of(dim) for atom in monomial if isinstance(atom, Call)]
     return any(
-        call.function == function or has_call(call.left, function) or has_call(call.right, function) for call in calls
+        call.function == function or has_call(call.left, function) or has_call(call.right, function)
+        for call in calls
     )
 
 
@@ -398,7 +422,12 @@ def symbol_set(dim: Dim) -> frozenset[str]:
     """Names of the symbols in ``dim``."""
     atoms = {atom for monomial, _ in terms_of(dim) for atom in monomial}
     names = {atom.name for atom in atoms if isinstance(atom, Symbol)}
-    parts = [symbol_set(part) for atom in atoms if isinstance(atom, Call) for part in (atom.left, atom.right)]
+    parts = [
+        symbol_set(part)
+        for atom in atoms
+        if isinstance(atom, Call)
+        for part in (atom.left, atom.right)
+    ]
     return frozenset(names.union(*parts))
 
 
@@ -410,7 +439,8 @@ def coefficient(dim: Dim, name: str) -> Dim | None:
     for monomial, scale in terms_of(dim):
         count = sum(1 for atom in monomial if atom == Symbol(name))
         if count > 1 or any(
-            isinstance(atom, Call) and (name in symbol_set(atom.left) or name in symbol_set(atom.right))
+            isinstance(atom, Call)
+            and (name in symbol_set(atom.left) or name in symbol_set(atom.right))
             for atom in monomial
         ):
             return None
@@ -435,7 +465,11 @@ def format_dim_in_names(dim: Dim, called: Mapping[str, str]) -> str:
         atoms = "*".join(_format_atom(atom, called) for atom in monomial)
         size = abs(factor)
         body = str(size) if not atoms else atoms if size == 1 else f"{size}*{atoms}"
-        text += (f" - {body}" if factor < 0 else f" + {body}") if text else (f"-{body}" if factor < 0 else body)
+        text += (
+            (f" - {body}" if factor < 0 else f" + {body}")
+            if text
+            else (f"-{body}" if factor < 0 else body)
+        )
     return text
 
 

@@ -1,6 +1,7 @@
 """Errors that name the blame: what failed, where, why (expected and got), what to do.
 
-In: nothing. Out: one exception class per kind of blame, each with its exit code. Not done here: printing.
+In: nothing. Out: one exception class per kind of blame, each with its exit code. Not done here:
+printing.
 """
 
 from ingot_runtime.ingot_error import IngotError
@@ -29,7 +30,8 @@ class UnsupportedError(IngotError):
 
 
 class LimitError(UnsupportedError):
-    """The request is valid, and its result would be beyond a limit: of Ingot, of the bundle format, or of the user (``max_bytes``)."""
+    """The request is valid, and its result would be beyond a limit: of Ingot, of the bundle format,
+    or of the user (``max_bytes``)."""
 
 
 class VerificationError(IngotError):

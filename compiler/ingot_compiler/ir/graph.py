@@ -1,7 +1,10 @@
-"""The graph: functional SSA over typed tensors, with regions for control flow and ordinals that lead to the source.
+"""The graph: functional SSA over typed tensors, with regions for control flow and ordinals that
+lead to the source.
 
-In: nodes in an order where every operand is defined before its use. Out: ``Graph`` and the stage types around it.
-Not done here: checking (``verify``), text (``print_graph``, ``parse_graph``), execution (``interpret``).
+In: nodes in an order where every operand is defined before its use. Out: ``Graph`` and the stage
+types around it.
+Not done here: checking (``verify``), text (``print_graph``, ``parse_graph``), execution
+(``interpret``).
 """
 
 from __future__ import annotations
@@ -36,9 +39,11 @@ if TYPE_CHECKING:  # a new op changes no code that only moves nodes about
 class Node:
     """One operation.
 
-    ``results`` are value ids, ascending and unused before. ``source`` are ordinals of the imported nodes it came
-    from (sorted; join with the ``names`` artifact for the user's names). ``regions`` are sub-graphs of control-flow ops;
-    they see the values of the enclosing graph. ``mark`` is the user's placement mark (a virtual device's name) or "".
+    ``results`` are value ids, ascending and unused before. ``source`` are ordinals of the imported
+    nodes it came
+    from (sorted; join with the ``names`` artifact for the user's names). ``regions`` are sub-graphs
+    of control-flow ops; they see the values of the enclosing graph. ``mark`` is the user's
+    placement mark (a virtual device's name) or "".
     """
 
     op: OpName
@@ -54,7 +59,8 @@ class Node:
         """The attributes by name."""
         return dict(self.attributes)
 
-    # Attributes as what they are; ``OpTypeError`` when absent or of another type, which the op's rule excludes.
+    # Attributes as what they are; ``OpTypeError`` when absent or of another type, which the op's
+    # rule excludes.
 
     def dim(self, name: str) -> Dim:
         """An integer expression."""
@@ -105,9 +111,10 @@ class Node:
 class Graph:
     """A graph (or region): value ids are dense, ``types[i]`` is the type of value ``i``.
 
-    Inputs come first (0 .. len(inputs)-1 in the outermost graph); a region's ids continue after those of the values
-    it can see, and its ``types`` repeat the visible ones. ``outputs`` may repeat a value or name an input.
-    ``symbols`` are the free symbols that input shapes bind, in order of first appearance.
+    Inputs come first (0 .. len(inputs)-1 in the outermost graph); a region's ids continue after
+    those of the values it can see, and its ``types`` repeat the visible ones. ``outputs`` may
+    repeat a value or name an input. ``symbols`` are the free symbols that input shapes bind, in
+    order of first appearance.
     """
 
     inputs: tuple[int, ...]
@@ -116,7 +123,8 @@ class Graph:
     types: tuple[TensorType, ...]
 
     def users(self) -> dict[int, list[int]]:
-        """Value id -> indices of the nodes that read it (regions included), ascending; graph outputs are not users."""
+        """Value id -> indices of the nodes that read it (regions included), ascending; graph
+        outputs are not users."""
         table: dict[int, list[int]] = {}
         for index, node in enumerate(self.nodes):
             for operand in sorted({*node.operands, *captured(node)}):
@@ -133,7 +141,9 @@ def captured(node: Node) -> set[int]:
     found: set[int] = set()
     for region in node.regions:
         own = set(region.inputs) | {result for inner in region.nodes for result in inner.results}
-        reads = {operand for inner in region.nodes for operand in (*inner.operands, *captured(inner))}
+        reads = {
+            operand for inner in region.nodes for operand in (*inner.operands, *captured(inner))
+        }
         found |= (reads | set(region.outputs)) - own
     return found
 
@@ -147,8 +157,9 @@ def make_attributes(attributes: Mapping[str, Attribute]) -> tuple[tuple[str, Att
 class Names:
     """What the user called things; beside the graph, never inside it.
 
-    ``nodes``: ordinal of an imported node -> (name, op type); ``inputs``/``outputs``: tensor names by position;
-    ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name; ``model``: the graph's name; ``weights``: tensor names by number.
+    ``nodes``: ordinal of an imported node -> (name, op type); ``inputs``/``outputs``: tensor names
+    by position; ``symbols``: canonical symbol (s0, s1, ...) -> the user's dimension name;
+    ``model``: the graph's name; ``weights``: tensor names by number.
     """
 
     model: str
@@ -160,12 +171,15 @@ class Names:
 
     def describe(self, source: Sequence[int]) -> str:
         """The user's node names of some ordinals, for errors and reports."""
-        return ", ".join(f"{self.nodes[ordinal][0]} ({self.nodes[ordinal][1]})" for ordinal in source)
+        return ", ".join(
+            f"{self.nodes[ordinal][0]} ({self.nodes[ordinal][1]})" for ordinal in source
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class OptimizedGraph:
-    """A graph that the whole pipeline has seen: canonical, folded, patterns recognised; no device, no layout.
+    """A graph that the whole pipeline has seen: canonical, folded, patterns recognised; no device,
+    no layout.
 
     ``refusals``: patterns that were nearly there.
     """
@@ -176,7 +190,8 @@ class OptimizedGraph:
 
 @dataclass(frozen=True, slots=True)
 class ConstantSource:
-    """Where a constant's bytes come from: the number of a weight; bytes are dense little-endian row-major."""
+    """Where a constant's bytes come from: the number of a weight; bytes are dense little-endian
+    row-major."""
 
     weight: str
     type: TensorType

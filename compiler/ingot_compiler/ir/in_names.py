@@ -1,6 +1,8 @@
-"""Puts the user's names into texts and errors: the one place where what later stages refer to by number gets its name.
+"""Puts the user's names into texts and errors: the one place where what later stages refer to by
+number gets its name.
 
-In: a text or an error with references, and the ``names`` artifact. Out: the same saying ``node '/layer1/conv' (Conv)`` and ``batch``.
+In: a text or an error with references, and the ``names`` artifact. Out: the same saying
+``node '/layer1/conv' (Conv)`` and ``batch``.
 Not done here: which nodes compute a size that has no name (``message.with_makers``), raising.
 """
 

@@ -1,8 +1,9 @@
-"""Runs a graph with the numpy references of its ops: the oracle that compiled code is compared with.
+"""Runs a graph with the numpy references of its ops: the oracle that compiled code is compared
+with.
 
-In: a ``Graph``, arrays for its inputs, a reader of constants. Out: arrays. bf16 tensors are uint16 arrays of bit
-patterns; references see them as float32. Not done here: speed; bytes that end in a bundle (numpy's differ between
-machines).
+In: a ``Graph``, arrays for its inputs, a reader of constants. Out: arrays. bf16 tensors are uint16
+arrays of bit patterns; references see them as float32. Not done here: speed; bytes that end in a
+bundle (numpy's differ between machines).
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_int, attribute_ints, attribute_str
+from ingot_compiler.ir.attributes import (
+    Attribute,
+    Attributes,
+    attribute_int,
+    attribute_ints,
+    attribute_str,
+)
 from ingot_compiler.ir.constants import ConstantReader
 from ingot_compiler.ir.dims import Sum, evaluate, substitute, symbol, symbols_of
 from ingot_compiler.ir.errors import InternalError, ModelError, UserError
@@ -25,11 +32,13 @@ from ingot_compiler.ir.types import TensorType, dtype_code
 from ingot_runtime.format.dtypes import NUMPY_NAMES
 
 Settle = Callable[[int, tuple[Array, ...], Mapping[str, int]], tuple[Array, ...]]
-"""(node index, its results, the symbols known so far) -> what the nodes after it read in their place."""
+"""(node index, its results, the symbols known so far) -> what the nodes after it read in their
+place."""
 
 
 def interpret(graph: Graph, inputs: Sequence[Array], read: ConstantReader) -> tuple[Array, ...]:
-    """The outputs for ``inputs``; UserError when an input's element type or shape contradicts the graph."""
+    """The outputs for ``inputs``; UserError when an input's element type or shape contradicts the
+    graph."""
     values: dict[int, Array] = {}
     for _ in _steps(graph, inputs, read, values):
         pass
@@ -81,9 +90,12 @@ def _steps_with(
 
 
 def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
-    """The symbols' values from the shapes of the inputs; UserError names the input, expected and got."""
+    """The symbols' values from the shapes of the inputs; UserError names the input, expected and
+    got."""
     if len(inputs) != len(graph.inputs):
-        raise UserError("wrong number of inputs", why=f"expected {len(graph.inputs)}, got {len(inputs)}")
+        raise UserError(
+            "wrong number of inputs", why=f"expected {len(graph.inputs)}, got {len(inputs)}"
+        )
     bindings: dict[str, int] = {}
     for value, array in zip(graph.inputs, inputs, strict=True):
         for dim, size in zip(graph.types[value].shape, array.shape, strict=False):
@@ -102,17 +114,24 @@ def bind_symbols(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
 
 
 def _dying(graph: Graph) -> dict[int, list[int]]:
-    """Map the index of a node to the values that nothing reads after it; outputs live to the end."""
+    """Map the index of a node to the values that nothing reads after it; outputs live to the
+    end."""
     table: dict[int, list[int]] = {}
     producers, users = graph.producers(), graph.users()
     for value in sorted({*graph.inputs, *producers} - set(graph.outputs)):
         if value in users or value in producers:
-            table.setdefault(users[value][-1] if value in users else producers[value], []).append(value)
+            table.setdefault(users[value][-1] if value in users else producers[value], []).append(
+                value
+            )
     return table
 
 
 def _run(
-    graph: Graph, index: int, operands: Sequence[Array], bindings: dict[str, int], read: ConstantReader
+    graph: Graph,
+    index: int,
+    operands: Sequence[Array],
+    bindings: dict[str, int],
+    read: ConstantReader,
 ) -> tuple[Array, ...]:
     node = graph.nodes[index]
     attributes = {name: _bound(value, bindings) for name, value in node.attributes}
@@ -125,9 +144,15 @@ def _run(
     try:
         results = OPS_BY_NAME[node.op].reference(widened, attributes)
     except (ValueError, IndexError) as error:
-        # numpy's own refusal: an index out of range, or sizes that the types left open and that differ.
-        raise ModelError("a node cannot run on these values", _place(index, node), str(error)) from error
-    return tuple(_to_storage(array, graph.types[result]) for array, result in zip(results, node.results, strict=True))
+        # numpy's own refusal: an index out of range, or sizes that the types left open and that
+        # differ.
+        raise ModelError(
+            "a node cannot run on these values", _place(index, node), str(error)
+        ) from error
+    return tuple(
+        _to_storage(array, graph.types[result])
+        for array, result in zip(results, node.results, strict=True)
+    )
 
 
 def _run_control(
@@ -164,15 +189,23 @@ def _bound(value: Attribute, bindings: Mapping[str, int]) -> Attribute:
 
 
 def _constant(type_: TensorType, attributes: Attributes, read: ConstantReader) -> Array:
-    flat = np.frombuffer(read(attribute_str(attributes, "weight")), STORAGE_DTYPES[type_.dtype].newbyteorder("<"))
-    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape(attribute_ints(attributes, "shape"))
+    flat = np.frombuffer(
+        read(attribute_str(attributes, "weight")), STORAGE_DTYPES[type_.dtype].newbyteorder("<")
+    )
+    return flat.astype(STORAGE_DTYPES[type_.dtype], copy=False).reshape(
+        attribute_ints(attributes, "shape")
+    )
 
 
-def _read_dim(operand: Array, attributes: Attributes, bindings: dict[str, int], where: Text) -> None:
+def _read_dim(
+    operand: Array, attributes: Attributes, bindings: dict[str, int], where: Text
+) -> None:
     name, index = attribute_str(attributes, "symbol"), attribute_int(attributes, "index")
     size = int(operand.reshape(-1)[index])
     if size < 0:
-        raise ModelError("a size computed at run time is negative", where, f"expected >= 0, got {size}")
+        raise ModelError(
+            "a size computed at run time is negative", where, f"expected >= 0, got {size}"
+        )
     bindings[name] = size
 
 
@@ -189,7 +222,9 @@ def _to_storage(array: Array, type_: TensorType) -> Array:
     return f32_to_bf16(array) if type_.dtype == "bf16" else array
 
 
-def _check(index: int, node: Node, type_: TensorType, array: Array, bindings: Mapping[str, int]) -> None:
+def _check(
+    index: int, node: Node, type_: TensorType, array: Array, bindings: Mapping[str, int]
+) -> None:
     shape = tuple(evaluate(dim, bindings) for dim in type_.shape)
     if array.dtype != STORAGE_DTYPES[type_.dtype] or array.shape != shape:
         raise InternalError(

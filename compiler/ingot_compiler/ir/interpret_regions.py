@@ -1,6 +1,8 @@
-"""Runs ``if`` and ``loop`` for the interpreter: which region, how often, and the symbols that the results bind.
+"""Runs ``if`` and ``loop`` for the interpreter: which region, how often, and the symbols that the
+results bind.
 
-In: a node, its operands, a function that runs a region. Out: the results; symbols are added to the bindings.
+In: a node, its operands, a function that runs a region. Out: the results; symbols are added to the
+bindings.
 Not done here: nodes without regions (``interpret``).
 """
 
@@ -22,13 +24,19 @@ RunRegion = Callable[[Graph, Sequence[Array], dict[str, int]], tuple[Array, ...]
 """(region, arrays for its inputs, symbols that may be added to) -> its outputs."""
 
 
-def run_if(node: Node, operands: Sequence[Array], bindings: dict[str, int], run: RunRegion) -> tuple[Array, ...]:
+def run_if(
+    node: Node, operands: Sequence[Array], bindings: dict[str, int], run: RunRegion
+) -> tuple[Array, ...]:
     """The results of the branch that the condition chooses."""
     return run(node.regions[0 if bool(operands[0]) else 1], (), dict(bindings))
 
 
 def run_loop(
-    node: Node, types: Sequence[TensorType], operands: Sequence[Array], bindings: dict[str, int], run: RunRegion
+    node: Node,
+    types: Sequence[TensorType],
+    operands: Sequence[Array],
+    bindings: dict[str, int],
+    run: RunRegion,
 ) -> tuple[Array, ...]:
     """The results of all iterations. ``types``: of the node's results."""
     (body,) = node.regions
@@ -49,18 +57,25 @@ def run_loop(
         rows.append(tuple(made[len(carried) :]))
     if not known:
         bindings[next(iter(symbols_of(iterations)))] = len(rows)
-    scans = [_stacked([row[at] for row in rows], kind, bindings) for at, kind in enumerate(types[len(carried) :])]
+    scans = [
+        _stacked([row[at] for row in rows], kind, bindings)
+        for at, kind in enumerate(types[len(carried) :])
+    ]
     return (*carried, *scans)
 
 
 def _stacked(rows: Sequence[Array], kind: TensorType, bindings: Mapping[str, int]) -> Array:
     """Rows on a new first axis; sizes that no iteration has told are 0."""
     if not rows:
-        return np.zeros((0, *(_size(dim, bindings) for dim in kind.shape[1:])), STORAGE_DTYPES[kind.dtype])
+        return np.zeros(
+            (0, *(_size(dim, bindings) for dim in kind.shape[1:])), STORAGE_DTYPES[kind.dtype]
+        )
     if len({row.shape for row in rows}) > 1:
         shapes = ", ".join(str(list(row.shape)) for row in rows)
         raise ModelError(
-            "the iterations of a loop give results of different sizes", "loop", f"expected one, got {shapes}"
+            "the iterations of a loop give results of different sizes",
+            "loop",
+            f"expected one, got {shapes}",
         )
     return np.stack(rows)
 

@@ -1,6 +1,8 @@
-"""Makes the shape constraints of type rules: one that numbers show to be false is refused at once (expected, got).
+"""Makes the shape constraints of type rules: one that numbers show to be false is refused at once
+(expected, got).
 
-In: sizes, with their places where the frontend may rewrite them. Out: shape constraints, none where all is seen to hold, or ``OpTypeError``.
+In: sizes, with their places where the frontend may rewrite them. Out: shape constraints, none where
+all is seen to hold, or ``OpTypeError``.
 Not done here: what becomes of them (``shape_constraints``).
 """
 
@@ -34,7 +36,8 @@ def equal_shapes(what: str, *shapes: Sequence[Size | Dim]) -> tuple[EqualSizes, 
     """All shapes are equal, axis by axis; ``what`` their sizes are, in the plural."""
     if len(set(map(len, shapes))) != 1:
         raise OpTypeError(
-            f"equal {what}", joined(" and ", (list(EqualSizes(tuple(shape), "").dims) for shape in shapes))
+            f"equal {what}",
+            joined(" and ", (list(EqualSizes(tuple(shape), "").dims) for shape in shapes)),
         )
     return tuple(equal(what, *column) for column in zip(*shapes, strict=True))
 
@@ -70,7 +73,11 @@ def groups_divide(groups: int, channels: Dim, what: str) -> tuple[SizeBound, ...
     if not fits:
         raise OpTypeError(message("groups that divide ", channels, " ", what), groups)
     rest = dim_mod(channels, groups)
-    return (SizeBound(rest, message(groups, " groups do not divide ", channels, " ", what)),) if rest != 0 else ()
+    return (
+        (SizeBound(rest, message(groups, " groups do not divide ", channels, " ", what)),)
+        if rest != 0
+        else ()
+    )
 
 
 def not_above(size: Dim, limit: Dim, what: str) -> tuple[SizeBound, ...]:
@@ -89,12 +96,15 @@ def elements_along(extent: Dim, picked: Dim) -> tuple[SizeBound, ...]:
         return ()
     excess = dim_mul(1 - dim_min(extent, 1), dim_min(picked, 1))
     if isinstance(excess, int):
-        raise OpTypeError("elements along the axis", message("none, of which ", picked, " are taken"))
+        raise OpTypeError(
+            "elements along the axis", message("none, of which ", picked, " are taken")
+        )
     return (SizeBound(excess, "elements are taken from an empty axis"),)
 
 
 def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[SizeBound, ...]:
-    """``size`` elements from ``start`` on, ``step`` apart, lie on an axis; none may start anywhere."""
+    """``size`` elements from ``start`` on, ``step`` apart, lie on an axis; none may start
+    anywhere."""
     require(step != 0, "a step other than 0", step)
     last = start + dim_mul(size - 1, step)
     low, high = (start, last) if step > 0 else (last, start)
@@ -106,4 +116,8 @@ def inside_axis(length: Dim, start: Dim, size: Dim, step: int) -> tuple[SizeBoun
         return ()
     beyond = dim_max(high + 1 - length, 0) - dim_min(low, 0)
     excess = dim_mul(beyond, dim_min(size, 1))
-    return (SizeBound(excess, message("a slice leaves its axis of size ", length)),) if excess != 0 else ()
+    return (
+        (SizeBound(excess, message("a slice leaves its axis of size ", length)),)
+        if excess != 0
+        else ()
+    )

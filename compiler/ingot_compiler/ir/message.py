@@ -1,7 +1,8 @@
-"""Texts that refer to nodes, inputs, outputs and sizes of a model, which no stage after import knows by name.
+"""Texts that refer to nodes, inputs, outputs and sizes of a model, which no stage after import
+knows by name.
 
-In: pieces: texts, references, sizes, types of tensors. Out: ``Text``: a ``str`` if nothing in it has a name of the user's, else a
-``Message``. Not done here: the names (``in_names``).
+In: pieces: texts, references, sizes, types of tensors. Out: ``Text``: a ``str`` if nothing in it
+has a name of the user's, else a ``Message``. Not done here: the names (``in_names``).
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ Text = str | Message
 
 
 def message(*parts: object) -> Text:
-    """All parts one after the other: texts, references, sizes and types as they are; tuples and lists in brackets, item by item;
-    of anything else its ``str()``."""
+    """All parts one after the other: texts, references, sizes and types as they are; tuples and
+    lists in brackets, item by item; of anything else its ``str()``."""
     pieces: list[Piece] = []
     for piece in _pieces(parts):
         if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
@@ -85,15 +86,25 @@ def nodes_text(source: Sequence[int]) -> Text:
     return joined(", ", map(NodeRef, source))
 
 
-def with_makers(text: Text, makers: Mapping[str, Sequence[int]], count_max: int | None = None) -> Text:
-    """``text``, and which nodes compute the sizes in it that have no name; ``makers``: symbol -> their ordinals.
+def with_makers(
+    text: Text, makers: Mapping[str, Sequence[int]], count_max: int | None = None
+) -> Text:
+    """``text``, and which nodes compute the sizes in it that have no name; ``makers``: symbol ->
+    their ordinals.
 
     ``count_max``: of sizes, and of nodes for each.
     """
-    sizes = [piece for piece in text.pieces if isinstance(piece, Sum)] if isinstance(text, Message) else []
-    computed = dict.fromkeys(name for size in sizes for name in symbols_of(size) if makers.get(name))
+    sizes = (
+        [piece for piece in text.pieces if isinstance(piece, Sum)]
+        if isinstance(text, Message)
+        else []
+    )
+    computed = dict.fromkeys(
+        name for size in sizes for name in symbols_of(size) if makers.get(name)
+    )
     clauses = [
-        message(name, " is computed by ", nodes_text(makers[name][:count_max])) for name in list(computed)[:count_max]
+        message(name, " is computed by ", nodes_text(makers[name][:count_max]))
+        for name in list(computed)[:count_max]
     ]
     return message(text, ", where ", joined(" and ", clauses)) if clauses else text
 
@@ -113,7 +124,9 @@ def _pieces(parts: Iterable[object]) -> Iterator[Piece]:
 
 
 def _bracketed(items: Sequence[object]) -> Iterator[Piece]:
-    opening, closing = ("(", ",)" if len(items) == 1 else ")") if isinstance(items, tuple) else ("[", "]")
+    opening, closing = (
+        ("(", ",)" if len(items) == 1 else ")") if isinstance(items, tuple) else ("[", "]")
+    )
     yield opening
     for position, item in enumerate(items):
         yield ", " if position else ""

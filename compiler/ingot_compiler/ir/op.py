@@ -1,6 +1,8 @@
-"""What a core op is: a name, a type rule and a numpy reference; its lowering lives in ``lowering/ops``.
+"""What a core op is: a name, a type rule and a numpy reference; its lowering lives in
+``lowering/ops``.
 
-In: nothing. Out: ``CoreOp``. Not done here: the list of ops (``ops/__init__.py``), lowering, code generation.
+In: nothing. Out: ``CoreOp``. Not done here: the list of ops (``ops/__init__.py``), lowering, code
+generation.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from ingot_compiler.ir.types import TensorType
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """What a type rule says of operands that fit: the types of the results, and what it takes for granted of sizes."""
+    """What a type rule says of operands that fit: the types of the results, and what it takes for
+    granted of sizes."""
 
     results: tuple[TensorType, ...]
     constraints: tuple[ShapeConstraint, ...] = ()
@@ -38,10 +41,11 @@ Reference = Callable[[Sequence[Array], Attributes], tuple[Array, ...]]
 class CoreOp:
     """One core op.
 
-    ``infer(operand types, attributes)`` returns the result types and what they take for granted of sizes, or raises
-    ``OpTypeError`` (expected, got).
-    ``reference(operands, attributes)`` is the oracle: numpy in, numpy out; symbolic attributes arrive as integers.
-    ``infer_regions(operand types, attributes, regions)`` is the rule of an op of control flow, which ``interpret`` runs.
+    ``infer(operand types, attributes)`` returns the result types and what they take for granted of
+    sizes, or raises ``OpTypeError`` (expected, got).
+    ``reference(operands, attributes)`` is the oracle: numpy in, numpy out; symbolic attributes
+    arrive as integers. ``infer_regions(operand types, attributes, regions)`` is the rule of an op
+    of control flow, which ``interpret`` runs.
     """
 
     name: OpName

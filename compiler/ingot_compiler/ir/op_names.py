@@ -1,4 +1,5 @@
-"""The names of the core ops: the one list of them, which mypy and pyright hold every use of a name against.
+"""The names of the core ops: the one list of them, which mypy and pyright hold every use of a name
+against.
 
 In: nothing. Out: ``OpName``, ``OP_NAMES``. Not done here: the ops (``ops``, one file per name).
 """

@@ -1,6 +1,7 @@
 """The error of a type rule, before anybody knows which node of the user's it is about.
 
-In: what was expected, what was got. Out: ``OpTypeError``. Not done here: the node (the frontend adds it).
+In: what was expected, what was got. Out: ``OpTypeError``. Not done here: the node (the frontend
+adds it).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from ingot_compiler.ir.message import Text, message
 
 
 class OpTypeError(Exception):
-    """Operand types or attributes contradict an op's rule; ``expected`` and ``got`` may refer to sizes."""
+    """Operand types or attributes contradict an op's rule; ``expected`` and ``got`` may refer to
+    sizes."""
 
     def __init__(self, expected: object, got: object) -> None:
         self.expected = message(expected)

@@ -1,13 +1,13 @@
 """Reads the text form of a graph.
 
-In: text, as ``print_graph`` writes it or by hand (``#`` starts a comment). Out: a ``Graph`` that ``verify`` accepts, or
-``ModelError`` with line, column and the line itself. Not done here: names.
+In: text, as ``print_graph`` writes it or by hand (``#`` starts a comment). Out: a ``Graph`` that
+``verify`` accepts, or ``ModelError`` with line, column and the line itself. Not done here: names.
 
 ::
 
     graph(%0: f32[s0, 3], ...) {
-      %1, %2 = op(%0, ...) {attribute=value, ...} {(%1: f32[3]) REGION'S BODY } : TYPE, TYPE @[ORDINAL, ...] on "MARK"
-      return %1, ...
+      %1, %2 = op(%0, ...) {attribute=value, ...} {(%1: f32[3]) REGION'S BODY } : TYPE, TYPE
+      @[ORDINAL, ...] on "MARK" return %1, ...
     }
 
 Everything behind the parentheses of a node is left out where there is none of it.
@@ -49,7 +49,8 @@ def parse_structure(text: str) -> Graph:
 
 
 def read_graph(reader: Reader, places: Places, path: Path = ()) -> Graph:
-    """The graph that comes next, its ops and types unchecked; where its nodes stand goes into ``places``, below ``path``."""
+    """The graph that comes next, its ops and types unchecked; where its nodes stand goes into
+    ``places``, below ``path``."""
     reader.expect("graph")
     return _graph(reader, [], places, path, "{")
 
@@ -62,7 +63,9 @@ def read_source(reader: Reader) -> tuple[int, ...]:
     return reader.items(reader.integer, "]")
 
 
-def _graph(reader: Reader, visible: Sequence[TensorType], places: Places, path: Path, opening: str = "") -> Graph:
+def _graph(
+    reader: Reader, visible: Sequence[TensorType], places: Places, path: Path, opening: str = ""
+) -> Graph:
     """From the parameters on; ``opening`` stands before the nodes."""
     types = list(visible)
     reader.expect("(")
@@ -83,10 +86,14 @@ def _parameter(reader: Reader, types: list[TensorType]) -> int:
     return _define(reader, start, number, read_type(reader), types)
 
 
-def _define(reader: Reader, token: Token, number: int, type_: TensorType, types: list[TensorType]) -> int:
+def _define(
+    reader: Reader, token: Token, number: int, type_: TensorType, types: list[TensorType]
+) -> int:
     """Give the next id, which the text must state."""
     if number != len(types):
-        raise reader.fail(f"expected %{len(types)} next (values are numbered in order), got %{number}", token)
+        raise reader.fail(
+            f"expected %{len(types)} next (values are numbered in order), got %{number}", token
+        )
     types.append(type_)
     return number
 
@@ -118,7 +125,8 @@ def read_node(
     define: Callable[[Token, int, TensorType], int],
     region: Callable[[int], Graph],
 ) -> Node:
-    """One node; ``operand`` reads a value, ``define`` is told of a result, ``region`` reads the one of a number, behind its brace."""
+    """One node; ``operand`` reads a value, ``define`` is told of a result, ``region`` reads the one
+    of a number, behind its brace."""
     results: tuple[tuple[Token, int], ...] = ()
     if reader.token.kind == "VALUE":
         results = reader.listed(lambda: (reader.token, reader.value()))

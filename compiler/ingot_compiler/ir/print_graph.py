@@ -1,7 +1,7 @@
 """Text form of a graph, for goldens, ``--to`` and digests; ``parse_graph`` reads it back.
 
-In: a ``Graph``. Out: text that ends with a newline, one node a line. Not done here: names (they are beside the graph),
-checking (``verify``).
+In: a ``Graph``. Out: text that ends with a newline, one node a line. Not done here: names (they are
+beside the graph), checking (``verify``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What a verifier finds wrong with a stage, and how it is told.
 
-In: rules that do not hold. Out: ``Problem``, ``InternalError``. Not done here: the rules (``verify_*``), places in a text (``text_reader``).
+In: rules that do not hold. Out: ``Problem``, ``InternalError``. Not done here: the rules
+(``verify_*``), places in a text (``text_reader``).
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from dataclasses import dataclass
 from ingot_compiler.ir.errors import InternalError
 
 Path = tuple[int, ...]
-"""Where a part is: its index, or index of the part, of its body, of the part in there, and so on."""
+"""Where a part is: its index, or index of the part, of its body, of the part in there, and so
+on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a part of a stage: ``name`` is what it is (an op, a kind of step), ``rule`` what does not hold ("" where
-    ``expected`` says it all). An empty ``path`` means the whole; one that begins below 0 something beside the parts (a device, a buffer)."""
+    """What is wrong with a part of a stage: ``name`` is what it is (an op, a kind of step),
+    ``rule`` what does not hold ("" where ``expected`` says it all). An empty ``path`` means the
+    whole; one that begins below 0 something beside the parts (a device, a buffer)."""
 
     path: Path
     name: str
@@ -31,10 +34,13 @@ class Problem:
         return f"{self.rule or self.name}: expected {self.expected}, got {self.got}"
 
     def where(self, part: str, whole: str) -> str:
-        """``node 3 (conv)``, ``node 1.0.2 (add)`` inside region 0 of node 1, ``b3`` (a path below 0: no part), or ``the graph``."""
+        """``node 3 (conv)``, ``node 1.0.2 (add)`` inside region 0 of node 1, ``b3`` (a path below
+        0: no part), or ``the graph``."""
         if self.path and self.path[0] < 0:
             return self.name
-        return f"{part} {'.'.join(map(str, self.path))} ({self.name})" if self.path else f"the {whole}"
+        return (
+            f"{part} {'.'.join(map(str, self.path))} ({self.name})" if self.path else f"the {whole}"
+        )
 
 
 def require_none(problems: Iterable[Problem], part: str, whole: str, stage: str) -> None:

@@ -1,9 +1,11 @@
-"""What can be seen of the values of a size expression: a number that it never goes below, the order of two of them.
+"""What can be seen of the values of a size expression: a number that it never goes below, the order
+of two of them.
 
-In: size expressions. Out: bounds and answers, None or false where nothing can be seen. Not done here: the canonical form
-(``dims``), checks at run time of what cannot be seen here.
+In: size expressions. Out: bounds and answers, None or false where nothing can be seen. Not done
+here: the canonical form (``dims``), checks at run time of what cannot be seen here.
 
-A symbol stands for an integer >= 0, unless ``signed`` says that it may be negative (an index that code generation binds).
+A symbol stands for an integer >= 0, unless ``signed`` says that it may be negative (an index that
+code generation binds).
 """
 
 from __future__ import annotations

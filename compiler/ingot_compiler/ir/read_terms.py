@@ -1,9 +1,10 @@
 """Reads what the texts of all stages have in common: size expressions, tensor types, attributes.
 
-In: a ``Reader`` that stands before one. Out: its value. Not done here: nodes (``parse_graph``), statements and steps (the parsers of their
-stages).
+In: a ``Reader`` that stands before one. Out: its value. Not done here: nodes (``parse_graph``),
+statements and steps (the parsers of their stages).
 
-A size expression is ``-a*b + 2*floordiv(c, 4) - (d + 1)*e``: products of integers, symbols, functions and parentheses.
+A size expression is ``-a*b + 2*floordiv(c, 4) - (d + 1)*e``: products of integers, symbols,
+functions and parentheses.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def _factor(reader: Reader) -> Dim:
             raise reader.fail(f"expected a size, got {name}", start)
         return symbol(name)
     if name not in FUNCTIONS:
-        raise reader.fail(f"expected a function out of {' '.join(sorted(FUNCTIONS))}, got {name}", start)
+        raise reader.fail(
+            f"expected a function out of {' '.join(sorted(FUNCTIONS))}, got {name}", start
+        )
     left = read_dim(reader)
     reader.expect(",")
     right = read_dim(reader)

@@ -1,9 +1,12 @@
-"""Pieces that the numpy references of the core ops share: element types, computing in float64, attribute values.
+"""Pieces that the numpy references of the core ops share: element types, computing in float64,
+attribute values.
 
-In: arrays. Out: arrays. Not done here: type rules (``typing_rules``), windows (``window_rules``), bf16 bit patterns:
-a reference sees bf16 as float32, and the interpreter widens and rounds (``interpret``).
+In: arrays. Out: arrays. Not done here: type rules (``typing_rules``), windows (``window_rules``),
+bf16 bit patterns: a reference sees bf16 as float32, and the interpreter widens and rounds
+(``interpret``).
 
-References are oracles, never a source of stored bytes: they compute floats in float64 and round once.
+References are oracles, never a source of stored bytes: they compute floats in float64 and round
+once.
 """
 
 from __future__ import annotations
@@ -57,10 +60,11 @@ def narrow(array: Array, like: Array) -> Array:
 
 
 def float_to_integer(array: Array, dtype: np.dtype[np.generic]) -> Array:
-    """Truncate towards 0; what does not fit is the least i32 (i64), of which narrower types keep the low bits.
+    """Truncate towards 0; what does not fit is the least i32 (i64), of which narrower types keep
+    the low bits.
 
-    ONNX leaves it open, and processors differ; this is what ``onnx.reference`` gives on x86-64. The upper half of u32 and u64 is
-    moved down before it is converted, and back behind.
+    ONNX leaves it open, and processors differ; this is what ``onnx.reference`` gives on x86-64. The
+    upper half of u32 and u64 is moved down before it is converted, and back behind.
     """
     half = 1 << (63 if dtype.itemsize == 8 else 31)
     whole = np.trunc(array.astype(np.float64))
@@ -72,7 +76,8 @@ def float_to_integer(array: Array, dtype: np.dtype[np.generic]) -> Array:
 
 
 def in_f64(function: Callable[..., Array]) -> Reference:
-    """Reference of an elementwise op that computes floats in float64 and rounds once to the first operand's type."""
+    """Reference of an elementwise op that computes floats in float64 and rounds once to the first
+    operand's type."""
 
     def reference(operands: Sequence[Array], _attributes: Attributes) -> tuple[Array, ...]:
         with np.errstate(all="ignore"):
@@ -111,23 +116,32 @@ def mean(x: Array, axes: tuple[int, ...]) -> Array:
 def open_grid(sizes: Sequence[int]) -> tuple[Array, ...]:
     """One index array per axis, 0 .. size - 1 along that axis and of size 1 along the others."""
     rank = len(sizes)
-    return tuple(np.arange(size).reshape((-1, *[1] * (rank - 1 - axis))) for axis, size in enumerate(sizes))
+    return tuple(
+        np.arange(size).reshape((-1, *[1] * (rank - 1 - axis))) for axis, size in enumerate(sizes)
+    )
 
 
 def element_index(indices: Array, axis: int) -> tuple[Array, ...]:
-    """A numpy index that is ``indices`` along ``axis`` and the element's own position along every other axis."""
+    """A numpy index that is ``indices`` along ``axis`` and the element's own position along every
+    other axis."""
     own: list[Array] = [np.broadcast_to(grid, indices.shape) for grid in open_grid(indices.shape)]
     own[axis] = indices.astype(np.int64)
     return tuple(own)
 
 
 def scatter(x: Array, index: tuple[Array, ...], updates: Array, reduction: str) -> Array:
-    """A copy of ``x`` where ``x[index]`` takes ``updates``, element by element in row-major order."""
+    """A copy of ``x`` where ``x[index]`` takes ``updates``, element by element in row-major
+    order."""
     result = x.copy()
     if reduction == "none":
         result[index] = updates
         return result
-    logical = {"add": np.logical_or, "mul": np.logical_and, "min": np.logical_and, "max": np.logical_or}
+    logical = {
+        "add": np.logical_or,
+        "mul": np.logical_and,
+        "min": np.logical_and,
+        "max": np.logical_or,
+    }
     plain = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
     (logical if x.dtype == np.bool_ else plain)[reduction].at(result, index, updates)
     return result
@@ -148,7 +162,8 @@ def greatest(dtype: np.dtype[Any]) -> Any:
 
 
 def arg_extreme(function: Callable[..., Array], x: Array, attributes: Attributes) -> Array:
-    """Reference of ``argmax`` and ``argmin``; ``function`` is numpy's, which prefers the first of equals; 0 for an empty axis."""
+    """Reference of ``argmax`` and ``argmin``; ``function`` is numpy's, which prefers the first of
+    equals; 0 for an empty axis."""
     axis, keepdims = attribute_int(attributes, "axis"), attribute_bool(attributes, "keepdims")
     if x.shape[axis] == 0:
         return np.asarray(np.sum(x, axis, np.int64, keepdims=keepdims))
@@ -159,9 +174,11 @@ def arg_extreme(function: Callable[..., Array], x: Array, attributes: Attributes
 
 
 def f32_to_bf16(values: Array) -> npt.NDArray[np.uint16]:
-    """Round float32 to the nearest bf16 bit pattern, halves to even; a NaN stays a (quiet) NaN with its sign."""
+    """Round float32 to the nearest bf16 bit pattern, halves to even; a NaN stays a (quiet) NaN with
+    its sign."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32).reshape(values.shape)
-    # The carry out of the lower half may run into the exponent: that is the correct rounding, up to infinity.
+    # The carry out of the lower half may run into the exponent: that is the correct rounding, up to
+    # infinity.
     rounded = (bits + (0x7FFF + ((bits >> 16) & 1))) >> 16
     quiet = (bits >> 16) | 0x0040
     return np.where(np.isnan(values), quiet, rounded).astype(np.uint16)

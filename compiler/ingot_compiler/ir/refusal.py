@@ -1,6 +1,7 @@
 """Why an optimisation was not made, as data beside the stages.
 
-In: nothing. Out: ``Refusal``. Not done here: deciding (the passes, ``lowering.fusion``), names (reports join them).
+In: nothing. Out: ``Refusal``. Not done here: deciding (the passes, ``lowering.fusion``), names
+(reports join them).
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Nodes that look like ``pattern`` and were left as they are; sources are ordinals of imported nodes.
+    """Nodes that look like ``pattern`` and were left as they are; sources are ordinals of imported
+    nodes.
 
     ``others``: the nodes that the reason is about, such as the other users of an inner value.
     """

@@ -1,9 +1,12 @@
-"""Pieces that the type rules of ``if`` and ``loop`` share: which symbols a region binds, which sizes can be said outside.
+"""Pieces that the type rules of ``if`` and ``loop`` share: which symbols a region binds, which
+sizes can be said outside.
 
-In: regions, attribute tables. Out: names, result types, or ``OpTypeError``. Not done here: execution (``interpret``).
+In: regions, attribute tables. Out: names, result types, or ``OpTypeError``. Not done here:
+execution (``interpret``).
 
-An op with regions binds the symbols of its attribute ``symbols`` when it has run: the sizes of its results that cannot
-be written in what is known before it. They are taken in the order of the results and of their axes.
+An op with regions binds the symbols of its attribute ``symbols`` when it has run: the sizes of its
+results that cannot be written in what is known before it. They are taken in the order of the
+results and of their axes.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ HoledType = tuple[TensorType, tuple[Dim | None, ...]]
 
 
 def bound_symbols(node: Node) -> tuple[str, ...]:
-    """The symbols that a node binds when it has run: those of ``read_dim``, ``if`` and ``loop``; all fresh."""
+    """The symbols that a node binds when it has run: those of ``read_dim``, ``if`` and ``loop``;
+    all fresh."""
     for name, value in node.attributes:
         if node.op == "read_dim" and name == "symbol":
             return (str(value),)
@@ -35,7 +39,9 @@ def bound_symbols(node: Node) -> tuple[str, ...]:
 
 def inner_symbols(region: Graph) -> frozenset[str]:
     """Symbols that the nodes of a region bind, which nobody outside may use."""
-    nested = (name for node in region.nodes for inner in node.regions for name in inner_symbols(inner))
+    nested = (
+        name for node in region.nodes for inner in node.regions for name in inner_symbols(inner)
+    )
     return frozenset((*(name for node in region.nodes for name in bound_symbols(node)), *nested))
 
 
@@ -56,7 +62,11 @@ def hole_count(types: Sequence[HoledType]) -> int:
 
 def fill_holes(types: Sequence[HoledType], names: Sequence[str]) -> tuple[TensorType, ...]:
     """Types whose holes are symbols; OpTypeError unless there is exactly one name for each."""
-    require(len(names) == hole_count(types), f"{hole_count(types)} symbols for sizes known at run time", len(names))
+    require(
+        len(names) == hole_count(types),
+        f"{hole_count(types)} symbols for sizes known at run time",
+        len(names),
+    )
     waiting = iter(names)
     return tuple(
         TensorType(kind.dtype, tuple(symbol(next(waiting)) if dim is None else dim for dim in dims))
@@ -72,10 +82,15 @@ def symbol_names(attributes: Attributes) -> tuple[str, ...]:
 
 
 def own_symbols(dims: Sequence[Dim], wanted: Sequence[Dim]) -> Iterator[str]:
-    """Names of those ``dims`` that differ from ``wanted``; each must be a bare symbol, which the region's entry binds."""
+    """Names of those ``dims`` that differ from ``wanted``; each must be a bare symbol, which the
+    region's entry binds."""
     for dim, outside in zip(dims, wanted, strict=True):
         if dim == outside:
             continue
         names = tuple(symbols_of(dim))
-        require(len(names) == 1 and dim == symbol(names[0]), message(outside, ", or a fresh symbol"), dim)
+        require(
+            len(names) == 1 and dim == symbol(names[0]),
+            message(outside, ", or a fresh symbol"),
+            dim,
+        )
         yield names[0]

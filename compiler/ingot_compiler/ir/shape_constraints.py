@@ -1,10 +1,12 @@
 """What an op's type rule takes for granted of the sizes of its operands, as data.
 
-In: sizes. Out: ``ShapeConstraint``s, and what each asks of a call (``requirements``). Not done here: making them (``make_shape_constraints``, which
-refuses those that numbers contradict), unification of sizes (the frontend), the check in ``main`` (lowering).
+In: sizes. Out: ``ShapeConstraint``s, and what each asks of a call (``requirements``). Not done
+here: making them (``make_shape_constraints``, which refuses those that numbers contradict),
+unification of sizes (the frontend), the check in ``main`` (lowering).
 
-The frontend gives sizes that must be equal one spelling, behind a ``reshape`` or ``broadcast_to`` that checks it. What the types
-still leave open is checked when ``main`` begins, so that no kernel leaves its buffers.
+The frontend gives sizes that must be equal one spelling, behind a ``reshape`` or ``broadcast_to``
+that checks it. What the types still leave open is checked when ``main`` begins, so that no kernel
+leaves its buffers.
 """
 
 from __future__ import annotations
@@ -47,9 +49,11 @@ class EqualSizes:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastSizes:
-    """Each of ``shapes`` broadcasts to ``target``: aligned at the last axis, every size is 1 or the target's.
+    """Each of ``shapes`` broadcasts to ``target``: aligned at the last axis, every size is 1 or the
+    target's.
 
-    ``operands``: whose leading axes the shapes are, if ``target`` is what they broadcast to together.
+    ``operands``: whose leading axes the shapes are, if ``target`` is what they broadcast to
+    together.
     """
 
     shapes: tuple[Shape, ...]
@@ -69,7 +73,8 @@ ShapeConstraint = EqualSizes | BroadcastSizes | SizeBound
 
 
 def requirements(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
-    """(an expression that must be 0 at run time, what is said when it is not) of what the types leave open."""
+    """(an expression that must be 0 at run time, what is said when it is not) of what the types
+    leave open."""
     for excess, what in _excesses(constraint):
         if excess != 0:
             yield excess, what
@@ -84,6 +89,11 @@ def _excesses(constraint: ShapeConstraint) -> Iterator[tuple[Dim, Text]]:
             yield first - other, message(constraint.what, " differ: ", first, " and ", other)
     else:
         for shape in constraint.shapes:
-            for size, target in zip(shape, constraint.target[len(constraint.target) - len(shape) :], strict=True):
+            for size, target in zip(
+                shape, constraint.target[len(constraint.target) - len(shape) :], strict=True
+            ):
                 if size not in (1, target):
-                    yield (size - 1) * (size - target), message(size, " does not broadcast to ", target)
+                    yield (
+                        (size - 1) * (size - target),
+                        message(size, " does not broadcast to ", target),
+                    )

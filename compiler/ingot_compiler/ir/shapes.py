@@ -1,6 +1,7 @@
 """Shapes of results: broadcast, reduced, written out.
 
-In: shapes. Out: a shape, or ``OpTypeError`` where numbers contradict. Not done here: what must hold at run time (``shape_constraints``).
+In: shapes. Out: a shape, or ``OpTypeError`` where numbers contradict. Not done here: what must hold
+at run time (``shape_constraints``).
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 def broadcast_dims(left: Dim, right: Dim) -> Dim:
     """Broadcast one dimension.
 
-    Of an integer above 1 and an expression the integer is taken; of two different expressions, ``max``: at run time
-    they are equal or one is 1, which the frontend checks. An expression against 0 gives 0.
+    Of an integer above 1 and an expression the integer is taken; of two different expressions,
+    ``max``: at run time they are equal or one is 1, which the frontend checks. An expression
+    against 0 gives 0.
     """
     if right in (left, 1):
         return left

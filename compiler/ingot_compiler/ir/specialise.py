@@ -1,7 +1,8 @@
 """A graph for given sizes: symbols replaced by integers everywhere.
 
-In: a graph, sizes of some of its input symbols. Out: the same graph with those symbols bound. Not done here: choosing
-between the two at run time (``host_program/specialisation``), simplification (``passes``).
+In: a graph, sizes of some of its input symbols. Out: the same graph with those symbols bound. Not
+done here: choosing between the two at run time (``host_program/specialisation``), simplification
+(``passes``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the text of a stage, token by token; says line and column of what does not fit.
 
-In: text; ``#`` starts a comment that ends with its line. Out: tokens to the parser of a stage, or ``ModelError``. Not done here:
-what the tokens mean (``read_terms``, and one parser per stage).
+In: text; ``#`` starts a comment that ends with its line. Out: tokens to the parser of a stage, or
+``ModelError``. Not done here: what the tokens mean (``read_terms``, and one parser per stage).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _DEPTH_MAX = 150  # a few calls of Python each
 
 
 class Token(NamedTuple):
-    """One word of the text, and where it starts (characters from the beginning). A tuple: large networks have a million."""
+    """One word of the text, and where it starts (characters from the beginning). A tuple: large
+    networks have a million."""
 
     kind: Kind
     text: str
@@ -113,7 +114,9 @@ class Reader:
         sign = -1 if self.accept("-") else 1
         token = self._of("INTEGER", "an integer")
         if len(token.text) > _DIGIT_COUNT_MAX:
-            raise self.fail(f"expected at most {_DIGIT_COUNT_MAX} digits, got {len(token.text)}", token)
+            raise self.fail(
+                f"expected at most {_DIGIT_COUNT_MAX} digits, got {len(token.text)}", token
+            )
         return sign * int(token.text)
 
     def value(self) -> int:
@@ -138,7 +141,9 @@ class Reader:
         try:
             return str(json.loads(token.text))
         except ValueError as error:
-            raise self.fail(f"expected a string with JSON escapes, got {token.text} ({error})", token) from None
+            raise self.fail(
+                f"expected a string with JSON escapes, got {token.text} ({error})", token
+            ) from None
 
     def items(self, read: Callable[[], Item], closing: str) -> tuple[Item, ...]:
         """What ``read`` reads, with commas between, up to ``closing``, which is taken, too."""

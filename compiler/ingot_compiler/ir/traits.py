@@ -1,4 +1,5 @@
-"""What passes, frontend and lowering may rely on of a core op beside its types, so that none of them lists names.
+"""What passes, frontend and lowering may rely on of a core op beside its types, so that none of
+them lists names.
 
 In: nothing. Out: ``Trait``, a set of flags. Not done here: who has which (each op's file).
 """
@@ -21,14 +22,18 @@ class Trait(Flag):
     COMMUTATIVE = auto()
     """Two operands that may be exchanged."""
     EXACT = auto()
-    """The reference gives the same bits on every machine: integers, or IEEE 754 operations that round once."""
+    """The reference gives the same bits on every machine: integers, or IEEE 754 operations that
+    round once."""
     EXACT_ON_INTEGERS = auto()
     """As ``EXACT``, of integers and booleans alone (the order of a float sum is numpy's)."""
     DIVIDES = auto()
     """Of integers, what a divisor of 0 gives is nobody's promise."""
     STEP = auto()
-    """The result jumps where an operand that is a float changes a little: rounding decides between two answers."""
+    """The result jumps where an operand that is a float changes a little: rounding decides between
+    two answers."""
     MOVEMENT = auto()
-    """Every element of the result is an element of an operand; attributes and sizes decide which."""
+    """Every element of the result is an element of an operand; attributes and sizes decide
+    which."""
     INDEXED = auto()
-    """As ``MOVEMENT``, where the integers of operand 1 decide which (of an op with a ``reduction``: if it is "none")."""
+    """As ``MOVEMENT``, where the integers of operand 1 decide which (of an op with a ``reduction``:
+    if it is "none")."""

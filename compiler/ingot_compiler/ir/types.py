@@ -1,6 +1,7 @@
 """Tensor types: element type and shape; devices are decided by ``placement``.
 
-In: dtype names and dimensions. Out: ``TensorType``. Not done here: inference (``ops``), layouts (``lowering``).
+In: dtype names and dimensions. Out: ``TensorType``. Not done here: inference (``ops``), layouts
+(``lowering``).
 """
 
 from __future__ import annotations
@@ -12,11 +13,29 @@ from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_mul, dim_prod
 from ingot_compiler.ir.errors import UnsupportedError
 from ingot_runtime.format.dtypes import DTYPE_CODES, DTYPE_SIZES_BYTES
 
-DType = Literal["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "i4", "u4"]
+DType = Literal[
+    "f32",
+    "f64",
+    "f16",
+    "bf16",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "bool",
+    "i4",
+    "u4",
+]
 DTYPES: tuple[DType, ...] = get_args(DType)
 SUB_BYTE_SIZES_BITS: dict[DType, int] = {"i4": 4, "u4": 4}
 """Element types that share bytes: types can say them, no op and no bundle takes them yet."""
-BYTE_DTYPES: tuple[DType, ...] = tuple(dtype for dtype in DTYPES if dtype not in SUB_BYTE_SIZES_BITS)
+BYTE_DTYPES: tuple[DType, ...] = tuple(
+    dtype for dtype in DTYPES if dtype not in SUB_BYTE_SIZES_BITS
+)
 """Element types of whole bytes: every element has an address."""
 FLOATS: frozenset[DType] = frozenset(("f32", "f64", "f16", "bf16"))
 SIGNED: frozenset[DType] = frozenset(("i8", "i16", "i32", "i64"))

@@ -1,14 +1,22 @@
-"""Pieces that the type rules of the core ops share: demands on operands, rules that several ops have.
+"""Pieces that the type rules of the core ops share: demands on operands, rules that several ops
+have.
 
-In: operand types and attribute tables. Out: result types and shape constraints, or ``OpTypeError`` (expected, got). Not done here: constraints of
-sizes (``make_shape_constraints``), windows of convolutions and pools (``window_rules``), values (``reference_rules``).
+In: operand types and attribute tables. Out: result types and shape constraints, or ``OpTypeError``
+(expected, got). Not done here: constraints of sizes (``make_shape_constraints``), windows of
+convolutions and pools (``window_rules``), values (``reference_rules``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_float, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_axis,
+    attribute_bool,
+    attribute_float,
+    require_attributes,
+)
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.make_shape_constraints import (
     broadcast_together,
@@ -40,17 +48,25 @@ def require_operands(types: Sequence[TensorType], count: int, count_max: int | N
 def require_whole_bytes(types: Sequence[TensorType]) -> None:
     """Demand operands whose elements have addresses: what every op asks for."""
     for tensor in types:
-        require(tensor.dtype in ANY, f"an element type of whole bytes ({' '.join(BYTE_DTYPES)})", tensor)
+        require(
+            tensor.dtype in ANY, f"an element type of whole bytes ({' '.join(BYTE_DTYPES)})", tensor
+        )
 
 
 def require_dtype(tensor: TensorType, allowed: Collection[DType]) -> None:
     """Demand one of ``allowed`` as element type."""
-    require(tensor.dtype in allowed, f"an element type out of {' '.join(sorted(allowed))}", tensor.dtype)
+    require(
+        tensor.dtype in allowed, f"an element type out of {' '.join(sorted(allowed))}", tensor.dtype
+    )
 
 
 def require_same_dtype(types: Sequence[TensorType]) -> None:
     """Demand one element type for all operands."""
-    require(len({tensor.dtype for tensor in types}) <= 1, "operands of one element type", joined(" ", types))
+    require(
+        len({tensor.dtype for tensor in types}) <= 1,
+        "operands of one element type",
+        joined(" ", types),
+    )
 
 
 def require_rank(tensor: TensorType, rank: int) -> None:
@@ -63,8 +79,11 @@ def require_sizes(shape: Sequence[Dim], what: str) -> None:
     require(all(not isinstance(dim, int) or dim >= 0 for dim in shape), f"{what} >= 0", list(shape))
 
 
-def unary(allowed: Collection[DType], result: DType | None = None, names: Sequence[str] = ()) -> TypeRule:
-    """Rule of a unary elementwise op: keeps the shape, and the element type unless ``result`` is given."""
+def unary(
+    allowed: Collection[DType], result: DType | None = None, names: Sequence[str] = ()
+) -> TypeRule:
+    """Rule of a unary elementwise op: keeps the shape, and the element type unless ``result`` is
+    given."""
 
     def infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require_attributes(attributes, *names)
@@ -119,7 +138,8 @@ def infer_arg_extreme(types: Sequence[TensorType], attributes: Attributes) -> In
 
 
 def infer_scattered_elements(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
-    """Rule of ``gather_elements`` and ``scatter_elements``: x, and integers of x's rank, beside ``axis`` not larger than x."""
+    """Rule of ``gather_elements`` and ``scatter_elements``: x, and integers of x's rank, beside
+    ``axis`` not larger than x."""
     x, indices, *updates = types
     axis = attribute_axis(attributes, x.rank)
     require_dtype(indices, INTEGERS)
@@ -135,8 +155,11 @@ def infer_scattered_elements(types: Sequence[TensorType], attributes: Attributes
     return Inferred((x if updates else TensorType(x.dtype, indices.shape),), tuple(constraints))
 
 
-def infer_norm_over_tail(types: Sequence[TensorType], attributes: Attributes, count: int) -> Inferred:
-    """Rule of ``layer_norm`` and ``rms_norm``: x, then ``count`` - 1 operands of shape x.shape[axis:]."""
+def infer_norm_over_tail(
+    types: Sequence[TensorType], attributes: Attributes, count: int
+) -> Inferred:
+    """Rule of ``layer_norm`` and ``rms_norm``: x, then ``count`` - 1 operands of shape
+    x.shape[axis:]."""
     require_attributes(attributes, "axis", "epsilon")
     require_operands(types, count)
     require_same_dtype(types)
@@ -144,7 +167,9 @@ def infer_norm_over_tail(types: Sequence[TensorType], attributes: Attributes, co
     attribute_float(attributes, "epsilon")
     axis = attribute_axis(attributes, types[0].rank)
     x, *parameters = (sizes_of(types, operand) for operand in range(count))
-    return Inferred((types[0],), equal_shapes("sizes of x[axis:] and its parameters", x[axis:], *parameters))
+    return Inferred(
+        (types[0],), equal_shapes("sizes of x[axis:] and its parameters", x[axis:], *parameters)
+    )
 
 
 def channel_vectors(types: Sequence[TensorType]) -> tuple[ShapeConstraint, ...]:

@@ -1,9 +1,11 @@
 """Checks that a graph is well formed: what every pass may rely on, and must leave behind.
 
-In: a ``Graph``. Out: nothing, or ``InternalError`` naming the node. Not done here: meaning (``interpret``), devices.
+In: a ``Graph``. Out: nothing, or ``InternalError`` naming the node. Not done here: meaning
+(``interpret``), devices.
 
-Inputs come first and ids are dense; operands are defined before their use; types equal those that the op's rule gives;
-attributes and source ordinals are sorted; every symbol is a dimension of an input, or bound by an earlier node.
+Inputs come first and ids are dense; operands are defined before their use; types equal those that
+the op's rule gives; attributes and source ordinals are sorted; every symbol is a dimension of an
+input, or bound by an earlier node.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ def find_problems(graph: Graph) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a region sees: the types of the enclosing values, the bound symbols, and the path of its node."""
+    """What a region sees: the types of the enclosing values, the bound symbols, and the path of its
+    node."""
 
     visible: tuple[TensorType, ...]
     defined: tuple[int, ...]
@@ -60,7 +63,9 @@ class _Scope:
                 yield from _bind(node, path, symbols)
             for number, region in enumerate(node.regions):
                 visible = graph.types[: len(known)]
-                yield from _Scope(visible, tuple(sorted(known)), set(inner), (*path, number)).check(region)
+                yield from _Scope(visible, tuple(sorted(known)), set(inner), (*path, number)).check(
+                    region
+                )
             known |= set(node.results)
         for output in graph.outputs:
             if output not in known:
@@ -70,8 +75,12 @@ class _Scope:
         ids = [*graph.inputs, *(result for node in graph.nodes for result in node.results)]
         dense = list(range(first, first + len(ids)))
         if ids != dense:
-            at = next((i for i, pair in enumerate(zip(ids, dense, strict=True)) if pair[0] != pair[1]), 0)
-            yield Problem(self.path, "graph", f"value %{dense[at]} next (ids are dense)", f"%{ids[at]}")
+            at = next(
+                (i for i, pair in enumerate(zip(ids, dense, strict=True)) if pair[0] != pair[1]), 0
+            )
+            yield Problem(
+                self.path, "graph", f"value %{dense[at]} next (ids are dense)", f"%{ids[at]}"
+            )
         if len(graph.types) != first + len(ids):
             yield Problem(self.path, "graph", f"{first + len(ids)} types", str(len(graph.types)))
         if graph.types[:first] != self.visible:
@@ -79,15 +88,27 @@ class _Scope:
         for value in graph.inputs:
             if value < len(graph.types) and graph.types[value].dtype not in DTYPES:
                 yield Problem(
-                    self.path, "graph", f"an element type out of {' '.join(DTYPES)}", graph.types[value].dtype
+                    self.path,
+                    "graph",
+                    f"an element type out of {' '.join(DTYPES)}",
+                    graph.types[value].dtype,
                 )
 
-    def _check_symbols(self, path: Path, op: str, dims: Iterable[Attribute], symbols: set[str]) -> Iterator[Problem]:
+    def _check_symbols(
+        self, path: Path, op: str, dims: Iterable[Attribute], symbols: set[str]
+    ) -> Iterator[Problem]:
         names = {name for dim in dims for name in _names(dim)}
         for name in sorted(names - symbols):
-            yield Problem(path or self.path, op or "graph", "a symbol that an input or read_dim binds", name)
+            yield Problem(
+                path or self.path, op or "graph", "a symbol that an input or read_dim binds", name
+            )
         for name in sorted(name for name in names if not is_symbol_name(name)):
-            yield Problem(path or self.path, op or "graph", "symbols that are identifiers of the text form", repr(name))
+            yield Problem(
+                path or self.path,
+                op or "graph",
+                "symbols that are identifiers of the text form",
+                repr(name),
+            )
 
 
 def _names(value: Attribute) -> Iterator[str]:
@@ -118,7 +139,9 @@ def _dims_of(graph: Graph, node: Node) -> Iterator[Attribute]:
 def _bind(node: Node, path: Path, symbols: set[str]) -> Iterator[Problem]:
     for name in bound_symbols(node):
         if name in symbols or not is_symbol_name(name):
-            yield Problem(path, node.op, "a fresh symbol that is an identifier of the text form", repr(name))
+            yield Problem(
+                path, node.op, "a fresh symbol that is an identifier of the text form", repr(name)
+            )
         symbols.add(name)
 
 
@@ -145,7 +168,9 @@ def _check_types(graph: Graph, node: Node, path: Path) -> Iterator[Problem]:
         dict(node.attributes),
     )
     if bool(node.regions) != (op.infer_regions is not None):
-        yield Problem(path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions)))
+        yield Problem(
+            path, node.op, "regions" if op.infer_regions else "no regions", str(len(node.regions))
+        )
         return
     try:
         require_whole_bytes(operands)

@@ -1,7 +1,9 @@
-"""Sliding windows over spatial axes, shared by convolutions and pools: sizes for the type rules, views for references.
+"""Sliding windows over spatial axes, shared by convolutions and pools: sizes for the type rules,
+views for references.
 
-In: shapes x[N, C, spatial..] and window attributes, one entry per spatial axis. Out: result sizes; padded arrays and
-window views. Not done here: ``auto_pad`` and ``ceil_mode`` (the frontend resolves them into pads).
+In: shapes x[N, C, spatial..] and window attributes, one entry per spatial axis. Out: result sizes;
+padded arrays and window views. Not done here: ``auto_pad`` and ``ceil_mode`` (the frontend resolves
+them into pads).
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from ingot_compiler.ir.typing_rules import NUMBERS, require_dtype, require_opera
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One entry per spatial axis; an output position p covers inputs p*stride - pad_before + k*dilation, k < kernel."""
+    """One entry per spatial axis; an output position p covers inputs p*stride - pad_before +
+    k*dilation, k < kernel."""
 
     kernel: tuple[Dim, ...]
     strides: tuple[int, ...]
@@ -42,11 +45,15 @@ def window_of(attributes: Attributes, kernel: Sequence[Dim]) -> Window:
     )
     entries = (window.strides, window.pads_before, window.pads_after, window.dilations)
     rank = len(window.kernel)
-    require(all(len(entry) == rank for entry in entries), f"{rank} strides, pads and dilations", entries)
+    require(
+        all(len(entry) == rank for entry in entries), f"{rank} strides, pads and dilations", entries
+    )
     positive = all(entry >= 1 for entry in (*window.strides, *window.dilations))
     require(positive, "strides and dilations >= 1", (window.strides, window.dilations))
     require(
-        all(not isinstance(size, int) or size >= 1 for size in window.kernel), "a kernel of sizes >= 1", window.kernel
+        all(not isinstance(size, int) or size >= 1 for size in window.kernel),
+        "a kernel of sizes >= 1",
+        window.kernel,
     )
     require_sizes((*window.pads_before, *window.pads_after), "pads")
     return window
@@ -76,22 +83,40 @@ def infer_pool(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require(x.rank >= 3, "rank >= 3", x)
     kernel = attribute_ints(attributes, "kernel")
     require(len(kernel) == x.rank - 2, f"{x.rank - 2} kernel sizes", kernel)
-    return Inferred((TensorType(x.dtype, (*x.shape[:2], *window_count(x.shape[2:], window_of(attributes, kernel)))),))
+    return Inferred(
+        (
+            TensorType(
+                x.dtype, (*x.shape[:2], *window_count(x.shape[2:], window_of(attributes, kernel)))
+            ),
+        )
+    )
 
 
 def pad_spatial(x: Array, attributes: Attributes, value: Any) -> Array:
     """``x`` with ``value`` added before and after every spatial axis."""
-    pads = zip(attribute_ints(attributes, "pads_before"), attribute_ints(attributes, "pads_after"), strict=True)
+    pads = zip(
+        attribute_ints(attributes, "pads_before"),
+        attribute_ints(attributes, "pads_after"),
+        strict=True,
+    )
     return np.pad(x, [(0, 0), (0, 0), *pads], constant_values=value)
 
 
 def window_view(padded: Array, kernel: Sequence[int], attributes: Attributes) -> Array:
     """View of ``padded`` [N, C, spatial..] as [N, C, positions.., kernel..]."""
-    strides, dilations = attribute_ints(attributes, "strides"), attribute_ints(attributes, "dilations")
-    spans = tuple((size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True))
+    strides, dilations = (
+        attribute_ints(attributes, "strides"),
+        attribute_ints(attributes, "dilations"),
+    )
+    spans = tuple(
+        (size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)
+    )
     axes = tuple(range(2, padded.ndim))
     if any(span > padded.shape[axis] for span, axis in zip(spans, axes, strict=True)):
-        counts = [max(0, (padded.shape[a] - s) // t + 1) for s, t, a in zip(spans, strides, axes, strict=True)]
+        counts = [
+            max(0, (padded.shape[a] - s) // t + 1)
+            for s, t, a in zip(spans, strides, axes, strict=True)
+        ]
         return np.zeros((*padded.shape[:2], *counts, *kernel), padded.dtype)
     view = np.lib.stride_tricks.sliding_window_view(padded, spans, axes)
     positions = tuple(slice(None, None, stride) for stride in strides)

@@ -1,6 +1,8 @@
-"""A group as its kernel sees it: without the place that it has in one model, so that equal layers are equal groups.
+"""A group as its kernel sees it: without the place that it has in one model, so that equal layers
+are equal groups.
 
-In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without sources and marks.
+In: a group of a fused graph. Out: the same group with values and buffers numbered from 0, without
+sources and marks.
 Not done here: lowering. The order of the numbers stays, so the kernel is the same.
 """
 
@@ -16,7 +18,9 @@ def canonical_group(group: Group) -> Group:
     """Return the group that every layer like this one has."""
     operands = (*group.operands, *group.results)
     named = {value for node in group.nodes for value in (*node.operands, *node.results)}
-    values = _numbers(named | {value for value, _ in group.types} | {operand.value for operand in operands})
+    values = _numbers(
+        named | {value for value, _ in group.types} | {operand.value for operand in operands}
+    )
     buffers = _numbers({operand.buffer for operand in operands})
 
     def renumbered(operand: Operand) -> Operand:

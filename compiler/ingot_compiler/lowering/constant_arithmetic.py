@@ -1,7 +1,7 @@
 """Elementwise arithmetic on constants: one correctly rounded operation at a time, one NaN.
 
-In: arrays and a buffer for the result. Out: the buffer. Not done here: functions that numpy rounds differently on
-different processors.
+In: arrays and a buffer for the result. Out: the buffer. Not done here: functions that numpy rounds
+differently on different processors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
 from ingot_compiler.ir.types import FLOATS, DType
 
 Arithmetic = Callable[[Sequence[Array], Array], Array]
-"""(operands, buffer of the result's shape and type, which may be one of the operands) -> the buffer."""
+"""(operands, buffer of the result's shape and type, which may be one of the operands) -> the
+buffer."""
 
 _CHUNK_ELEMENTS = 1 << 16  # stays in the cache while it is checked
 
@@ -58,7 +59,9 @@ def _extreme(function: np.ufunc, negative_zero_wins: bool) -> Arithmetic:
             return out
         zeros = (left == 0) & (right == 0)
         negative = (
-            (np.signbit(left) | np.signbit(right)) if negative_zero_wins else (np.signbit(left) & np.signbit(right))
+            (np.signbit(left) | np.signbit(right))
+            if negative_zero_wins
+            else (np.signbit(left) & np.signbit(right))
         )
         with np.errstate(all="ignore"):
             function(left, right, out=out)
@@ -83,12 +86,14 @@ ARITHMETIC: Mapping[str, Arithmetic] = {
 
 
 def may_cast(source: DType, target: DType) -> bool:
-    """Whether a cast is the same on every machine: not from floats to integers, where what does not fit differs."""
+    """Whether a cast is the same on every machine: not from floats to integers, where what does not
+    fit differs."""
     return source not in FLOATS or target in FLOATS
 
 
 def cast(array: Array, source: DType, target: DType) -> Array:
-    """A new array of type ``target``; floats round to nearest even, integers wrap, bool is ``!= 0``."""
+    """A new array of type ``target``; floats round to nearest even, integers wrap, bool is
+    ``!= 0``."""
     if source == "bf16":
         array = (array.astype(np.uint32) << 16).view(np.float32)
     if target == "bf16":
@@ -98,18 +103,22 @@ def cast(array: Array, source: DType, target: DType) -> Array:
 
 
 def _to_bf16(array: Array) -> Array:
-    """Bit patterns of the nearest bf16 (ties to even), rounded once: f64 first to f32 by rounding to odd."""
+    """Bit patterns of the nearest bf16 (ties to even), rounded once: f64 first to f32 by rounding
+    to odd."""
     with np.errstate(all="ignore"):
         single = array.astype(np.float32, order="C")
         if array.dtype == np.float64:
             single = _rounded_to_odd(array, single)
     bits = _with_one_nan(single).view(np.uint32)
     kept = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    return (np.where(np.isnan(single), np.uint32(0x7FC00000), kept).astype(np.uint32) >> 16).astype(np.uint16)
+    return (np.where(np.isnan(single), np.uint32(0x7FC00000), kept).astype(np.uint32) >> 16).astype(
+        np.uint16
+    )
 
 
 def _rounded_to_odd(wide: Array, single: Array) -> Array:
-    """f32 whose last bit says whether f64 lay beyond it (Boldo and Melquiond 2005): a second rounding is then exact."""
+    """f32 whose last bit says whether f64 lay beyond it (Boldo and Melquiond 2005): a second
+    rounding is then exact."""
     back = single.astype(np.float64)
     inexact = (back != wide) & np.isfinite(single)
     away = inexact & (np.abs(back) > np.abs(wide))

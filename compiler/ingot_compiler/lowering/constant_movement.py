@@ -1,6 +1,7 @@
 """Data movement on constants: views wherever numpy can, copies where it must.
 
-In: arrays, attributes, the result's shape. Out: an array, often a view of an operand. Not done here: arithmetic.
+In: arrays, attributes, the result's shape. Out: an array, often a view of an operand. Not done
+here: arithmetic.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attribute, Attributes, attribute_int, attribute_ints, attribute_str
+from ingot_compiler.ir.attributes import (
+    Attribute,
+    Attributes,
+    attribute_int,
+    attribute_ints,
+    attribute_str,
+)
 from ingot_compiler.ir.errors import ModelError
 from ingot_compiler.ir.op import Array
 
@@ -30,7 +37,8 @@ def dense(array: Array) -> Array:
 
 
 def _copy_tiled(target: Array, source: Array) -> None:
-    """Copy in tiles over the two axes where source and target are contiguous: a plain copy strides through one."""
+    """Copy in tiles over the two axes where source and target are contiguous: a plain copy strides
+    through one."""
     fast = min(range(source.ndim), key=lambda axis: (abs(source.strides[axis]) or 1 << 62, -axis))
     if fast == source.ndim - 1:
         target[...] = source
@@ -65,20 +73,31 @@ def _concat(operands: Sequence[Array], attributes: Attributes, _shape: tuple[int
 
 
 def _pad(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
-    widths = list(zip(attribute_ints(attributes, "before"), attribute_ints(attributes, "after"), strict=True))
+    widths = list(
+        zip(attribute_ints(attributes, "before"), attribute_ints(attributes, "after"), strict=True)
+    )
     if not widths:
         return operands[0]
     mode: Attribute = attribute_str(attributes, "mode")
     if mode == "constant":
         result: Array = np.full(shape, operands[1], operands[0].dtype)
-        result[tuple(slice(low, low + dim) for (low, _), dim in zip(widths, operands[0].shape, strict=True))] = (
-            operands[0]
-        )
+        result[
+            tuple(
+                slice(low, low + dim)
+                for (low, _), dim in zip(widths, operands[0].shape, strict=True)
+            )
+        ] = operands[0]
         return result
-    return np.pad(operands[0], widths, "edge" if mode == "edge" else "reflect" if mode == "reflect" else "wrap")
+    return np.pad(
+        operands[0],
+        widths,
+        "edge" if mode == "edge" else "reflect" if mode == "reflect" else "wrap",
+    )
 
 
-def _broadcast_to(operands: Sequence[Array], _attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _broadcast_to(
+    operands: Sequence[Array], _attributes: Attributes, shape: tuple[int, ...]
+) -> Array:
     return np.broadcast_to(operands[0], shape)
 
 
@@ -100,10 +119,14 @@ def _checked(indices: Array, length: int) -> Array:
     return np.where(wide < 0, wide + length, wide)
 
 
-def _gather_elements(operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]) -> Array:
+def _gather_elements(
+    operands: Sequence[Array], attributes: Attributes, shape: tuple[int, ...]
+) -> Array:
     axis = attribute_int(attributes, "axis")
     x = operands[0]
-    kept = tuple(slice(None) if position == axis else slice(size) for position, size in enumerate(shape))
+    kept = tuple(
+        slice(None) if position == axis else slice(size) for position, size in enumerate(shape)
+    )
     return np.take_along_axis(x[kept], _checked(operands[1], x.shape[axis]), axis)
 
 

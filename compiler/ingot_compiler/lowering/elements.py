@@ -1,7 +1,7 @@
 """Turns the nodes of a group into the value of one element, as loop-program statements.
 
-In: a group, an iteration space. Out: ``Let``/``LetIndex`` statements and the value that names the element. Not done here:
-loops (``kinds``), which nodes form a group (``fuse``).
+In: a group, an iteration space. Out: ``Let``/``LetIndex`` statements and the value that names the
+element. Not done here: loops (``kinds``), which nodes form a group (``fuse``).
 """
 
 from __future__ import annotations
@@ -12,13 +12,23 @@ from ingot_compiler.ir.dims import Dim, symbol
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import DType, TensorType
 from ingot_compiler.lowering.fused import Group, Operand, requirements_of
-from ingot_compiler.lowering.loops import Buffer, Let, LetIndex, Load, Local, Require, Statement, Value
+from ingot_compiler.lowering.loops import (
+    Buffer,
+    Let,
+    LetIndex,
+    Load,
+    Local,
+    Require,
+    Statement,
+    Value,
+)
 from ingot_compiler.lowering.ops import ELEMENTS
 from ingot_compiler.lowering.space import Space
 
 
 class GroupBuffers:
-    """The kernel's buffer arguments: operands first, then results; one argument per distinct buffer."""
+    """The kernel's buffer arguments: operands first, then results; one argument per distinct
+    buffer."""
 
     def __init__(self, group: Group) -> None:
         self.numbers: dict[int, int] = {}
@@ -32,7 +42,9 @@ class GroupBuffers:
     def _add(self, operand: Operand, *, written: bool) -> None:
         if operand.buffer in self.numbers:
             number = self.numbers[operand.buffer]
-            self.buffers[number] = Buffer(operand.type.dtype, self.buffers[number].written or written)
+            self.buffers[number] = Buffer(
+                operand.type.dtype, self.buffers[number].written or written
+            )
             return
         self.numbers[operand.buffer] = len(self.buffers)
         self.buffers.append(Buffer(operand.type.dtype, written))
@@ -43,9 +55,12 @@ class GroupBuffers:
 
 
 class Elements:
-    """Builds element values; ``given`` are values that are already computed (an anchor's accumulator)."""
+    """Builds element values; ``given`` are values that are already computed (an anchor's
+    accumulator)."""
 
-    def __init__(self, group: Group, buffers: GroupBuffers, given: Mapping[int, Value] | None = None) -> None:
+    def __init__(
+        self, group: Group, buffers: GroupBuffers, given: Mapping[int, Value] | None = None
+    ) -> None:
         self.types: dict[int, TensorType] = dict(group.types)
         self.nodes = {result: node for node in group.nodes for result in node.results}
         self.requirements = requirements_of(group)

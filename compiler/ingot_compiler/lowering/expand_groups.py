@@ -1,7 +1,7 @@
 """Puts the steps of each group in its place: from then on a fused graph speaks of launches.
 
-In: a fused graph, the steps of each group. Out: the same graph with launches, their workspace among its buffers. Not done here:
-kernels (``lower``), places of buffers (``plan_memory``).
+In: a fused graph, the steps of each group. Out: the same graph with launches, their workspace among
+its buffers. Not done here: kernels (``lower``), places of buffers (``plan_memory``).
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ from ingot_compiler.lowering.group_steps import GroupLaunch, GroupRead, GroupSte
 
 
 def expand_groups(fused: FusedGraph, group_steps: Sequence[GroupSteps]) -> FusedGraph:
-    """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all groups, in order."""
+    """``group_steps[i]`` are those of the i-th group; ``Launch.program`` counts the programs of all
+    groups, in order."""
     expansion = _Expansion(list(fused.buffers), iter(group_steps))
     if fused.specialisation is None:
         return replace(fused, steps=expansion.steps(fused.steps), buffers=tuple(expansion.buffers))
     general = expansion.steps(fused.steps[: fused.specialisation.first_step])
     steps = (*general, *expansion.steps(fused.steps[fused.specialisation.first_step :]))
     specialisation = replace(fused.specialisation, first_step=len(general))
-    return replace(fused, steps=steps, buffers=tuple(expansion.buffers), specialisation=specialisation)
+    return replace(
+        fused, steps=steps, buffers=tuple(expansion.buffers), specialisation=specialisation
+    )
 
 
 @dataclass(slots=True)
@@ -59,18 +62,24 @@ class _Expansion:
             yield step
 
     def _group(self, group: Group, own: GroupSteps) -> Iterator[Step]:
-        workspace = [BufferSpec("workspace", dtype, count, device=group.device) for dtype, count in own.workspace]
+        workspace = [
+            BufferSpec("workspace", dtype, count, device=group.device)
+            for dtype, count in own.workspace
+        ]
         first = len(self.buffers)
         self.buffers += workspace
         buffers = (*buffers_of(group), *range(first, len(self.buffers)))
-        yield from _GroupPlace(group, self.group_count, buffers, self.program_count).steps(own.steps)
+        yield from _GroupPlace(group, self.group_count, buffers, self.program_count).steps(
+            own.steps
+        )
         self.group_count += 1
         self.program_count += own.program_count
 
 
 @dataclass(slots=True)
 class _GroupPlace:
-    """One group's place in a graph: its number, what its buffers are, its first program, what its symbols are called here."""
+    """One group's place in a graph: its number, what its buffers are, its first program, what its
+    symbols are called here."""
 
     group: Group
     number: int
@@ -83,12 +92,16 @@ class _GroupPlace:
         for step in steps:
             if isinstance(step, GroupLaunch):
                 buffers = tuple(self.buffers[buffer] for buffer in step.buffers)
-                yield Launch(self.group, self.program + step.program, buffers, tuple(self.names.items()))
+                yield Launch(
+                    self.group, self.program + step.program, buffers, tuple(self.names.items())
+                )
             elif isinstance(step, GroupRead):
                 index = self._here(step.index)
                 self.names[step.symbol] = self._name(step.symbol)
                 name, buffer = self.names[step.symbol], self.buffers[step.buffer]
-                yield SymbolRead(name, buffer, index, step.dtype, is_size=False, source=self.group.source)
+                yield SymbolRead(
+                    name, buffer, index, step.dtype, is_size=False, source=self.group.source
+                )
             else:
                 name = self._name(f"choice{self.choices}")
                 self.choices += 1

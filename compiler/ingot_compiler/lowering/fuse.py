@@ -1,7 +1,8 @@
 """Fusion: layouts and operator groups, on each device for its target.
 
-In: a ``PlacedGraph`` and the rules of its devices. Out: the ``FusedGraph`` (stage 6). Not done here: loops (``lower``), addresses
-(``plan_memory``). The order of decisions is that of the graph; nothing is searched.
+In: a ``PlacedGraph`` and the rules of its devices. Out: the ``FusedGraph`` (stage 6). Not done
+here: loops (``lower``), addresses (``plan_memory``). The order of decisions is that of the graph;
+nothing is searched.
 """
 
 from __future__ import annotations
@@ -30,20 +31,30 @@ from ingot_compiler.placement.placed import PlacedGraph
 
 
 def fuse(placed: PlacedGraph, devices: Sequence[DeviceRules]) -> FusedGraph:
-    """Group the operations of a graph into kernels; UnsupportedError names every op without lowering.
+    """Group the operations of a graph into kernels; UnsupportedError names every op without
+    lowering.
 
-    ``devices``: the rules of each device of the table, the host's first. A kernel never holds operations of two devices: every
-    crossing is a ``copy``, whose operand is stored.
+    ``devices``: the rules of each device of the table, the host's first. A kernel never holds
+    operations of two devices: every crossing is a ``copy``, whose operand is stored.
     """
     flat = flatten(placed, [device.legalise for device in devices])
     graph = flat.graph
-    returned = [value for regions in flat.regions.values() for region in regions for value in region.outputs]
+    returned = [
+        value for regions in flat.regions.values() for region in regions for value in region.outputs
+    ]
     devices_of_nodes = _devices_of_nodes(graph, flat.device_of)
-    anchors = [devices[device].anchors.get(node.op) for node, device in zip(graph.nodes, devices_of_nodes, strict=True)]
-    values = FusionValues(graph, flat.device_of, returned, image_demands(_image_readers(graph, anchors)))
+    anchors = [
+        devices[device].anchors.get(node.op)
+        for node, device in zip(graph.nodes, devices_of_nodes, strict=True)
+    ]
+    values = FusionValues(
+        graph, flat.device_of, returned, image_demands(_image_readers(graph, anchors))
+    )
     fuser = Fuser(values, graph.inputs, [device.target for device in devices])
     _refuse_unknown(
-        node for node, anchor in zip(graph.nodes, anchors, strict=True) if not anchor and not _is_folded(values, node)
+        node
+        for node, anchor in zip(graph.nodes, anchors, strict=True)
+        if not anchor and not _is_folded(values, node)
     )
     _Walk(fuser, flat, anchors).run(0, len(graph.nodes))
     _store_outputs(fuser, graph.outputs)
@@ -69,14 +80,16 @@ def _image_readers(graph: Graph, anchors: Sequence[Anchor | None]) -> Iterator[t
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The nodes in their order; ``anchors``: of each node on its device, if it has loops of its own there."""
+    """The nodes in their order; ``anchors``: of each node on its device, if it has loops of its own
+    there."""
 
     fuser: Fuser
     flat: FlatGraph
     anchors: Sequence[Anchor | None]
 
     def run(self, first: int, last: int) -> None:
-        """Fuse the nodes from ``first`` to ``last`` (exclusive); those of regions with the node that holds them."""
+        """Fuse the nodes from ``first`` to ``last`` (exclusive); those of regions with the node
+        that holds them."""
         index = first
         while index < last:
             node = self.flat.graph.nodes[index]
@@ -110,11 +123,17 @@ def _require(fuser: Fuser, node: Node) -> None:
 
 def _is_folded(values: FusionValues, node: Node) -> bool:
     scalar = node.op == "literal" and values.type_of(node.results[0]).rank == 0
-    return not scalar and bool(node.results) and all(values.is_constant(result) for result in node.results)
+    return (
+        not scalar
+        and bool(node.results)
+        and all(values.is_constant(result) for result in node.results)
+    )
 
 
 def _refuse_unknown(nodes: Iterable[Node]) -> None:
-    unknown = sorted({node.op for node in nodes} - {"constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES})
+    unknown = sorted(
+        {node.op for node in nodes} - {"constant", *ELEMENTS, *MOVEMENT, *CONTROL_RULES}
+    )
     if unknown:
         raise UnsupportedError(
             f"no lowering for {', '.join(unknown)}",
@@ -124,14 +143,17 @@ def _refuse_unknown(nodes: Iterable[Node]) -> None:
 
 
 def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
-    """An elementwise node takes its single-use operands into its own kernel, at most one of them with loops."""
+    """An elementwise node takes its single-use operands into its own kernel, at most one of them
+    with loops."""
     shape = fuser.values.type_of(node.results[0]).shape
     parts: list[Deferred] = []
     anchored: int | None = None
     for position, operand in enumerate(node.operands):
         part = None
         if position not in INDEXED_OPERANDS.get(node.op, ()):
-            part = fuser.absorb(operand, shape, anchor_allowed=fuser.values.type_of(operand).shape == shape)
+            part = fuser.absorb(
+                operand, shape, anchor_allowed=fuser.values.type_of(operand).shape == shape
+            )
         if part is not None and part.anchored:
             if anchored is not None and anchored != operand:
                 # Two anchors: the earlier one becomes an operand.
@@ -150,7 +172,8 @@ def _defer_elements(fuser: Fuser, index: int, node: Node) -> None:
 
 
 def _store_outputs(fuser: Fuser, outputs: Sequence[int]) -> None:
-    """Every graph output in its own dense buffer: the workspace buffer it fills becomes it, or it is copied."""
+    """Every graph output in its own dense buffer: the workspace buffer it fills becomes it, or it
+    is copied."""
     taken: set[int] = set()
     for position, value in enumerate(outputs):
         stored, kind = fuser.where(value), fuser.values.type_of(value)
@@ -167,4 +190,9 @@ def _may_become_output(storage: Storage, stored: Stored, kind: TensorType) -> bo
     """Whether a value fills a workspace buffer of its own."""
     spec = storage.spec(stored.buffer)
     whole = is_dense(stored.view, kind.shape) and spec.element_count == kind.element_count
-    return whole and spec.kind == "workspace" and spec.dtype == kind.dtype and not storage.grows(stored.buffer)
+    return (
+        whole
+        and spec.kind == "workspace"
+        and spec.dtype == kind.dtype
+        and not storage.grows(stored.buffer)
+    )

@@ -1,9 +1,11 @@
 """The fused graph: which values are stored where and how, and which operations run as one kernel.
 
-In: nothing. Out: ``FusedGraph`` (stage 6) and its parts. Not done here: making it (``fuse``), loops (``lower``).
+In: nothing. Out: ``FusedGraph`` (stage 6) and its parts. Not done here: making it (``fuse``), loops
+(``lower``).
 
-A ``View`` says how a logical tensor lies in a buffer: element (i0, i1, ...) is at ``offset + i0*strides[0] + ...``.
-Transposes, slices, broadcasts, most reshapes and haloes of zeros are views, never work.
+A ``View`` says how a logical tensor lies in a buffer: element (i0, i1, ...) is at
+``offset + i0*strides[0] + ...``. Transposes, slices, broadcasts, most reshapes and haloes of zeros
+are views, never work.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """One buffer. ``index``: position of the graph input or output, or of the constant; -1 for workspace.
+    """One buffer. ``index``: position of the graph input or output, or of the constant; -1 for
+    workspace.
 
     ``element_count`` includes haloes and padding. ``device`` indexes the virtual-device table.
     """
@@ -42,7 +45,8 @@ class BufferSpec:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A logical tensor as a group sees it: value id ``value`` of ``type`` lies in ``buffer`` by ``view``."""
+    """A logical tensor as a group sees it: value id ``value`` of ``type`` lies in ``buffer`` by
+    ``view``."""
 
     value: int
     type: TensorType
@@ -54,10 +58,10 @@ class Operand:
 class Group:
     """The operations of one kernel.
 
-    ``kind`` picks the lowering; ``nodes`` in order; ``operands`` are read, ``results`` written; values between are
-    never stored. ``types`` gives the type of every value that the nodes name. ``anchor`` indexes the node that
-    decides the loops (contraction, reduction), -1 when all are elementwise. ``stop_reason``: why no later operation joined, where
-    one was offered.
+    ``kind`` picks the lowering; ``nodes`` in order; ``operands`` are read, ``results`` written;
+    values between are never stored. ``types`` gives the type of every value that the nodes name.
+    ``anchor`` indexes the node that decides the loops (contraction, reduction), -1 when all are
+    elementwise. ``stop_reason``: why no later operation joined, where one was offered.
     """
 
     kind: str
@@ -78,9 +82,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class SymbolRead:
-    """``symbol = buffer[index]``: a dimension that is only known after the groups before it have run.
+    """``symbol = buffer[index]``: a dimension that is only known after the groups before it have
+    run.
 
-    It must be >= 0, unless it is no size but a condition or a trip count. ``source`` are the ops that read it.
+    It must be >= 0, unless it is no size but a condition or a trip count. ``source`` are the ops
+    that read it.
     """
 
     symbol: str
@@ -101,7 +107,8 @@ class SymbolSet:
 
 @dataclass(frozen=True, slots=True)
 class Grow:
-    """Room for ``element_count`` elements in a workspace buffer of its own; the first ``kept`` stay, moved by way of ``spare``."""
+    """Room for ``element_count`` elements in a workspace buffer of its own; the first ``kept``
+    stay, moved by way of ``spare``."""
 
     buffer: int
     element_count: Dim
@@ -111,7 +118,8 @@ class Grow:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Buffer ``result`` gets the bytes of buffer ``operand``, which lies on another device; ``source`` are the ops that need it there."""
+    """Buffer ``result`` gets the bytes of buffer ``operand``, which lies on another device;
+    ``source`` are the ops that need it there."""
 
     operand: int
     result: int
@@ -120,7 +128,8 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops that say so."""
+    """``difference`` must be 0, or the model means nothing for these sizes; ``source`` are the ops
+    that say so."""
 
     difference: Dim
     what: Text
@@ -138,9 +147,11 @@ class IfStep:
 
 @dataclass(frozen=True, slots=True)
 class LoopStep:
-    """``body`` while ``counter`` (a symbol that counts from 0) is below ``count`` and the symbol ``condition`` is not 0.
+    """``body`` while ``counter`` (a symbol that counts from 0) is below ``count`` and the symbol
+    ``condition`` is not 0.
 
-    ``condition`` "" is always true. ``held`` are buffers that keep their contents from one iteration to the next.
+    ``condition`` "" is always true. ``held`` are buffers that keep their contents from one
+    iteration to the next.
     """
 
     counter: str
@@ -152,10 +163,11 @@ class LoopStep:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One launch of a kernel of a group that is lowered (``expand_groups``): a group is one or several of them.
+    """One launch of a kernel of a group that is lowered (``expand_groups``): a group is one or
+    several of them.
 
-    ``program`` counts the programs of all groups, ``buffers`` are the kernel's; ``names``: what the symbols that the group reads are
-    called in ``main``.
+    ``program`` counts the programs of all groups, ``buffers`` are the kernel's; ``names``: what the
+    symbols that the group reads are called in ``main``.
     """
 
     group: Group
@@ -188,7 +200,8 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def step_count(steps: Sequence[Step]) -> int:
-    """How many numbers some steps take in the memory plan: one each, and one for the end of each branch and loop."""
+    """How many numbers some steps take in the memory plan: one each, and one for the end of each
+    branch and loop."""
     return sum(2 if parts_of(step) else 1 for step in all_steps(steps))
 
 
@@ -203,7 +216,8 @@ def launches_of(fused: FusedGraph) -> tuple[Launch, ...]:
 
 
 def buffers_of(group: Group) -> tuple[int, ...]:
-    """The distinct buffers of a group's operands and results, in their order: what a kernel of the whole group is given."""
+    """The distinct buffers of a group's operands and results, in their order: what a kernel of the
+    whole group is given."""
     return tuple(dict.fromkeys(operand.buffer for operand in (*group.operands, *group.results)))
 
 
@@ -227,8 +241,8 @@ def symbols_set(steps: Sequence[Step]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Specialisation:
-    """Steps from ``first_step`` on are another way to run the model, for the sizes (symbol, value) given; those before
-    it work for any size."""
+    """Steps from ``first_step`` on are another way to run the model, for the sizes (symbol, value)
+    given; those before it work for any size."""
 
     first_step: int
     sizes: tuple[tuple[str, int], ...]
@@ -238,8 +252,9 @@ class Specialisation:
 class FusedGraph:
     """Stage 6: everything that runs, in order, and where it reads and writes.
 
-    ``inputs``/``outputs`` are the graph's tensor types; ``constants`` are expression graphs (no inputs, one output)
-    whose dense bytes fill the constant buffers, in order of ``BufferSpec.index``.
+    ``inputs``/``outputs`` are the graph's tensor types; ``constants`` are expression graphs (no
+    inputs, one output) whose dense bytes fill the constant buffers, in order of
+    ``BufferSpec.index``.
     """
 
     inputs: tuple[TensorType, ...]

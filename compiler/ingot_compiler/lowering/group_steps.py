@@ -1,8 +1,11 @@
-"""What runs for one group: launches of kernels over its buffers and over workspace of its own, and choices between them.
+"""What runs for one group: launches of kernels over its buffers and over workspace of its own, and
+choices between them.
 
-In: nothing. Out: ``GroupSteps``, ``LoweredGroup``. Not done here: making them (``kinds``), putting them in the group's place (``expand_groups``).
+In: nothing. Out: ``GroupSteps``, ``LoweredGroup``. Not done here: making them (``kinds``), putting
+them in the group's place (``expand_groups``).
 
-Buffers are counted from 0: the distinct buffers of the group's operands and results, in their order, then its workspace.
+Buffers are counted from 0: the distinct buffers of the group's operands and results, in their
+order, then its workspace.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from ingot_compiler.lowering.loops import LoopProgram
 
 @dataclass(frozen=True, slots=True)
 class GroupLaunch:
-    """One launch of the group's program number ``program``; ``buffers``: what the program's buffers are.
+    """One launch of the group's program number ``program``; ``buffers``: what the program's buffers
+    are.
 
     A launch that names a buffer of the group's results completes what the group stores there.
     """
@@ -28,7 +32,8 @@ class GroupLaunch:
 
 @dataclass(frozen=True, slots=True)
 class GroupRead:
-    """``symbol = buffer[index]``, of a buffer of ``dtype``: a number that a launch before it has computed, for choices and scalars behind it."""
+    """``symbol = buffer[index]``, of a buffer of ``dtype``: a number that a launch before it has
+    computed, for choices and scalars behind it."""
 
     symbol: str
     buffer: int
@@ -38,7 +43,8 @@ class GroupRead:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``then`` where ``condition``, over sizes and symbols that were read, is not 0; else ``otherwise``."""
+    """``then`` where ``condition``, over sizes and symbols that were read, is not 0; else
+    ``otherwise``."""
 
     condition: Dim
     then: tuple[GroupStep, ...]
@@ -50,7 +56,8 @@ GroupStep = GroupLaunch | GroupRead | Choice
 
 @dataclass(frozen=True, slots=True)
 class GroupSteps:
-    """``workspace``: element type and count of each buffer that lives from one launch of the group to another."""
+    """``workspace``: element type and count of each buffer that lives from one launch of the group
+    to another."""
 
     steps: tuple[GroupStep, ...]
     workspace: tuple[tuple[DType, Dim], ...] = ()
@@ -62,7 +69,8 @@ class GroupSteps:
 
     @property
     def group_buffer_count(self) -> int:
-        """How many buffers the group itself has: its workspace has the last numbers, each of which some step names."""
+        """How many buffers the group itself has: its workspace has the last numbers, each of which
+        some step names."""
         launched = (buffer for launch in launches_in(self.steps) for buffer in launch.buffers)
         read = (step.buffer for step in reads_in(self.steps))
         return max(0, 1 + max((*launched, *read), default=-1) - len(self.workspace))
@@ -83,7 +91,9 @@ class LoweredGroup:
 
 def one_launch(program: LoopProgram) -> LoweredGroup:
     """One launch of a program, whose buffers are those of the group."""
-    return LoweredGroup(GroupSteps((GroupLaunch(0, tuple(range(len(program.buffers)))),)), (program,))
+    return LoweredGroup(
+        GroupSteps((GroupLaunch(0, tuple(range(len(program.buffers)))),)), (program,)
+    )
 
 
 def launches_in(steps: Sequence[GroupStep]) -> Iterator[GroupLaunch]:
@@ -112,7 +122,8 @@ def launch_count(groups: Sequence[GroupSteps]) -> int:
 
 
 def choose(condition: Dim, then: LoweredGroup, otherwise: LoweredGroup) -> LoweredGroup:
-    """``then`` where ``condition`` is not 0, else ``otherwise``; each has programs of its own, and the workspace serves both."""
+    """``then`` where ``condition`` is not 0, else ``otherwise``; each has programs of its own, and
+    the workspace serves both."""
     moved = moved_programs(otherwise.steps.steps, len(then.programs))
     assert not otherwise.steps.workspace, "only the first way has workspace"
     steps = GroupSteps((Choice(condition, then.steps.steps, moved),), then.steps.workspace)
@@ -126,7 +137,11 @@ def moved_programs(steps: Sequence[GroupStep], first: int) -> tuple[GroupStep, .
         if isinstance(step, GroupLaunch):
             return replace(step, program=step.program + first)
         if isinstance(step, Choice):
-            return Choice(step.condition, moved_programs(step.then, first), moved_programs(step.otherwise, first))
+            return Choice(
+                step.condition,
+                moved_programs(step.then, first),
+                moved_programs(step.otherwise, first),
+            )
         return step
 
     return tuple(map(moved, steps))

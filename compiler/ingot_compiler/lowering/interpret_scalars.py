@@ -1,6 +1,7 @@
 """Scalar arithmetic of the loop interpreter: every function of ``Apply`` on Python numbers.
 
-In: Python numbers (a float holds any float dtype, already rounded). Out: Python numbers. Not done here: loops, memory.
+In: Python numbers (a float holds any float dtype, already rounded). Out: Python numbers. Not done
+here: loops, memory.
 
 Transcendental functions of f32 are computed in f64 and rounded; those of f64 are the C library's.
 """
@@ -20,7 +21,8 @@ _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 
 def round_to(number: Number, dtype: DType) -> Number:
-    """Round or wrap a number to what registers hold of ``dtype``: f16 and bf16 values live in f32."""
+    """Round or wrap a number to what registers hold of ``dtype``: f16 and bf16 values live in
+    f32."""
     if dtype == "bool":
         return bool(number)
     if dtype in FLOATS:

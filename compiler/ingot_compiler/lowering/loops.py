@@ -1,10 +1,12 @@
-"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for the tile sizes chosen for a target.
+"""Loop programs: what one kernel does, as loops over buffers; target-neutral but for the tile sizes
+chosen for a target.
 
-In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code (``backends``).
+In: nothing. Out: ``LoopProgram`` (stage 7). Not done here: making them (``lower``), machine code
+(``backends``).
 
-Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel index and the
-loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are computed in f32 and rounded where
-they are stored or cast; bool is one byte in memory, 0 or 1.
+Indices are element offsets, written as ``Dim`` expressions over the program's scalars, the parallel
+index and the loop variables in scope (all ``Symbol``s by name). Values of dtype f16 and bf16 are
+computed in f32 and rounded where they are stored or cast; bool is one byte in memory, 0 or 1.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ingot_compiler.ir.types import DType
 Comparison = OneOf["less", "less_equal", "equal"]
 COMPARISONS: tuple[Comparison, ...] = get_args(Comparison)
 
-# ---- values ---------------------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,9 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """``function(arguments)``; functions are the names of elementwise core ops, with attributes folded into the name
-    (``gelu_none``, ``gelu_tanh``), and ``cast`` to ``dtype``. ``dtype`` is the result's."""
+    """``function(arguments)``; functions are the names of elementwise core ops, with attributes
+    folded into the name (``gelu_none``, ``gelu_tanh``), and ``cast`` to ``dtype``. ``dtype`` is the
+    result's."""
 
     function: str
     arguments: tuple[Value, ...]
@@ -75,7 +78,7 @@ class Apply:
 
 Value = Load | Constant | FromIndex | Compare | Local | Apply
 
-# ---- statements -----------------------------------------------------------------------------------------------------
+# ---- statements ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +108,9 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """``for variable in range(extent)``. ``vector``: iterations are independent and run in lanes (at most one vector
-    loop encloses a statement; a tail is masked); ``unroll``: ``extent`` is an integer and the body is copied."""
+    """``for variable in range(extent)``. ``vector``: iterations are independent and run in lanes
+    (at most one vector loop encloses a statement; a tail is masked); ``unroll``: ``extent`` is an
+    integer and the body is copied."""
 
     variable: str
     extent: Dim
@@ -116,12 +120,14 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """``name = function over variable in range(extent) of value``, after running ``body`` in every iteration.
+    """``name = function over variable in range(extent) of value``, after running ``body`` in every
+    iteration.
 
-    Starts from the function's identity (sum 0, product 1, max -inf or the least integer, min likewise); an empty range
-    gives the identity. ``lanes``: the iterations are spread over vector lanes and a fixed number of partial results
-    (only outside a vector loop); otherwise they run in order, each lane of an enclosing vector loop for itself.
-    ``unroll``: copy the body (integer extent). max and min propagate NaN, ``max_number`` passes over it (floats only).
+    Starts from the function's identity (sum 0, product 1, max -inf or the least integer, min
+    likewise); an empty range gives the identity. ``lanes``: the iterations are spread over vector
+    lanes and a fixed number of partial results (only outside a vector loop); otherwise they run in
+    order, each lane of an enclosing vector loop for itself. ``unroll``: copy the body (integer
+    extent). max and min propagate NaN, ``max_number`` passes over it (floats only).
     """
 
     name: str
@@ -137,7 +143,8 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Require:
-    """Let the kernel return ``RC_REQUIREMENT + number`` unless ``condition`` (a bool value) holds; it goes on all the same."""
+    """Let the kernel return ``RC_REQUIREMENT + number`` unless ``condition`` (a bool value) holds;
+    it goes on all the same."""
 
     number: int
     condition: Value
@@ -153,7 +160,8 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class RegisterTile:
-    """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register of sums."""
+    """Register block of a contraction: ``rows`` x ``vectors`` accumulators, each a vector register
+    of sums."""
 
     rows: int
     vectors: int
@@ -161,20 +169,23 @@ class RegisterTile:
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one multiply-add chain in
+    """A block of ``C[row, column] = sum over taps and depth of A * B``, each element one
+    multiply-add chain in
     the order taps (outer to inner), then depth. Sums of integers wrap.
 
     This unit covers rows ``[row_start, min(row_start + row_block, rows))`` and columns
-    ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row, tap and depth symbols)
-    is linear in the taps and in depth; it may use floordiv and mod of the row. ``b_index`` (over column, tap and
-    depth symbols) has factor 1 for the column. ``b_padded``: B may be read up to the end of the last vector.
-    ``epilogue`` runs for every element with ``Local(accumulator)`` and the row and column symbols in scope; the column is
-    its vector variable.
+    ``[column_start, min(column_start + tile.vectors * lanes, columns))``. ``a_index`` (over row,
+    tap and depth symbols) is linear in the taps and in depth; it may use floordiv and mod of the
+    row. ``b_index`` (over column, tap and depth symbols) has factor 1 for the column. ``b_padded``:
+    B may be read up to the end of the last vector. ``epilogue`` runs for every element with
+    ``Local(accumulator)`` and the row and column symbols in scope; the column is its vector
+    variable.
 
-    ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the dtypes of their buffers, each
-    for itself: the accumulator's, or a narrower one of its kind (f16 and bf16 for f32, 8 and 16 bits for i32), which is
-    widened where it is read. Where both are i16, the sums i32 and the depth 2, *pairs* may lie beside each other: factor 1
-    for the depth in A and B, factor 2 for the column. One instruction multiplies a pair and adds the products.
+    ``dtype`` is the accumulator's: f32, f64, or an integer of 32 or 64 bits. A and B have the
+    dtypes of their buffers, each for itself: the accumulator's, or a narrower one of its kind (f16
+    and bf16 for f32, 8 and 16 bits for i32), which is widened where it is read. Where both are i16,
+    the sums i32 and the depth 2, *pairs* may lie beside each other: factor 1 for the depth in A and
+    B, factor 2 for the column. One instruction multiplies a pair and adds the products.
     """
 
     row: str
@@ -203,8 +214,9 @@ class Depthwise:
     """One row of a depthwise convolution, channels in lanes.
 
     For every ``x < x_extent`` and ``channel < channels``: sum over the taps (outer to inner) of
-    ``A[a_index] * W[w_index]``; both have factor 1 for the channel, ``a_index`` is linear in x and the taps, ``w_index``
-    is independent of x. ``epilogue`` as in ``Contraction``, with x and channel in scope; the channel is the vector variable.
+    ``A[a_index] * W[w_index]``; both have factor 1 for the channel, ``a_index`` is linear in x and
+    the taps, ``w_index`` is independent of x. ``epilogue`` as in ``Contraction``, with x and
+    channel in scope; the channel is the vector variable.
     """
 
     x: str
@@ -224,11 +236,13 @@ class Depthwise:
 
 @dataclass(frozen=True, slots=True)
 class DepthwisePlane:
-    """One plane of a depthwise convolution on an image that lies row-major, pixels in lanes; around the image are zeros.
+    """One plane of a depthwise convolution on an image that lies row-major, pixels in lanes; around
+    the image are zeros.
 
     Pairs are (rows, pixels of a row). For every y and x below ``extents``: sum over both taps of
-    ``A[a_index] * W[w_index]``, where ``a_index`` is over ``row = y * stride + tap * dilation - pad`` and ``column`` likewise
-    (factor 1), 0 where these lie outside of ``image``; ``w_index`` is over the taps. Strides along the row are 1 or 2.
+    ``A[a_index] * W[w_index]``, where ``a_index`` is over
+    ``row = y * stride + tap * dilation - pad`` and ``column`` likewise (factor 1), 0 where these
+    lie outside of ``image``; ``w_index`` is over the taps. Strides along the row are 1 or 2.
     ``epilogue`` as in ``Contraction``, with y and x in scope; x is the vector variable.
     """
 
@@ -256,13 +270,15 @@ class DepthwisePlane:
 class Attention:
     """Attention of one head for a block of queries: ``softmax(scale * q.k + mask) . v``.
 
-    Queries ``[query_start, min(query_start + query_block, queries))``; ``group`` is an index expression that changes when k
-    and v change (their repacking in scratch is reused while it stays the same). Indices: ``q_index`` over query and depth,
-    ``k_index`` over key and depth, ``v_index`` over key and value symbols, all linear; depth has factor 1 in q, the value
-    symbol factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or None;
-    ``causal`` keeps only keys <= query + ``causal_offset``.
-    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``epilogue`` stores ``Local(accumulator)``
-    with query and value symbols in scope; value is the vector variable.
+    Queries ``[query_start, min(query_start + query_block, queries))``; ``group`` is an index
+    expression that changes when k and v change (their repacking in scratch is reused while it stays
+    the same). Indices: ``q_index`` over query and depth, ``k_index`` over key and depth,
+    ``v_index`` over key and value symbols, all linear; depth has factor 1 in q, the value symbol
+    factor 1 in v. ``mask`` is a value over query and key symbols that is added after scaling, or
+    None; ``causal`` keeps only keys <= query + ``causal_offset``.
+    ``nan_to_zero``: a row whose scores are all -inf gives 0 instead of NaN. f32. ``epilogue``
+    stores ``Local(accumulator)`` with query and value symbols in scope; value is the vector
+    variable.
     """
 
     query: str
@@ -293,12 +309,14 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class Transpose:
-    """A block of elements some of whose operands are contiguous along the row while the results are along the column.
+    """A block of elements some of whose operands are contiguous along the row while the results are
+    along the column.
 
     For every row in ``[row_start, min(row_start + row_block, rows))`` and column in
-    ``[column_start, min(column_start + column_block, columns))``: ``epilogue`` with both symbols in scope and, for each
-    (name, buffer, index) of ``values``, a ``Local`` that is the element ``index``, whose factor for the row is 1. The column
-    is the vector variable. The results must not lie in the buffers that are read.
+    ``[column_start, min(column_start + column_block, columns))``: ``epilogue`` with both symbols in
+    scope and, for each (name, buffer, index) of ``values``, a ``Local`` that is the element
+    ``index``, whose factor for the row is 1. The column is the vector variable. The results must
+    not lie in the buffers that are read.
     """
 
     row: str
@@ -330,17 +348,26 @@ Statement = (
 
 
 def widened_to(dtype: DType) -> tuple[DType, ...]:
-    """What A and B of a contraction may hold whose sums have ``dtype``; nothing where there are no such sums."""
-    narrow: dict[DType, tuple[DType, ...]] = {"f32": ("f16", "bf16"), "i32": ("i8", "u8", "i16", "u16")}
-    return (dtype, *narrow.get(dtype, ())) if dtype in ("f32", "f64", "i32", "u32", "i64", "u64") else ()
+    """What A and B of a contraction may hold whose sums have ``dtype``; nothing where there are no
+    such sums."""
+    narrow: dict[DType, tuple[DType, ...]] = {
+        "f32": ("f16", "bf16"),
+        "i32": ("i8", "u8", "i16", "u16"),
+    }
+    return (
+        (dtype, *narrow.get(dtype, ()))
+        if dtype in ("f32", "f64", "i32", "u32", "i64", "u64")
+        else ()
+    )
 
 
-# ---- programs -------------------------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One kernel argument: a buffer of ``dtype`` elements, aligned to one element (inputs lie where the user put them)."""
+    """One kernel argument: a buffer of ``dtype`` elements, aligned to one element (inputs lie where
+    the user put them)."""
 
     dtype: DType
     written: bool
@@ -348,10 +375,11 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgram:
-    """One kernel: ``body`` for every ``index`` in ``range(extent)``, split over threads in contiguous ranges.
+    """One kernel: ``body`` for every ``index`` in ``range(extent)``, split over threads in
+    contiguous ranges.
 
-    ``scalars`` name the symbols that the caller passes (i64, in this order). ``grain``: least units worth a thread.
-    ``scratch_bytes``: per thread, may use the scalars.
+    ``scalars`` name the symbols that the caller passes (i64, in this order). ``grain``: least units
+    worth a thread. ``scratch_bytes``: per thread, may use the scalars.
     """
 
     buffers: tuple[Buffer, ...]

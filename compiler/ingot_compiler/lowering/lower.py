@@ -1,6 +1,7 @@
 """Lowers one group of the fused graph to launches of loops.
 
-In: a ``Group``, the target, the kinds that its back end has. Out: its ``LoweredGroup`` (stage 7). Not done here: machine code.
+In: a ``Group``, the target, the kinds that its back end has. Out: its ``LoweredGroup`` (stage 7).
+Not done here: machine code.
 """
 
 from collections.abc import Mapping
@@ -17,13 +18,19 @@ def lower(group: Group, target: KernelTarget, kinds: Mapping[str, Kind]) -> Lowe
     """Apply the lowering of the group's kind.
 
     Raises:
-        InternalError: the back end has no such kind; or a loop has the name of a size; one would be taken for the other, with a wrong answer.
+        InternalError: the back end has no such kind; or a loop has the name of a size; one would be
+            taken for the other, with a wrong answer.
     """
     if group.kind not in kinds:
-        raise InternalError(f"no kind of kernel is called {group.kind!r}", why=f"expected one of {', '.join(kinds)}")
+        raise InternalError(
+            f"no kind of kernel is called {group.kind!r}", why=f"expected one of {', '.join(kinds)}"
+        )
     lowered = kinds[group.kind].lower(group, target)
     sizes = set(used_symbols((group.nodes, group.types, group.operands, group.results)))
     for program in lowered.programs:
         if both := sizes & {program.index, *bound_names(program.body)}:
-            raise InternalError(f"{sorted(both)} are sizes and loop variables of one kernel", why=f"kind {group.kind}")
+            raise InternalError(
+                f"{sorted(both)} are sizes and loop variables of one kernel",
+                why=f"kind {group.kind}",
+            )
     return lowered

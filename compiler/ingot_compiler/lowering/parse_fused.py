@@ -1,7 +1,8 @@
 """Reads the text form of a fused graph.
 
-In: text, as ``print_fused`` writes it or by hand. Out: a ``FusedGraph`` that ``verify_fused`` accepts, or ``ModelError`` with line and
-column. Not done here: devices and targets, which are beside it.
+In: text, as ``print_fused`` writes it or by hand. Out: a ``FusedGraph`` that ``verify_fused``
+accepts, or ``ModelError`` with line and column. Not done here: devices and targets, which are
+beside it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from ingot_compiler.lowering.verify_fused import BUFFER, CONSTANT, find_fused_pr
 
 
 def parse_fused(text: str, kinds: Collection[str] = ()) -> FusedGraph:
-    """The fused graph that ``text`` writes down; ``parse_fused(print_fused(f)) == f``. ``kinds``: of kernels, as in ``verify_fused``."""
+    """The fused graph that ``text`` writes down; ``parse_fused(print_fused(f)) == f``. ``kinds``:
+    of kernels, as in ``verify_fused``."""
     reader = Reader("fused", text)
     steps = _Steps(reader)
     places = steps.places
@@ -134,7 +136,9 @@ class _Steps:
         self.reader.expect("=")
         values = self.reader.listed(lambda: read_dim(self.reader))
         if len(names) != len(values):
-            raise self.reader.fail(f"expected {len(names)} values, got {len(values)}", self.places[path])
+            raise self.reader.fail(
+                f"expected {len(names)} values, got {len(values)}", self.places[path]
+            )
         return SymbolSet(names, values)
 
     def grow(self, _: Path) -> Grow:
@@ -152,7 +156,11 @@ class _Steps:
         """``require DIM = 0, "what" @[1]``; the text may be ``["in pieces", size s0]``."""
         difference = read_dim(self.reader)
         self.reader.expect("=", "0", ",")
-        what: Text = Message(self.reader.items(self.piece, "]")) if self.reader.accept("[") else self.reader.string()
+        what: Text = (
+            Message(self.reader.items(self.piece, "]"))
+            if self.reader.accept("[")
+            else self.reader.string()
+        )
         return Requirement(difference, what, read_source(self.reader))
 
     def piece(self) -> Piece:
@@ -206,7 +214,17 @@ class _Steps:
             self.value(types)
         stop_reason = reader.string() if reader.accept("ends") else ""
         reader.expect("}")
-        return Group(kind, nodes, operands, results, tuple(sorted(types.items())), anchor, source, device, stop_reason)
+        return Group(
+            kind,
+            nodes,
+            operands,
+            results,
+            tuple(sorted(types.items())),
+            anchor,
+            source,
+            device,
+            stop_reason,
+        )
 
     def nodes(self, path: Path, types: dict[int, TensorType]) -> tuple[Node, ...]:
         """The nodes of a kernel; it has no regions, and its values any numbers."""
@@ -220,7 +238,9 @@ class _Steps:
             raise reader.fail("expected a node without regions, got one")
 
         while reader.token.kind == "VALUE" or reader.ahead() == "(":
-            found.append(read_node(reader, self.places, (*path, len(found)), reader.value, define, region))
+            found.append(
+                read_node(reader, self.places, (*path, len(found)), reader.value, define, region)
+            )
         return tuple(found)
 
     def operands(self, word: str, types: dict[int, TensorType]) -> tuple[Operand, ...]:
@@ -248,7 +268,11 @@ class _Steps:
         return value, kind
 
 
-_REFERENCES: Mapping[str, Callable[[int], Piece]] = {"node": NodeRef, "input": InputRef, "output": OutputRef}
+_REFERENCES: Mapping[str, Callable[[int], Piece]] = {
+    "node": NodeRef,
+    "input": InputRef,
+    "output": OutputRef,
+}
 _READERS: Mapping[str, Callable[[_Steps, Path], Step]] = {
     "read": _Steps.read,
     "set": _Steps.set,

@@ -1,7 +1,8 @@
 """Reads the text form of a loop program.
 
-In: text, as ``print_loops`` writes it or by hand. Out: a ``LoopProgram`` that ``verify_loops`` accepts, or ``ModelError`` with line and
-column. Not done here: sizes of buffers, which the text does not say.
+In: text, as ``print_loops`` writes it or by hand. Out: a ``LoopProgram`` that ``verify_loops``
+accepts, or ``ModelError`` with line and column. Not done here: sizes of buffers, which the text
+does not say.
 """
 
 from __future__ import annotations
@@ -48,7 +49,12 @@ _COMPARISONS: Mapping[str, Callable[[Dim, Dim], Compare]] = {
     "<=": lambda left, right: Compare("less_equal", left, right),
     "==": lambda left, right: Compare("equal", left, right),
 }
-_NUMBERS: Mapping[str, float | bool] = {"true": True, "false": False, "NaN": math.nan, "Infinity": math.inf}
+_NUMBERS: Mapping[str, float | bool] = {
+    "true": True,
+    "false": False,
+    "NaN": math.nan,
+    "Infinity": math.inf,
+}
 
 
 def parse_loops(text: str) -> LoopProgram:
@@ -91,7 +97,7 @@ def _buffers(reader: Reader) -> tuple[Buffer, ...]:
     return tuple(found)
 
 
-# ---- values ---------------------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------
 
 
 def _read_value(reader: Reader) -> Value:
@@ -100,7 +106,11 @@ def _read_value(reader: Reader) -> Value:
             return _local(reader)
         if reader.accept("("):
             return _index_value(reader)
-        if at_float(reader) or reader.token.kind == "INTEGER" or reader.token.text in ("-", *_NUMBERS):
+        if (
+            at_float(reader)
+            or reader.token.kind == "INTEGER"
+            or reader.token.text in ("-", *_NUMBERS)
+        ):
             return _constant(reader)
         if reader.ahead() == "[":
             return Load(*_access(reader))
@@ -151,7 +161,7 @@ def _access(reader: Reader) -> tuple[int, Dim]:
     return buffer, index
 
 
-# ---- statements -----------------------------------------------------------------------------------------------------
+# ---- statements ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -195,7 +205,8 @@ class _Statements:
         word = reader.name("a statement")
         if word not in _READERS:
             raise reader.fail(
-                f"expected one of {' '.join(_READERS)} or a name before '=', got {word}", self.places[path]
+                f"expected one of {' '.join(_READERS)} or a name before '=', got {word}",
+                self.places[path],
             )
         return _READERS[word](self, path)
 
@@ -239,7 +250,11 @@ class _Statements:
         """Rows, columns, taps and depth, both operands, what is done with each sum."""
         reader = self.reader
         row, rows, row_start = self.name("row"), self.dim("rows"), self.dim("row_start")
-        row_block, column, columns = self.integer("row_block"), self.name("column"), self.dim("columns")
+        row_block, column, columns = (
+            self.integer("row_block"),
+            self.name("column"),
+            self.dim("columns"),
+        )
         column_start, taps = self.dim("column_start"), self.taps()
         reader.expect("depth", "=")
         depth, extent = self.range()
@@ -284,7 +299,12 @@ class _Statements:
 
     def depthwise_plane(self, path: Path) -> DepthwisePlane:
         """The same on images that lie row-major."""
-        y, y_extent, x, x_extent = self.name("y"), self.integer("y_extent"), self.name("x"), self.integer("x_extent")
+        y, y_extent, x, x_extent = (
+            self.name("y"),
+            self.integer("y_extent"),
+            self.name("x"),
+            self.integer("x_extent"),
+        )
         rows_together = self.integer("rows_together")
         image, strides, dilations, pads = map(self.pair, ("image", "strides", "dilations", "pads"))
         start = self.reader.token
@@ -306,11 +326,23 @@ class _Statements:
     def attention(self, path: Path) -> Attention:
         """One head for a block of queries."""
         reader = self.reader
-        query, queries, query_start = self.name("query"), self.dim("queries"), self.dim("query_start")
+        query, queries, query_start = (
+            self.name("query"),
+            self.dim("queries"),
+            self.dim("query_start"),
+        )
         query_block, key, keys = self.integer("query_block"), self.name("key"), self.dim("keys")
-        depth, depth_extent, value = self.name("depth"), self.integer("depth_extent"), self.name("value")
+        depth, depth_extent, value = (
+            self.name("depth"),
+            self.integer("depth_extent"),
+            self.name("value"),
+        )
         value_extent, group = self.integer("value_extent"), self.dim("group")
-        (q, q_index), (k, k_index), (v, v_index) = self.access("q"), self.access("k"), self.access("v")
+        (q, q_index), (k, k_index), (v, v_index) = (
+            self.access("q"),
+            self.access("k"),
+            self.access("v"),
+        )
         reader.expect("scale", "=")
         scale = read_float(reader)
         reader.expect("mask", "=")
@@ -326,7 +358,11 @@ class _Statements:
     def transpose(self, path: Path) -> Transpose:
         """A block whose operands and results are contiguous along different axes."""
         row, rows, row_start = self.name("row"), self.dim("rows"), self.dim("row_start")
-        row_block, column, columns = self.integer("row_block"), self.name("column"), self.dim("columns")
+        row_block, column, columns = (
+            self.integer("row_block"),
+            self.name("column"),
+            self.dim("columns"),
+        )
         column_start, column_block = self.dim("column_start"), self.integer("column_block")
         values: list[tuple[str, int, Dim]] = []
         while not self.reader.at("->"):
@@ -338,7 +374,7 @@ class _Statements:
             self.epilogue(path),
         )  # fmt: skip
 
-    # -- fields ------------------------------------------------------------------------------------------------------
+    # -- fields ------------------------------------------------------------------------------------
 
     def epilogue(self, path: Path) -> tuple[Statement, ...]:
         """``-> { ... }``."""

@@ -1,7 +1,8 @@
 """Reads the text form of stage 7 of one group.
 
-In: text, as ``print_lowered`` writes it or by hand. Out: a ``LoweredGroup`` that ``verify_lowered`` accepts, or ``ModelError`` with line
-and column. Not done here: the loops of a kernel (``parse_loops``).
+In: text, as ``print_lowered`` writes it or by hand. Out: a ``LoweredGroup`` that ``verify_lowered``
+accepts, or ``ModelError`` with line and column. Not done here: the loops of a kernel
+(``parse_loops``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def parse_lowered(text: str) -> LoweredGroup:
 
 
 def read_lowered(reader: Reader) -> LoweredGroup:
-    """The group that comes next, verified: a kernel, or ``group { WORKSPACE STEPS }`` and the kernels that the steps launch."""
+    """The group that comes next, verified: a kernel, or ``group { WORKSPACE STEPS }`` and the
+    kernels that the steps launch."""
     if not reader.at("group"):
         return one_launch(read_loops(reader))
     parser = _Parser(reader, {(): reader.take()})
@@ -44,9 +46,7 @@ def read_lowered(reader: Reader) -> LoweredGroup:
     steps = GroupSteps(parser.steps(()), tuple(size for _, size in workspace))
     for number, (written, _) in enumerate(workspace, steps.group_buffer_count):
         if written != number:
-            why = (
-                f"expected workspace from b{steps.group_buffer_count} on, which launches and reads name, got b{written}"
-            )
+            why = f"expected workspace from b{steps.group_buffer_count} on, which launches and reads name, got b{written}"
             raise reader.fail(why, start)
     programs = [read_loops(reader) for _ in range(min(steps.program_count, parser.launch_count))]
     lowered = LoweredGroup(steps, tuple(programs))
@@ -63,7 +63,8 @@ class _Parser:
     launch_count: int = 0
 
     def workspace(self) -> list[tuple[int, tuple[DType, Dim]]]:
-        """``workspace b2: f32 x DIM``, as often as there is one; the number of each, and what it is."""
+        """``workspace b2: f32 x DIM``, as often as there is one; the number of each, and what it
+        is."""
         reader, found = self.reader, list[tuple[int, tuple[DType, Dim]]]()
         while reader.accept("workspace"):
             number = reader.buffer()
@@ -86,7 +87,13 @@ class _Parser:
     def step(self, path: Path) -> GroupStep:
         """One step; its first word says which."""
         word = self.reader.choice(("launch", "read", "if"))
-        return self.launch() if word == "launch" else self.read() if word == "read" else self.branch(path)
+        return (
+            self.launch()
+            if word == "launch"
+            else self.read()
+            if word == "read"
+            else self.branch(path)
+        )
 
     def launch(self) -> GroupLaunch:
         """``launch 0(b0, b1)``."""

@@ -1,8 +1,10 @@
-"""Text form of a fused graph: inputs and outputs, buffers, steps, constants; ``parse_fused`` reads it back.
+"""Text form of a fused graph: inputs and outputs, buffers, steps, constants; ``parse_fused`` reads
+it back.
 
 In: a ``FusedGraph``. Out: text that ends with a newline. Not done here: fusion (``fuse``).
 
-The number behind ``#`` is a comment: that of the step. The memory plan counts alike where each group is one launch.
+The number behind ``#`` is a comment: that of the step. The memory plan counts alike where each
+group is one launch.
 """
 
 from __future__ import annotations
@@ -94,7 +96,9 @@ def _step(step: Step, number: int) -> Iterator[str]:
             yield "}"
         case LoopStep():
             condition = f" and {step.condition}" if step.condition else ""
-            held = f" holding {', '.join(f'b{buffer}' for buffer in step.held)}" if step.held else ""
+            held = (
+                f" holding {', '.join(f'b{buffer}' for buffer in step.held)}" if step.held else ""
+            )
             yield f"while {step.counter} < {format_dim(step.count)}{condition}{held} {{"
             yield from _steps(step.body, number + 1, "  ")
             yield "}"
@@ -102,7 +106,9 @@ def _step(step: Step, number: int) -> Iterator[str]:
             yield from _group(step)
         case Launch():
             raise InternalError(
-                "launches have no text in stage 6", f"step {number}", "expected groups, got one that was expanded"
+                "launches have no text in stage 6",
+                f"step {number}",
+                "expected groups, got one that was expanded",
             )
 
 
@@ -128,7 +134,8 @@ def _piece(piece: Piece) -> str:
 
 
 def _group(group: Group) -> Iterator[str]:
-    """The nodes, with the types of what they make and what is only known here; then what is read and written."""
+    """The nodes, with the types of what they make and what is only known here; then what is read
+    and written."""
     anchor = f" anchor {group.anchor}" if group.anchor != -1 else ""
     yield f"kernel {group.kind}{_device(group.device)}{anchor}{_source(group.source)} {{"
     types = dict(group.types)

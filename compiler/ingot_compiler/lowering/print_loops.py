@@ -1,6 +1,8 @@
-"""Loop programs as text: the view of stage 7 (``--to loops``), and the canonical form that names a kernel.
+"""Loop programs as text: the view of stage 7 (``--to loops``), and the canonical form that names a
+kernel.
 
-In: a ``LoopProgram``. Out: text in which different programs differ. Not done here: reading it back (``parse_loops``), the steps of a group (``print_lowered``).
+In: a ``LoopProgram``. Out: text in which different programs differ. Not done here: reading it back
+(``parse_loops``), the steps of a group (``print_lowered``).
 """
 
 from __future__ import annotations
@@ -121,7 +123,9 @@ def _contraction(s: Contraction) -> Iterator[str]:
 
 def _depthwise(s: Depthwise) -> Iterator[str]:
     yield "depthwise"
-    yield "  " + _fields(x=s.x, x_extent=s.x_extent, channel=s.channel, channels=s.channels, pixels=s.pixels)
+    yield "  " + _fields(
+        x=s.x, x_extent=s.x_extent, channel=s.channel, channels=s.channels, pixels=s.pixels
+    )
     yield f"  taps=({', '.join(f'{name} in {extent}' for name, extent in s.taps)})"
     yield f"  a=b{s.a}[{format_dim(s.a_index)}]"
     yield f"  w=b{s.w}[{format_dim(s.w_index)}]"
@@ -130,7 +134,9 @@ def _depthwise(s: Depthwise) -> Iterator[str]:
 
 def _depthwise_plane(s: DepthwisePlane) -> Iterator[str]:
     yield "depthwise plane"
-    yield "  " + _fields(y=s.y, y_extent=s.extents[0], x=s.x, x_extent=s.extents[1], rows_together=s.rows_together)
+    yield "  " + _fields(
+        y=s.y, y_extent=s.extents[0], x=s.x, x_extent=s.extents[1], rows_together=s.rows_together
+    )
     for name in ("image", "strides", "dilations", "pads"):
         yield f"  {name}={getattr(s, name)}"
     yield f"  taps=({', '.join(f'{name} in {extent}' for name, extent in s.taps)})"
@@ -141,7 +147,9 @@ def _depthwise_plane(s: DepthwisePlane) -> Iterator[str]:
 
 def _attention(s: Attention) -> Iterator[str]:
     yield "attention"
-    yield "  " + _fields(query=s.query, queries=s.queries, query_start=s.query_start, query_block=s.query_block)
+    yield "  " + _fields(
+        query=s.query, queries=s.queries, query_start=s.query_start, query_block=s.query_block
+    )
     yield "  " + _fields(key=s.key, keys=s.keys, depth=s.depth, depth_extent=s.depth_extent)
     yield "  " + _fields(value=s.value, value_extent=s.value_extent, group=s.group)
     yield f"  q=b{s.q}[{format_dim(s.q_index)}]"
@@ -156,7 +164,9 @@ def _attention(s: Attention) -> Iterator[str]:
 def _transpose(s: Transpose) -> Iterator[str]:
     yield "transpose"
     yield "  " + _fields(row=s.row, rows=s.rows, row_start=s.row_start, row_block=s.row_block)
-    yield "  " + _fields(column=s.column, columns=s.columns, column_start=s.column_start, column_block=s.column_block)
+    yield "  " + _fields(
+        column=s.column, columns=s.columns, column_start=s.column_start, column_block=s.column_block
+    )
     for name, buffer, index in s.values:
         yield f"  {name}=b{buffer}[{format_dim(index)}]"
     yield from _block("  ->", s.epilogue)

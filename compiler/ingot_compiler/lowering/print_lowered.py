@@ -1,8 +1,11 @@
-"""Text form of stage 7 of one group: its steps, then the loops of its kernels; ``parse_lowered`` reads it back.
+"""Text form of stage 7 of one group: its steps, then the loops of its kernels; ``parse_lowered``
+reads it back.
 
-In: a ``LoweredGroup``. Out: text that ends with a newline. Not done here: the loops of a kernel (``print_loops``).
+In: a ``LoweredGroup``. Out: text that ends with a newline. Not done here: the loops of a kernel
+(``print_loops``).
 
-A group that is one launch over all its buffers is the text of its kernel. Workspace has the numbers behind those of the group's buffers.
+A group that is one launch over all its buffers is the text of its kernel. Workspace has the numbers
+behind those of the group's buffers.
 """
 
 from __future__ import annotations
@@ -10,14 +13,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingot_compiler.ir.dims import format_dim
-from ingot_compiler.lowering.group_steps import Choice, GroupLaunch, GroupRead, GroupStep, GroupSteps, LoweredGroup
+from ingot_compiler.lowering.group_steps import (
+    Choice,
+    GroupLaunch,
+    GroupRead,
+    GroupStep,
+    GroupSteps,
+    LoweredGroup,
+)
 from ingot_compiler.lowering.print_loops import print_loops
 
 
 def print_lowered(lowered: LoweredGroup) -> str:
     """Print what runs for the group."""
     kernels = "".join(map(print_loops, lowered.programs))
-    return kernels if lowered.is_one_launch else "".join(f"{line}\n" for line in _group(lowered.steps)) + kernels
+    return (
+        kernels
+        if lowered.is_one_launch
+        else "".join(f"{line}\n" for line in _group(lowered.steps)) + kernels
+    )
 
 
 def _group(steps: GroupSteps) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Iteration spaces: which loop variables enumerate the axes of a logical tensor.
 
-In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and axis indices as ``Dim``. Not done here:
-the loops themselves (``kinds``).
+In: runs of axes, each enumerated by one flat variable. Out: buffer offsets and axis indices as
+``Dim``. Not done here: the loops themselves (``kinds``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.lowering.fused import View
-from ingot_compiler.lowering.views import Shape, broadcast_view, flat_index, flat_offset, stretch_factor
+from ingot_compiler.lowering.views import (
+    Shape,
+    broadcast_view,
+    flat_index,
+    flat_offset,
+    stretch_factor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A point of a tensor of ``shape``; every axis is in exactly one run (axes of size 1 may be in none)."""
+    """A point of a tensor of ``shape``; every axis is in exactly one run (axes of size 1 may be in
+    none)."""
 
     shape: Shape
     runs: tuple[Run, ...]

@@ -1,10 +1,12 @@
 """Checks that a fused graph is well formed: what the stages behind it may rely on.
 
-In: a ``FusedGraph``. Out: nothing, or ``InternalError`` that names the step. Not done here: what it computes.
+In: a ``FusedGraph``. Out: nothing, or ``InternalError`` that names the step. Not done here: what it
+computes.
 
-Buffers exist, have one device, and are written before they are read; views lie in their buffers, where the sizes are known; a kernel
-touches buffers of its own device alone, a copy joins two; sizes are the host's, and bound before they are used; kinds are known; constants
-are expressions of their buffer's type.
+Buffers exist, have one device, and are written before they are read; views lie in their buffers,
+where the sizes are known; a kernel touches buffers of its own device alone, a copy joins two; sizes
+are the host's, and bound before they are used; kinds are known; constants are expressions of their
+buffer's type.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_mul, is_symbol_name, substitute, symbol, symbol_set
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_add,
+    dim_mul,
+    is_symbol_name,
+    substitute,
+    symbol,
+    symbol_set,
+)
 from ingot_compiler.ir.problem import Path, Problem, require_none
 from ingot_compiler.ir.ranges import less
 from ingot_compiler.ir.verify import find_problems
@@ -38,19 +48,28 @@ CONSTANT, BUFFER = -2, -1
 
 
 def verify_fused(fused: FusedGraph, kinds: Collection[str] = ()) -> None:
-    """Raise InternalError for the first problem; ``kinds``: of kernels that there are, none where nobody knows."""
+    """Raise InternalError for the first problem; ``kinds``: of kernels that there are, none where
+    nobody knows."""
     require_none(find_fused_problems(fused, kinds), "step", "fused graph", "fused")
 
 
 def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
-    sizes = [name for kind in fused.inputs for dim in kind.shape for name in symbol_set(dim) if dim == symbol(name)]
+    sizes = [
+        name
+        for kind in fused.inputs
+        for dim in kind.shape
+        for name in symbol_set(dim)
+        if dim == symbol(name)
+    ]
     first = len(fused.steps)
     if fused.specialisation is not None:
         first = fused.specialisation.first_step
         if not 0 <= first <= len(fused.steps):  # a way that has nothing to write has no steps
             expected = f"0 to {len(fused.steps)}"
-            yield Problem((), "special", expected, str(first), "the first step of the specialisation")
+            yield Problem(
+                (), "special", expected, str(first), "the first step of the specialisation"
+            )
             return
         for name, _ in fused.specialisation.sizes:
             if name not in sizes:
@@ -64,45 +83,79 @@ def find_fused_problems(fused: FusedGraph, kinds: Collection[str] = ()) -> Itera
     for number, expression in enumerate(fused.constants):
         yield from _constant(fused, number)
         for problem in find_problems(expression):
-            yield Problem((CONSTANT, number, *problem.path), problem.name, problem.expected, problem.got, problem.rule)
+            yield Problem(
+                (CONSTANT, number, *problem.path),
+                problem.name,
+                problem.expected,
+                problem.got,
+                problem.rule,
+            )
 
 
 def _given(fused: FusedGraph) -> set[int]:
     """What is there before the first step."""
-    return {number for number, spec in enumerate(fused.buffers) if spec.kind in ("input", "constant")}
+    return {
+        number for number, spec in enumerate(fused.buffers) if spec.kind in ("input", "constant")
+    }
 
 
 def _buffers(fused: FusedGraph, sizes: frozenset[str]) -> Iterator[Problem]:
-    counts = {"input": len(fused.inputs), "output": len(fused.outputs), "constant": len(fused.constants)}
+    counts = {
+        "input": len(fused.inputs),
+        "output": len(fused.outputs),
+        "constant": len(fused.constants),
+    }
     seen: set[tuple[str, int, int]] = set()
     for number, spec in enumerate(fused.buffers):
         path, name = (BUFFER, number), f"b{number}"
         if spec.kind in ("input", "output") and spec.device:
-            yield Problem(path, name, "the host", f"device {spec.device}", f"an {spec.kind} lies on the host")
+            yield Problem(
+                path, name, "the host", f"device {spec.device}", f"an {spec.kind} lies on the host"
+            )
         if spec.device < 0:
             yield Problem(path, name, "a device", str(spec.device), "devices of buffers")
         if isinstance(spec.element_count, int) and spec.element_count < 0:
             yield Problem(path, name, "at least 0", str(spec.element_count), "elements of buffers")
         if spec.kind in ("input", "constant") and not symbol_set(spec.element_count) <= sizes:
             yield Problem(
-                path, name, "sizes of inputs", str(spec.element_count), "sizes of what is there from the start"
+                path,
+                name,
+                "sizes of inputs",
+                str(spec.element_count),
+                "sizes of what is there from the start",
             )
-        if (spec.index >= 0) != (spec.kind != "workspace") or spec.index >= counts.get(spec.kind, 0):
-            expected = "no number" if spec.kind == "workspace" else f"a number below {counts[spec.kind]}"
+        if (spec.index >= 0) != (spec.kind != "workspace") or spec.index >= counts.get(
+            spec.kind, 0
+        ):
+            expected = (
+                "no number" if spec.kind == "workspace" else f"a number below {counts[spec.kind]}"
+            )
             yield Problem(path, name, expected, str(spec.index), f"which {spec.kind} a buffer is")
             continue
         if spec.kind == "constant" and (spec.kind, spec.index, 0) in seen:
             yield Problem(
-                path, name, "one buffer of each constant", f"{spec.kind} {spec.index} again", "buffers of constants"
+                path,
+                name,
+                "one buffer of each constant",
+                f"{spec.kind} {spec.index} again",
+                "buffers of constants",
             )
         seen.add((spec.kind, spec.index, 0))
         if spec.kind in ("input", "output"):
             kind = (fused.inputs if spec.kind == "input" else fused.outputs)[spec.index]
-            specialisation = dict[str, Dim](fused.specialisation.sizes) if fused.specialisation else {}
+            specialisation = (
+                dict[str, Dim](fused.specialisation.sizes) if fused.specialisation else {}
+            )
             counts_there = (kind.element_count, substitute(kind.element_count, specialisation))
             if kind.dtype != spec.dtype or spec.element_count not in counts_there:
                 expected = f"{kind.dtype} x {kind.element_count}"
-                yield Problem(path, name, expected, f"{spec.dtype} x {spec.element_count}", f"an {spec.kind} is dense")
+                yield Problem(
+                    path,
+                    name,
+                    expected,
+                    f"{spec.dtype} x {spec.element_count}",
+                    f"an {spec.kind} is dense",
+                )
 
 
 def _constant(fused: FusedGraph, number: int) -> Iterator[Problem]:
@@ -121,12 +174,19 @@ def _constant(fused: FusedGraph, number: int) -> Iterator[Problem]:
     for spec in specs:
         if (kind.dtype, kind.element_count) != (spec.dtype, spec.element_count):
             got = f"{kind.dtype} x {kind.element_count}"
-            yield Problem(path, name, f"{spec.dtype} x {spec.element_count}", got, "a constant fills its buffer")
+            yield Problem(
+                path,
+                name,
+                f"{spec.dtype} x {spec.element_count}",
+                got,
+                "a constant fills its buffer",
+            )
 
 
 @dataclass(slots=True)
 class _Check:
-    """One way to run: the symbols that are bound and the buffers that hold something, as the steps pass."""
+    """One way to run: the symbols that are bound and the buffers that hold something, as the steps
+    pass."""
 
     fused: FusedGraph
     kinds: Collection[str]
@@ -171,9 +231,15 @@ class _Check:
                 yield from self.steps(step.then, (*path, 0))
                 yield from self.steps(step.otherwise, (*path, 1))
             case LoopStep():
-                yield from self.sizes((step.count, *([symbol(step.condition)] if step.condition else [])))
+                yield from self.sizes(
+                    (step.count, *([symbol(step.condition)] if step.condition else []))
+                )
                 for buffer in step.held:
-                    yield from self.has(buffer, ("workspace", "output"), "what is kept from one iteration to the next")
+                    yield from self.has(
+                        buffer,
+                        ("workspace", "output"),
+                        "what is kept from one iteration to the next",
+                    )
                 yield from self.bind((step.counter,))
                 yield from self.steps(step.body, (*path, 0))
 
@@ -186,28 +252,47 @@ class _Check:
         }
         for number, spec in enumerate(self.fused.buffers):
             if spec.kind == "output" and spec.index not in done:
-                yield Problem((BUFFER, number), f"b{number}", "a step that writes it", "none", "outputs are written")
+                yield Problem(
+                    (BUFFER, number),
+                    f"b{number}",
+                    "a step that writes it",
+                    "none",
+                    "outputs are written",
+                )
 
-    # ---- steps --------------------------------------------------------------------------------------------------------
+    # ---- steps -----------------------------------------------------------------------------------
 
     def group(self, group: Group) -> Iterator[Problem]:
         """A kernel: its kind, its nodes, what it reads and writes."""
         if self.kinds and group.kind not in self.kinds:
-            yield self.problem(f"one of {' '.join(sorted(self.kinds))}", group.kind, "kinds of kernels")
+            yield self.problem(
+                f"one of {' '.join(sorted(self.kinds))}", group.kind, "kinds of kernels"
+            )
         if not -1 <= group.anchor < len(group.nodes):
-            yield self.problem(f"-1 to {len(group.nodes) - 1}", str(group.anchor), "which node decides the loops")
+            yield self.problem(
+                f"-1 to {len(group.nodes) - 1}", str(group.anchor), "which node decides the loops"
+            )
         types = dict(group.types)
         # The node that decides the loops may find an operand in the buffer that it changes.
-        named = {value for index, node in enumerate(group.nodes) if index != group.anchor for value in node.operands}
+        named = {
+            value
+            for index, node in enumerate(group.nodes)
+            if index != group.anchor
+            for value in node.operands
+        }
         given = {operand.value for operand in group.operands}
         made = {result for node in group.nodes for result in node.results}
         for value in sorted(named - given - made):
-            yield self.problem("a value that is read or made here", f"%{value}", "operands of a kernel's nodes")
+            yield self.problem(
+                "a value that is read or made here", f"%{value}", "operands of a kernel's nodes"
+            )
         yield from self.sizes(dim for kind in types.values() for dim in kind.shape)
         for operand in group.operands:
             yield from self.operand(operand, group, types.get(operand.value))
             if operand.buffer not in self.written and operand.type.element_count != 0:
-                yield self.problem("a buffer that is written before", f"b{operand.buffer}", "what a kernel reads")
+                yield self.problem(
+                    "a buffer that is written before", f"b{operand.buffer}", "what a kernel reads"
+                )
         for result in group.results:
             yield from self.operand(result, group, types.get(result.value))
             yield from self.has(result.buffer, ("workspace", "output"), "what a kernel writes")
@@ -225,11 +310,15 @@ class _Check:
         if spec.device != group.device:
             got = f"b{operand.buffer} on device {spec.device}"
             yield self.problem(
-                f"buffers of device {group.device}", got, "a kernel touches buffers of its own device alone"
+                f"buffers of device {group.device}",
+                got,
+                "a kernel touches buffers of its own device alone",
             )
         if spec.dtype != operand.type.dtype:
             yield self.problem(
-                f"b{operand.buffer} of {operand.type.dtype}", spec.dtype, "a buffer has one element type"
+                f"b{operand.buffer} of {operand.type.dtype}",
+                spec.dtype,
+                "a buffer has one element type",
             )
         if len(operand.view.strides) != operand.type.rank:
             got = str(len(operand.view.strides))
@@ -238,7 +327,8 @@ class _Check:
         yield from self.inside(operand, spec)
 
     def inside(self, operand: Operand, spec: BufferSpec) -> Iterator[Problem]:
-        """That the first and last element of a view lie in the buffer, where their order can be seen."""
+        """That the first and last element of a view lie in the buffer, where their order can be
+        seen."""
         if any(size == 0 for size in operand.type.shape):
             return
         low = high = operand.view.offset
@@ -253,9 +343,12 @@ class _Check:
             yield self.problem(expected, f"{low} to {high}", f"view of %{operand.value}")
 
     def launch(self, step: Launch) -> Iterator[Problem]:
-        """One launch of a group that is expanded: buffers of its device, with something in those that the group reads."""
+        """One launch of a group that is expanded: buffers of its device, with something in those
+        that the group reads."""
         yield from self.sizes(symbol(name) for _, name in step.names)
-        reads = {operand.buffer for operand in step.group.operands if operand.type.element_count != 0}
+        reads = {
+            operand.buffer for operand in step.group.operands if operand.type.element_count != 0
+        }
         for buffer in step.buffers:
             spec = self.spec(buffer)
             if spec is None:
@@ -265,7 +358,9 @@ class _Check:
                 rule = "a kernel touches buffers of its own device alone"
                 yield self.problem(f"buffers of device {step.group.device}", got, rule)
             elif buffer in reads and buffer not in self.written:
-                yield self.problem("a buffer that is written before", f"b{buffer}", "what a kernel reads")
+                yield self.problem(
+                    "a buffer that is written before", f"b{buffer}", "what a kernel reads"
+                )
         for result in step.results:
             yield from self.has(result.buffer, ("workspace", "output"), "what a kernel writes")
         self.written.update(step.buffers)
@@ -278,13 +373,19 @@ class _Check:
             return
         if operand.device == result.device:
             yield self.problem(
-                "buffers of two devices", f"device {result.device} twice", "a copy crosses between devices"
+                "buffers of two devices",
+                f"device {result.device} twice",
+                "a copy crosses between devices",
             )
         if (operand.dtype, operand.element_count) != (result.dtype, result.element_count):
             got = f"{result.dtype} x {result.element_count}"
-            yield self.problem(f"{operand.dtype} x {operand.element_count}", got, "a copy is of a whole buffer")
+            yield self.problem(
+                f"{operand.dtype} x {operand.element_count}", got, "a copy is of a whole buffer"
+            )
         if step.operand not in self.written:
-            yield self.problem("a buffer that is written before", f"b{step.operand}", "what is copied")
+            yield self.problem(
+                "a buffer that is written before", f"b{step.operand}", "what is copied"
+            )
         yield from self.has(step.result, ("workspace", "output"), "what a copy writes")
         self.written.add(step.result)
 
@@ -298,15 +399,21 @@ class _Check:
             return
         if spec.device:
             yield self.problem(
-                "a buffer of the host", f"b{step.buffer} on device {spec.device}", "sizes are the host's"
+                "a buffer of the host",
+                f"b{step.buffer} on device {spec.device}",
+                "sizes are the host's",
             )
         if spec.dtype != step.dtype:
             yield self.problem(spec.dtype, step.dtype, "a buffer has one element type")
         if step.buffer not in self.written:
-            yield self.problem("a buffer that is written before", f"b{step.buffer}", "what sizes are read from")
+            yield self.problem(
+                "a buffer that is written before", f"b{step.buffer}", "what sizes are read from"
+            )
         if less(step.index, 0) or less(step.index, spec.element_count) is False:
             yield self.problem(
-                f"0 to {dim_add(spec.element_count, -1)}", str(step.index), f"elements of b{step.buffer}"
+                f"0 to {dim_add(spec.element_count, -1)}",
+                str(step.index),
+                f"elements of b{step.buffer}",
             )
 
     def grow(self, step: Grow) -> Iterator[Problem]:
@@ -318,12 +425,16 @@ class _Check:
             spec = self.spec(buffer)
             if spec is not None and spec.device:
                 yield self.problem(
-                    "a buffer of the host", f"b{buffer} on device {spec.device}", "grown buffers are the host's"
+                    "a buffer of the host",
+                    f"b{buffer} on device {spec.device}",
+                    "grown buffers are the host's",
                 )
         if len({spec.dtype for buffer in buffers if (spec := self.spec(buffer))}) > 1:
-            yield self.problem("one element type", f"b{step.buffer} and b{step.spare}", "buffers that grow")
+            yield self.problem(
+                "one element type", f"b{step.buffer} and b{step.spare}", "buffers that grow"
+            )
 
-    # ---- parts --------------------------------------------------------------------------------------------------------
+    # ---- parts -----------------------------------------------------------------------------------
 
     def spec(self, buffer: int) -> BufferSpec | None:
         """A buffer, if there is one of that number."""
@@ -339,7 +450,9 @@ class _Check:
         if spec is None:
             yield self.no_buffer(buffer)
         elif spec.kind not in kinds:
-            yield self.problem(f"a buffer of kind {' or '.join(kinds)}", f"b{buffer}, {spec.kind}", rule)
+            yield self.problem(
+                f"a buffer of kind {' or '.join(kinds)}", f"b{buffer}, {spec.kind}", rule
+            )
 
     def source(self, source: Sequence[int]) -> Iterator[Problem]:
         """That nodes of the model are named in order."""
@@ -349,7 +462,9 @@ class _Check:
     def sizes(self, dims: Iterable[Dim]) -> Iterator[Problem]:
         """That all symbols are bound."""
         for name in sorted({name for dim in dims for name in symbol_set(dim)} - self.symbols):
-            yield self.problem("a size of an input, or one that a step binds before", name, "symbols are bound")
+            yield self.problem(
+                "a size of an input, or one that a step binds before", name, "symbols are bound"
+            )
 
     def bind(self, names: Sequence[str]) -> Iterator[Problem]:
         """That names can be written down; they are bound from here on."""

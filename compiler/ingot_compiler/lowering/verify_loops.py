@@ -1,11 +1,13 @@
 """Checks that a loop program is well formed: what code generation may rely on.
 
-In: a ``LoopProgram``; how many elements its buffers have, where that is known. Out: nothing, or ``InternalError`` that names the
-statement. Not done here: what the program computes (``interpret_loops``).
+In: a ``LoopProgram``; how many elements its buffers have, where that is known. Out: nothing, or
+``InternalError`` that names the statement. Not done here: what the program computes
+(``interpret_loops``).
 
-Buffers and names exist and are bound once where they are seen; values have the types that they state; only buffers that are written
-are stored to; loops in lanes are not inside one another. Accesses lie in their buffers, tried at the first and last iteration of
-every loop whose range is known, where the conditions around them hold.
+Buffers and names exist and are bound once where they are seen; values have the types that they
+state; only buffers that are written are stored to; loops in lanes are not inside one another.
+Accesses lie in their buffers, tried at the first and last iteration of every loop whose range is
+known, where the conditions around them hold.
 """
 
 from __future__ import annotations
@@ -51,16 +53,25 @@ Point = Mapping[str, int]
 
 
 def verify_loops(program: LoopProgram, element_counts: Sequence[Dim] = ()) -> None:
-    """Raise InternalError for the first problem; ``element_counts``: of the buffers, none where nothing is known of them."""
+    """Raise InternalError for the first problem; ``element_counts``: of the buffers, none where
+    nothing is known of them."""
     require_none(find_loop_problems(program, element_counts), "statement", "loop program", "loops")
 
 
-def find_loop_problems(program: LoopProgram, element_counts: Sequence[Dim] = ()) -> Iterator[Problem]:
+def find_loop_problems(
+    program: LoopProgram, element_counts: Sequence[Dim] = ()
+) -> Iterator[Problem]:
     """Every problem, in order; later ones may follow from the first."""
     names = (*program.scalars, program.index)
     for name in names:
         if not is_symbol_name(name) or names.count(name) > 1:
-            yield Problem((), "kernel", "names that differ and can be written down", name, "scalars and the index")
+            yield Problem(
+                (),
+                "kernel",
+                "names that differ and can be written down",
+                name,
+                "scalars and the index",
+            )
     if program.grain < 1:
         yield Problem((), "kernel", "at least 1", str(program.grain), "units worth a thread")
     scope = _Scope(program.buffers, element_counts, frozenset(program.scalars), {}, ({},), ())
@@ -71,7 +82,8 @@ def find_loop_problems(program: LoopProgram, element_counts: Sequence[Dim] = ())
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a statement sees: buffers, symbols, named values, iterations to try, the path of its body."""
+    """What a statement sees: buffers, symbols, named values, iterations to try, the path of its
+    body."""
 
     buffers: Sequence[Buffer]
     counts: Sequence[Dim]
@@ -81,7 +93,7 @@ class _Scope:
     path: Path
     vector: bool = False
 
-    # ---- what a loop, a name or a condition changes -------------------------------------------------------------------
+    # ---- what a loop, a name or a condition changes ----------------------------------------------
 
     def looped(self, variable: str, extent: Dim, first: Dim = 0) -> _Scope:
         """Inside ``variable`` in ``first .. first + extent - 1``."""
@@ -103,7 +115,9 @@ class _Scope:
 
     def where(self, condition: Value, *, holds: bool = True) -> _Scope:
         """Where a condition is known to hold, or not to."""
-        return replace(self, points=tuple(point for point in self.points if _truth(condition, point) is holds))
+        return replace(
+            self, points=tuple(point for point in self.points if _truth(condition, point) is holds)
+        )
 
     def named(self, name: str, dtype: DType) -> _Scope:
         """With a value of that name."""
@@ -113,7 +127,7 @@ class _Scope:
         """Inside the statement at ``path``."""
         return replace(self, path=(*self.path, *path))
 
-    # ---- statements ---------------------------------------------------------------------------------------------------
+    # ---- statements ------------------------------------------------------------------------------
 
     def check(self, body: Sequence[Statement]) -> Iterator[Problem]:
         """The problems of some statements."""
@@ -137,19 +151,25 @@ class _Scope:
             case LetIndex(name, value):
                 yield from self.fresh("index", (name,))
                 yield from self.value("index", value)
-                yield from self.of_type("index", value, ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"))
+                yield from self.of_type(
+                    "index", value, ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
+                )
             case Store(buffer, index, value):
                 yield from self.access("store", buffer, index)
                 yield from self.value("store", value)
                 if buffer < len(self.buffers) and not self.buffers[buffer].written:
-                    yield self.problem("store", "a buffer that is written", f"b{buffer}", "what a kernel stores to")
+                    yield self.problem(
+                        "store", "a buffer that is written", f"b{buffer}", "what a kernel stores to"
+                    )
             case For():
                 yield from self.loop(statement)
             case Require(number, condition):
                 yield from self.value("require", condition)
                 yield from self.of_type("require", condition, ("bool",))
                 if number < 0:
-                    yield self.problem("require", "at least 0", str(number), "numbers of requirements")
+                    yield self.problem(
+                        "require", "at least 0", str(number), "numbers of requirements"
+                    )
             case If(condition, body):
                 yield from self.value("if", condition)
                 yield from self.of_type("if", condition, ("bool",))
@@ -165,9 +185,16 @@ class _Scope:
         yield from self.sizes(statement.kind, statement.extent)
         vector = statement.kind == "vector"
         if vector and self.vector:
-            yield self.problem("vector", "at most one around a statement", "one inside another", "loops in lanes")
+            yield self.problem(
+                "vector", "at most one around a statement", "one inside another", "loops in lanes"
+            )
         if statement.kind == "unroll" and not isinstance(statement.extent, int):
-            yield self.problem("unroll", "an extent that is a number", str(statement.extent), "loops that are copied")
+            yield self.problem(
+                "unroll",
+                "an extent that is a number",
+                str(statement.extent),
+                "loops that are copied",
+            )
         inside = self.looped(statement.variable, statement.extent)
         yield from replace(inside, vector=self.vector or vector).check(statement.body)
 
@@ -178,27 +205,46 @@ class _Scope:
         if statement.lanes and self.vector:
             yield self.problem("reduce", "no loop in lanes around it", "one", "reductions in lanes")
         if statement.unroll and not isinstance(statement.extent, int):
-            yield self.problem("reduce", "an extent that is a number", str(statement.extent), "loops that are copied")
+            yield self.problem(
+                "reduce",
+                "an extent that is a number",
+                str(statement.extent),
+                "loops that are copied",
+            )
         inside = self.looped(statement.variable, statement.extent)
         inside = replace(inside, vector=self.vector or statement.lanes)
         yield from inside.check(statement.body)
         behind = inside
         for index, inner in enumerate(statement.body):
             if isinstance(inner, Let | Reduce):
-                dtype = inner.dtype if isinstance(inner, Reduce) else behind.at(index).dtype_of(inner.value)
+                dtype = (
+                    inner.dtype
+                    if isinstance(inner, Reduce)
+                    else behind.at(index).dtype_of(inner.value)
+                )
                 behind = behind.named(inner.name, dtype)
             elif isinstance(inner, LetIndex):
                 behind = replace(behind, symbols=behind.symbols | {inner.name})
         yield from behind.value("yield", statement.value)
 
-    def block(self, s: Contraction | Depthwise | DepthwisePlane | Attention | Transpose) -> Iterator[Problem]:
-        """A block with a file of its own in code generation: its ranges, what it reads, its epilogue."""
+    def block(
+        self, s: Contraction | Depthwise | DepthwisePlane | Attention | Transpose
+    ) -> Iterator[Problem]:
+        """A block with a file of its own in code generation: its ranges, what it reads, its
+        epilogue."""
         reads: tuple[tuple[_Scope, int, Dim], ...]
         limits: tuple[tuple[str, int], ...]
         match s:
             case Contraction():
                 symbols = (s.row, s.column, *(name for name, _ in s.taps), s.depth)
-                sizes = (s.rows, s.row_start, s.columns, s.column_start, s.depth_extent, *(size for _, size in s.taps))
+                sizes = (
+                    s.rows,
+                    s.row_start,
+                    s.columns,
+                    s.column_start,
+                    s.depth_extent,
+                    *(size for _, size in s.taps),
+                )
                 inside = self.blocked(s.row, s.rows, s.row_start, s.row_block)
                 inside = inside.blocked(s.column, s.columns, s.column_start, s.tile.vectors)
                 reading = inside.over((*s.taps, (s.depth, s.depth_extent)))
@@ -222,7 +268,10 @@ class _Scope:
                 symbols = (s.query, s.key, s.depth, s.value)
                 sizes = (s.queries, s.query_start, s.keys, s.group, s.causal_offset)
                 queries = self.blocked(s.query, s.queries, s.query_start, s.query_block)
-                keys, inside = queries.looped(s.key, s.keys), queries.looped(s.value, s.value_extent)
+                keys, inside = (
+                    queries.looped(s.key, s.keys),
+                    queries.looped(s.value, s.value_extent),
+                )
                 reads = (
                     (queries.looped(s.depth, s.depth_extent), s.q, s.q_index),
                     (keys.looped(s.depth, s.depth_extent), s.k, s.k_index),
@@ -250,10 +299,16 @@ class _Scope:
         for side, buffer in (("A", s.a), ("B", s.b)):
             if buffer < len(self.buffers) and self.buffers[buffer].dtype not in allowed:
                 rule = f"{side} of a contraction whose sums are {s.dtype}"
-                yield self.problem(_name(s), " or ".join(allowed) or "other sums", self.buffers[buffer].dtype, rule)
+                yield self.problem(
+                    _name(s), " or ".join(allowed) or "other sums", self.buffers[buffer].dtype, rule
+                )
 
     def ranges(
-        self, name: str, symbols: Sequence[str], sizes: Sequence[Dim], limits: Sequence[tuple[str, int]]
+        self,
+        name: str,
+        symbols: Sequence[str],
+        sizes: Sequence[Dim],
+        limits: Sequence[tuple[str, int]],
     ) -> Iterator[Problem]:
         """Names that a block binds, and the sizes that it states."""
         yield from self.fresh(name, symbols)
@@ -268,7 +323,11 @@ class _Scope:
         """What is done with each result; its vector variable is the block's own."""
         made: list[tuple[str, DType]] = []
         if isinstance(s, Transpose):
-            made = [(name, self.buffers[buffer].dtype) for name, buffer, _ in s.values if buffer < len(self.buffers)]
+            made = [
+                (name, self.buffers[buffer].dtype)
+                for name, buffer, _ in s.values
+                if buffer < len(self.buffers)
+            ]
         else:
             made = [(s.accumulator, "f32" if isinstance(s, Attention) else s.dtype)]
         yield from self.fresh(_name(s), (), [name for name, _ in made])
@@ -285,7 +344,7 @@ class _Scope:
             scope = scope.looped(name, extent)
         return scope
 
-    # ---- values and indices -------------------------------------------------------------------------------------------
+    # ---- values and indices ----------------------------------------------------------------------
 
     def value(self, name: str, value: Value) -> Iterator[Problem]:
         """The problems of a value."""
@@ -302,7 +361,10 @@ class _Scope:
                     yield self.problem(name, "a value that is named before", got, "names of values")
                 elif _register(self.locals[local]) != _register(dtype):
                     yield self.problem(
-                        name, f"%{local}:{self.locals[local]}", dtype, "a name has the type of its value"
+                        name,
+                        f"%{local}:{self.locals[local]}",
+                        dtype,
+                        "a name has the type of its value",
                     )
             case Apply("select", (condition, left, right), _):
                 yield from self.value(name, condition)
@@ -315,16 +377,21 @@ class _Scope:
                 yield from self.apply(name, value)
             case Constant(number, dtype):
                 if isinstance(number, bool) != (dtype == "bool"):
-                    yield self.problem(name, f"a literal of {dtype}", str(number), "types of literals")
+                    yield self.problem(
+                        name, f"a literal of {dtype}", str(number), "types of literals"
+                    )
 
     def apply(self, name: str, value: Apply) -> Iterator[Problem]:
-        """Function, number and types of arguments, type of the result: as the core op of that name says."""
+        """Function, number and types of arguments, type of the result: as the core op of that name
+        says."""
         arity = 2 if value.function in BINARY else 3 if value.function == "select" else 1
         if value.function not in (*UNARY, *BINARY, "cast", "select"):
             yield self.problem(name, "an elementwise core op", value.function, "names of functions")
             return
         if len(value.arguments) != arity:
-            yield self.problem(name, str(arity), str(len(value.arguments)), f"arguments of {value.function}")
+            yield self.problem(
+                name, str(arity), str(len(value.arguments)), f"arguments of {value.function}"
+            )
             return
         op = next((op for known, op in OPS_BY_NAME.items() if known == value.function), None)
         types = [TensorType(self.dtype_of(argument), ()) for argument in value.arguments]
@@ -334,7 +401,9 @@ class _Scope:
         except AttributeNamesError:  # they are in the function's name
             return
         except OpTypeError as error:
-            yield self.problem(name, str(error.expected), str(error.got), f"arguments of {value.function}")
+            yield self.problem(
+                name, str(error.expected), str(error.got), f"arguments of {value.function}"
+            )
             return
         if result != value.dtype:
             yield self.problem(name, result, value.dtype, f"result of {value.function}")
@@ -352,13 +421,17 @@ class _Scope:
     def of_type(self, name: str, value: Value, dtypes: Sequence[DType]) -> Iterator[Problem]:
         """That a value has one of some types."""
         if (found := self.dtype_of(value)) not in dtypes:
-            yield self.problem(name, f"a value of {' or '.join(dtypes)}", found, f"what {name} reads")
+            yield self.problem(
+                name, f"a value of {' or '.join(dtypes)}", found, f"what {name} reads"
+            )
 
     def access(self, name: str, buffer: int, index: Dim) -> Iterator[Problem]:
         """That an element of a buffer is there."""
         yield from self.sizes(name, index)
         if buffer >= len(self.buffers):
-            yield self.problem(name, f"b0 to b{len(self.buffers) - 1}", f"b{buffer}", "buffers of the kernel")
+            yield self.problem(
+                name, f"b0 to b{len(self.buffers) - 1}", f"b{buffer}", "buffers of the kernel"
+            )
             return
         for point in self.points:
             try:
@@ -371,7 +444,10 @@ class _Scope:
                 most = "" if count is None else f" and below {count}"
                 got = f"{element}{f' at {at}' if at else ''}"
                 yield self.problem(
-                    name, f"an element of b{buffer}, at least 0{most}", got, "accesses lie in their buffers"
+                    name,
+                    f"an element of b{buffer}, at least 0{most}",
+                    got,
+                    "accesses lie in their buffers",
                 )
                 return
 
@@ -379,14 +455,23 @@ class _Scope:
         """That all symbols are bound."""
         for dim in dims:
             for free in sorted(set(symbols_of(dim)) - self.symbols):
-                yield self.problem(name, "a scalar, a loop's variable or an index", free, "symbols are bound before")
+                yield self.problem(
+                    name,
+                    "a scalar, a loop's variable or an index",
+                    free,
+                    "symbols are bound before",
+                )
 
-    def fresh(self, name: str, symbols: Sequence[str], values: Sequence[str] = ()) -> Iterator[Problem]:
+    def fresh(
+        self, name: str, symbols: Sequence[str], values: Sequence[str] = ()
+    ) -> Iterator[Problem]:
         """That names are new here, and can be written down."""
         for made, known in ((symbols, self.symbols), (values, self.locals)):
             for new in made:
                 if new in known or made.count(new) > 1 or not is_symbol_name(new):
-                    yield self.problem(name, "a name that is new where it is bound", new, "names are bound once")
+                    yield self.problem(
+                        name, "a name that is new where it is bound", new, "names are bound once"
+                    )
 
     def problem(self, name: str, expected: str, got: str, rule: str) -> Problem:
         """A problem of this statement."""
@@ -398,7 +483,9 @@ def _spread(points: Sequence[Point]) -> tuple[Point, ...]:
     count = len(points)
     if count <= POINT_COUNT_MAX:
         return tuple(points)
-    return tuple(points[number * (count - 1) // (POINT_COUNT_MAX - 1)] for number in range(POINT_COUNT_MAX))
+    return tuple(
+        points[number * (count - 1) // (POINT_COUNT_MAX - 1)] for number in range(POINT_COUNT_MAX)
+    )
 
 
 def _register(dtype: DType) -> DType:

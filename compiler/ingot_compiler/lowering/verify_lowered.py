@@ -1,11 +1,14 @@
-"""Checks that stage 7 of one group is well formed: its launches fit their kernels, and nothing is used before it is there.
+"""Checks that stage 7 of one group is well formed: its launches fit their kernels, and nothing is
+used before it is there.
 
-In: a ``LoweredGroup``; the group and its buffers, where they are known. Out: nothing, or ``InternalError`` that names the step.
+In: a ``LoweredGroup``; the group and its buffers, where they are known. Out: nothing, or
+``InternalError`` that names the step.
 Not done here: the loops of the kernels (``verify_loops``).
 
-Every program is launched, with a buffer of its element type for each that it names, none twice. Workspace is written before it is read,
-on every way; a symbol that is read is new, and is used behind its read alone. Of a known group: its operands are not written, and every
-way writes its results.
+Every program is launched, with a buffer of its element type for each that it names, none twice.
+Workspace is written before it is read, on every way; a symbol that is read is new, and is used
+behind its read alone. Of a known group: its operands are not written, and every way writes its
+results.
 """
 
 from __future__ import annotations
@@ -29,8 +32,11 @@ from ingot_compiler.lowering.group_steps import (
 from ingot_compiler.lowering.loops import LoopProgram
 
 
-def verify_lowered(lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()) -> None:
-    """Raise InternalError for the first problem; ``buffers``: those of the fused graph that has ``group``."""
+def verify_lowered(
+    lowered: LoweredGroup, group: Group | None = None, buffers: Sequence[BufferSpec] = ()
+) -> None:
+    """Raise InternalError for the first problem; ``buffers``: those of the fused graph that has
+    ``group``."""
     require_none(find_lowered_problems(lowered, group, buffers), "step", "group", "loops")
 
 
@@ -44,18 +50,38 @@ def find_lowered_problems(
     if group:
         dtypes |= {number: buffers[buffer].dtype for number, buffer in enumerate(own)}
     dtypes |= {number: dtype for number, (dtype, _) in enumerate(steps.workspace, len(own))}
-    scope = _Scope(programs, len(own), len(own) + len(steps.workspace), frozenset(_symbols_read(steps.steps)), dtypes)
+    scope = _Scope(
+        programs,
+        len(own),
+        len(own) + len(steps.workspace),
+        frozenset(_symbols_read(steps.steps)),
+        dtypes,
+    )
     if group:
         results = {result.buffer for result in group.results}
-        scope.read_only = frozenset(number for number, buffer in enumerate(own) if buffer not in results)
+        scope.read_only = frozenset(
+            number for number, buffer in enumerate(own) if buffer not in results
+        )
     yield from scope.check(steps.steps, ())
     launched = {launch.program for launch in launches_in(steps.steps)}
     if launched != set(range(len(programs))) or not programs:
         got = f"{len(programs)} kernels and launches of {sorted(launched)}"
-        yield Problem((), "group", "kernels that are counted from 0, each launched", got, "launches of a group")
+        yield Problem(
+            (),
+            "group",
+            "kernels that are counted from 0, each launched",
+            got,
+            "launches of a group",
+        )
     for number, buffer in enumerate(own):
         if group and number not in scope.read_only | scope.written:
-            yield Problem((), "group", f"a launch on every way that writes b{number}", "none", f"result b{buffer}")
+            yield Problem(
+                (),
+                "group",
+                f"a launch on every way that writes b{number}",
+                "none",
+                f"result b{buffer}",
+            )
 
 
 @dataclass(slots=True)
@@ -83,14 +109,23 @@ class _Scope:
                 yield from self.choice(step, at)
 
     def launch(self, step: GroupLaunch, at: Path) -> Iterator[Problem]:
-        """Number and element types of buffers; workspace that is read; what the kernel's scalars are."""
+        """Number and element types of buffers; workspace that is read; what the kernel's scalars
+        are."""
         if not 0 <= step.program < len(self.programs):
-            yield Problem(at, "launch", f"a kernel below {len(self.programs)}", str(step.program), "kernels of a group")
+            yield Problem(
+                at,
+                "launch",
+                f"a kernel below {len(self.programs)}",
+                str(step.program),
+                "kernels of a group",
+            )
             return
         program = self.programs[step.program]
         if len(step.buffers) != len(program.buffers) or len(set(step.buffers)) != len(step.buffers):
             got = ", ".join(f"b{buffer}" for buffer in step.buffers) or "none"
-            yield Problem(at, "launch", f"{len(program.buffers)} that differ", got, "buffers of a launch")
+            yield Problem(
+                at, "launch", f"{len(program.buffers)} that differ", got, "buffers of a launch"
+            )
             return
         for scalar in program.scalars:
             yield from self.sizes("launch", at, scalar)
@@ -99,7 +134,13 @@ class _Scope:
             if not buffer.written:
                 yield from self.there("launch", at, number)
             elif number in self.read_only:
-                yield Problem(at, "launch", "a kernel that only reads it", f"b{number} written", "operands of a group")
+                yield Problem(
+                    at,
+                    "launch",
+                    "a kernel that only reads it",
+                    f"b{number} written",
+                    "operands of a group",
+                )
         pairs = zip(step.buffers, program.buffers, strict=True)
         self.written |= {number for number, buffer in pairs if buffer.written}
 
@@ -127,20 +168,34 @@ class _Scope:
         for symbol in symbols:
             if symbol in self.symbols_read and symbol not in self.known:
                 yield Problem(
-                    at, name, "a symbol that is read before, on every way", symbol, "symbols are bound before"
+                    at,
+                    name,
+                    "a symbol that is read before, on every way",
+                    symbol,
+                    "symbols are bound before",
                 )
 
     def typed(self, name: str, at: Path, number: int, dtype: DType) -> Iterator[Problem]:
         """That a buffer exists and has one element type everywhere."""
         if number >= self.buffer_count:
-            yield Problem(at, name, f"a buffer below b{self.buffer_count}", f"b{number}", "buffers of a group")
+            yield Problem(
+                at, name, f"a buffer below b{self.buffer_count}", f"b{number}", "buffers of a group"
+            )
         elif self.dtypes.setdefault(number, dtype) != dtype:
-            yield Problem(at, name, f"b{number} of {self.dtypes[number]}", dtype, "element types of buffers")
+            yield Problem(
+                at, name, f"b{number} of {self.dtypes[number]}", dtype, "element types of buffers"
+            )
 
     def there(self, name: str, at: Path, number: int) -> Iterator[Problem]:
         """That workspace holds what a step reads."""
         if number >= self.own_count and number not in self.written:
-            yield Problem(at, name, "a launch before it that writes it, on every way", f"b{number}", "workspace")
+            yield Problem(
+                at,
+                name,
+                "a launch before it that writes it, on every way",
+                f"b{number}",
+                "workspace",
+            )
 
 
 def _symbols_read(steps: Sequence[GroupStep]) -> Iterator[str]:

@@ -1,7 +1,10 @@
-"""View algebra: how transposes, slices, broadcasts and reshapes act on strides, without moving data.
+"""View algebra: how transposes, slices, broadcasts and reshapes act on strides, without moving
+data.
 
-In: a ``View`` and the shape it shows. Out: the view of the result, or None where only a copy can express it.
-Not done here: deciding when to copy (``fuse``). Dimensions may be symbolic; equality is that of canonical forms.
+In: a ``View`` and the shape it shows. Out: the view of the result, or None where only a copy can
+express it.
+Not done here: deciding when to copy (``fuse``). Dimensions may be symbolic; equality is that of
+canonical forms.
 """
 
 from __future__ import annotations
@@ -9,19 +12,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_min, dim_mod, dim_mul, dim_product, substitute, symbols_of
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    substitute,
+    symbols_of,
+)
 from ingot_compiler.lowering.fused import View
 
 Shape = tuple[Dim, ...]
 
 
 def dense_view(shape: Shape, order: Sequence[int] | None = None) -> View:
-    """The view of a dense buffer whose axes are stored in ``order`` (outermost first; default row-major)."""
+    """The view of a dense buffer whose axes are stored in ``order`` (outermost first; default
+    row-major)."""
     return haloed_view(shape, order or range(len(shape)), (0,) * len(shape), (0,) * len(shape))[0]
 
 
-def haloed_view(shape: Shape, order: Sequence[int], before: Sequence[Dim], after: Sequence[Dim]) -> tuple[View, Dim]:
-    """The view of the interior of a buffer padded by ``before``/``after`` elements per axis, and the element count."""
+def haloed_view(
+    shape: Shape, order: Sequence[int], before: Sequence[Dim], after: Sequence[Dim]
+) -> tuple[View, Dim]:
+    """The view of the interior of a buffer padded by ``before``/``after`` elements per axis, and
+    the element count."""
     strides: list[Dim] = [0] * len(shape)
     count: Dim = 1
     for axis in reversed(list(order)):
@@ -43,7 +59,10 @@ def slice_view(view: View, starts: Sequence[Dim], steps: Sequence[int]) -> View:
     offset = view.offset
     for start, stride in zip(starts, view.strides, strict=True):
         offset = offset + start * stride
-    return View(tuple(dim_mul(stride, step) for stride, step in zip(view.strides, steps, strict=True)), offset)
+    return View(
+        tuple(dim_mul(stride, step) for stride, step in zip(view.strides, steps, strict=True)),
+        offset,
+    )
 
 
 def broadcast_view(view: View, shape: Shape, wanted: Shape) -> View:
@@ -57,7 +76,8 @@ def broadcast_view(view: View, shape: Shape, wanted: Shape) -> View:
 
 
 def stretch_factor(size: Dim, target: Dim) -> Dim:
-    """0 where ``size`` is 1 and stretches to ``target``, else 1; decided at run time when neither is known."""
+    """0 where ``size`` is 1 and stretches to ``target``, else 1; decided at run time when neither
+    is known."""
     if size == target:
         return 1
     return 0 if size == 1 else dim_min(size - 1, 1)
@@ -78,7 +98,8 @@ def reshape_view(view: View, shape: Shape, wanted: Shape) -> View | None:
 
 
 def _match_groups(shape: Shape, wanted: Shape) -> list[tuple[list[int], list[int]]]:
-    """Cut both shapes into runs of equal element count, as short as can be shown; axes of size 1 are left out."""
+    """Cut both shapes into runs of equal element count, as short as can be shown; axes of size 1
+    are left out."""
     old: list[int] = [axis for axis, size in enumerate(shape) if size != 1]
     new: list[int] = [axis for axis, size in enumerate(wanted) if size != 1]
     groups: list[tuple[list[int], list[int]]] = []
@@ -120,12 +141,14 @@ def _collapsed_stride(view: View, shape: Shape, axes: list[int]) -> Dim | None:
 
 
 def lies_as_one(view: View, shape: Shape, axes: Sequence[int]) -> bool:
-    """Whether the elements along some axes, the last of which is the innermost, lie evenly spaced."""
+    """Whether the elements along some axes, the last of which is the innermost, lie evenly
+    spaced."""
     return _collapsed_stride(view, shape, [axis for axis in axes if shape[axis] != 1]) is not None
 
 
 def flat_offset(variable: Dim, extents: Shape, strides: Sequence[Dim]) -> Dim:
-    """The offset of element ``variable`` of the row-major enumeration of ``extents``, axes merged where they lie as one."""
+    """The offset of element ``variable`` of the row-major enumeration of ``extents``, axes merged
+    where they lie as one."""
     merged: list[tuple[Dim, Dim]] = []
     for extent, stride in zip(extents, strides, strict=True):
         if extent == 1:
@@ -135,7 +158,8 @@ def flat_offset(variable: Dim, extents: Shape, strides: Sequence[Dim]) -> Dim:
         else:
             merged.append((extent, stride))
     if not merged:
-        # All sizes are 1: the variable is 0, but a vector loop must still see where its lanes would go.
+        # All sizes are 1: the variable is 0, but a vector loop must still see where its lanes would
+        # go.
         return dim_mul(variable, strides[-1]) if strides else 0
     offset: Dim = 0
     inner: Dim = 1
@@ -148,8 +172,11 @@ def flat_offset(variable: Dim, extents: Shape, strides: Sequence[Dim]) -> Dim:
 
 
 def flat_index(variable: Dim, extents: Shape, axis: int) -> Dim:
-    """The index along ``axis`` of element ``variable`` of the row-major enumeration of ``extents``."""
-    return flat_offset(variable, extents, [1 if position == axis else 0 for position in range(len(extents))])
+    """The index along ``axis`` of element ``variable`` of the row-major enumeration of
+    ``extents``."""
+    return flat_offset(
+        variable, extents, [1 if position == axis else 0 for position in range(len(extents))]
+    )
 
 
 def storage_order(view: View, shape: Shape) -> tuple[int, ...]:
@@ -171,6 +198,7 @@ def is_dense(view: View, shape: Shape) -> bool:
     """Whether the elements lie row-major without gaps from offset 0."""
     expected = dense_view(shape)
     same = all(
-        size == 1 or have == want for size, have, want in zip(shape, view.strides, expected.strides, strict=True)
+        size == 1 or have == want
+        for size, have, want in zip(shape, view.strides, expected.strides, strict=True)
     )
     return same and view.offset == 0

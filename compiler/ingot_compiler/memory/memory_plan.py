@@ -16,8 +16,9 @@ ALIGNMENT_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class BufferPlacement:
-    """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts at the highest end
-    of ``after`` (0 if empty). ``is_data_dependent``: its size is only known after a ``SymbolRead``; it gets a block of its own."""
+    """One buffer's place. ``offset_bytes`` is set when every size is fixed; else the buffer starts
+    at the highest end of ``after`` (0 if empty). ``is_data_dependent``: its size is only known
+    after a ``SymbolRead``; it gets a block of its own."""
 
     buffer: int
     size_bytes: Dim
@@ -31,7 +32,8 @@ class BufferPlacement:
 
 @dataclass(frozen=True, slots=True)
 class PoolPlan:
-    """The workspace of one device; ``size_bytes`` and ``lower_bound_bytes`` are those of typical sizes when symbolic."""
+    """The workspace of one device; ``size_bytes`` and ``lower_bound_bytes`` are those of typical
+    sizes when symbolic."""
 
     device: int
     size_bytes: int
@@ -41,7 +43,8 @@ class PoolPlan:
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """One pool per device that has buffers, the host's always; all placements, each behind those of its ``after``."""
+    """One pool per device that has buffers, the host's always; all placements, each behind those of
+    its ``after``."""
 
     placements: tuple[BufferPlacement, ...]
     pools: tuple[PoolPlan, ...]

@@ -1,7 +1,8 @@
 """Reads the text form of a memory plan.
 
-In: text, as ``print_memory`` writes it or by hand. Out: a ``MemoryPlan`` that ``verify_memory`` accepts, or ``ModelError`` with line and
-column. Not done here: whether it fits a fused graph, which the text does not have.
+In: text, as ``print_memory`` writes it or by hand. Out: a ``MemoryPlan`` that ``verify_memory``
+accepts, or ``ModelError`` with line and column. Not done here: whether it fits a fused graph, which
+the text does not have.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def _placement(reader: Reader) -> BufferPlacement:
     where = reader.choice(("at", "above", "a"))
     if where == "a":
         reader.expect("block", "of", "its", "own")
-        return BufferPlacement(buffer, size_bytes, first, last, None, (), is_data_dependent=True, device=device)
+        return BufferPlacement(
+            buffer, size_bytes, first, last, None, (), is_data_dependent=True, device=device
+        )
     if where == "at":
         return BufferPlacement(buffer, size_bytes, first, last, reader.integer(), (), device=device)
     after = () if reader.accept("nothing") else reader.listed(reader.buffer)

@@ -1,10 +1,12 @@
 """Memory planning: where every workspace buffer lies, decided at compile time.
 
-In: the fused graph with its groups expanded, the name of a planner. Out: a ``MemoryPlan`` (stage 8). Not done here: the algorithms (``planners``).
+In: the fused graph with its groups expanded, the name of a planner. Out: a ``MemoryPlan`` (stage
+8). Not done here: the algorithms (``planners``).
 
-With fixed sizes every offset is an integer. With symbolic sizes a buffer lies above a list of others ("after"), which
-``main`` evaluates with the sizes of the call: every pair of buffers that are live together is ordered, so the plan is
-right for all sizes, and tight for those that symbols are taken to have here.
+With fixed sizes every offset is an integer. With symbolic sizes a buffer lies above a list of
+others ("after"), which ``main`` evaluates with the sizes of the call: every pair of buffers that
+are live together is ordered, so the plan is right for all sizes, and tight for those that symbols
+are taken to have here.
 """
 
 from __future__ import annotations
@@ -24,7 +26,13 @@ from ingot_compiler.lowering.fused import (
     symbols_set,
 )
 from ingot_compiler.lowering.typical import typical
-from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan, PoolPlan, buffer_bytes
+from ingot_compiler.memory.memory_plan import (
+    ALIGNMENT_BYTES,
+    BufferPlacement,
+    MemoryPlan,
+    PoolPlan,
+    buffer_bytes,
+)
 from ingot_compiler.memory.planners import plan_with
 from ingot_compiler.memory.planners.buffers import (
     LiveBuffer,
@@ -51,18 +59,30 @@ def _plan_device(
 ) -> tuple[tuple[BufferPlacement, ...], PoolPlan]:
     data_dependent_symbols = symbols_set(fused.steps)
     sizes = {
-        buffer: buffer_bytes(fused, buffer) for buffer in sorted(lifetimes) if fused.buffers[buffer].device == device
+        buffer: buffer_bytes(fused, buffer)
+        for buffer in sorted(lifetimes)
+        if fused.buffers[buffer].device == device
     }
-    data_dependent = {buffer for buffer, size in sizes.items() if data_dependent_symbols & set(symbols_of(size))}
+    data_dependent = {
+        buffer for buffer, size in sizes.items() if data_dependent_symbols & set(symbols_of(size))
+    }
     pool = f"device {device}"
     live = [
-        LiveBuffer(f"b{buffer}", max(1, typical(sizes[buffer])), ALIGNMENT_BYTES, *lifetimes[buffer], (pool,))
+        LiveBuffer(
+            f"b{buffer}",
+            max(1, typical(sizes[buffer])),
+            ALIGNMENT_BYTES,
+            *lifetimes[buffer],
+            (pool,),
+        )
         for buffer in sorted(sizes)
         if buffer not in data_dependent
     ]
     buffers = tuple(mutual(buffers_of_lifetimes(live)))
     plan = plan_with(planner, buffers, (MemoryPool(pool),))
-    offsets = {buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in data_dependent}
+    offsets = {
+        buffer: plan[f"b{buffer}"][1] for buffer in sorted(sizes) if buffer not in data_dependent
+    }
     fixed = all(isinstance(size, int) for size in sizes.values())
     after = {} if fixed else _order(buffers, offsets)
     placements = tuple(
@@ -74,7 +94,9 @@ def _plan_device(
     )  # fmt: skip
     ends = [round_up(offsets[b] + typical(sizes[b]), ALIGNMENT_BYTES) for b in offsets]
     size_bytes = max(ends, default=0)
-    return placements, PoolPlan(device, size_bytes, min(lower_bound_bytes(buffers), size_bytes), fixed)
+    return placements, PoolPlan(
+        device, size_bytes, min(lower_bound_bytes(buffers), size_bytes), fixed
+    )
 
 
 def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
@@ -102,7 +124,8 @@ def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
     visit(fused.steps, 0)
     for start, end in loops:
         for buffer, (first, last) in found.items():
-            # What enters or leaves a loop, or keeps its contents, must not be overwritten by another iteration.
+            # What enters or leaves a loop, or keeps its contents, must not be overwritten by
+            # another iteration.
             if first <= end and last >= start and not start < first <= last < end:
                 found[buffer] = min(first, start), max(last, end)
     return found
@@ -110,7 +133,11 @@ def _lifetimes(fused: FusedGraph) -> dict[int, tuple[int, int]]:
 
 def _named(step: Step) -> Sequence[int]:
     if isinstance(step, SymbolRead | Grow):
-        return [step.buffer, step.spare] if isinstance(step, Grow) and step.spare >= 0 else [step.buffer]
+        return (
+            [step.buffer, step.spare]
+            if isinstance(step, Grow) and step.spare >= 0
+            else [step.buffer]
+        )
     if isinstance(step, LoopStep):
         return step.held
     if isinstance(step, Copy):
@@ -118,12 +145,20 @@ def _named(step: Step) -> Sequence[int]:
     return step.buffers if isinstance(step, Launch) else ()
 
 
-def _order(buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]) -> dict[int, tuple[int, ...]]:
-    """Buffer -> those it must lie above; a pair is left out when a third buffer between them implies it."""
-    conflicts = {int(buffer.name[1:]): {int(name[1:]) for name in buffer.conflicts} for buffer in buffers}
+def _order(
+    buffers: tuple[PlannedBuffer, ...], offsets: dict[int, int]
+) -> dict[int, tuple[int, ...]]:
+    """Buffer -> those it must lie above; a pair is left out when a third buffer between them
+    implies it."""
+    conflicts = {
+        int(buffer.name[1:]): {int(name[1:]) for name in buffer.conflicts} for buffer in buffers
+    }
     order = sorted(offsets, key=lambda buffer: (offsets[buffer], buffer))
     rank = {buffer: position for position, buffer in enumerate(order)}
-    below = {buffer: {other for other in conflicts[buffer] if rank[other] < rank[buffer]} for buffer in order}
+    below = {
+        buffer: {other for other in conflicts[buffer] if rank[other] < rank[buffer]}
+        for buffer in order
+    }
     result: dict[int, tuple[int, ...]] = {}
     for buffer in order:
         implied = {other for between in below[buffer] for other in below[between]}

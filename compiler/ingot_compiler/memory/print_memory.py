@@ -1,4 +1,5 @@
-"""Text form of a memory plan: pools, and where each buffer lies and which steps it lives for; ``parse_memory`` reads it back.
+"""Text form of a memory plan: pools, and where each buffer lies and which steps it lives for;
+``parse_memory`` reads it back.
 
 In: a ``MemoryPlan``. Out: text that ends with a newline. Not done here: planning (``plan_memory``).
 """
@@ -17,7 +18,9 @@ def print_memory(plan: MemoryPlan) -> str:
 
 def _pool(pool: PoolPlan) -> str:
     fixed = ", fixed" if pool.is_fixed else ""
-    return f"device {pool.device}: {pool.size_bytes} bytes, at least {pool.lower_bound_bytes}{fixed}"
+    return (
+        f"device {pool.device}: {pool.size_bytes} bytes, at least {pool.lower_bound_bytes}{fixed}"
+    )
 
 
 def _placement(item: BufferPlacement) -> str:

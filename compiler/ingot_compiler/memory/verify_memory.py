@@ -1,11 +1,12 @@
 """Checks that a memory plan is safe, whoever made it; shares no code with the planners.
 
-In: a ``MemoryPlan``, perhaps the fused graph that it is for. Out: nothing, or ``InternalError`` that names the buffer. Not done here: how
-small a plan is.
+In: a ``MemoryPlan``, perhaps the fused graph that it is for. Out: nothing, or ``InternalError``
+that names the buffer. Not done here: how small a plan is.
 
-Each buffer has one place, aligned, in the pool of its device; buffers that live at the same time lie apart: by their offsets where
-sizes are fixed, else by a chain of ``above`` from one to the other. With the graph: every workspace buffer that a step names is
-planned, with its size, for every step that names it, and from one iteration of a loop to the next if it outlives one.
+Each buffer has one place, aligned, in the pool of its device; buffers that live at the same time
+lie apart: by their offsets where sizes are fixed, else by a chain of ``above`` from one to the
+other. With the graph: every workspace buffer that a step names is planned, with its size, for every
+step that names it, and from one iteration of a loop to the next if it outlives one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,12 @@ from ingot_compiler.lowering.fused import (
     parts_of,
     symbols_set,
 )
-from ingot_compiler.memory.memory_plan import ALIGNMENT_BYTES, BufferPlacement, MemoryPlan, buffer_bytes
+from ingot_compiler.memory.memory_plan import (
+    ALIGNMENT_BYTES,
+    BufferPlacement,
+    MemoryPlan,
+    buffer_bytes,
+)
 
 POOL = -1
 """First part of the path of a pool; that of a buffer is its place in the list."""
@@ -43,7 +49,11 @@ def find_memory_problems(plan: MemoryPlan, fused: FusedGraph | None = None) -> I
     yield from _pools(plan)
     yield from _places(plan)
     for pool in plan.pools:
-        mine = [(index, item) for index, item in enumerate(plan.placements) if item.device == pool.device]
+        mine = [
+            (index, item)
+            for index, item in enumerate(plan.placements)
+            if item.device == pool.device
+        ]
         yield from _apart_fixed(mine) if pool.is_fixed else _apart_above(mine)
     if fused is not None:
         yield from _fits(plan, fused)
@@ -52,7 +62,13 @@ def find_memory_problems(plan: MemoryPlan, fused: FusedGraph | None = None) -> I
 def _pools(plan: MemoryPlan) -> Iterator[Problem]:
     devices = [pool.device for pool in plan.pools]
     if devices[:1] != [0] or devices != sorted(set(devices)):
-        yield Problem((POOL, 0), "pools", "the host's first, then others in order, each once", str(devices), "pools")
+        yield Problem(
+            (POOL, 0),
+            "pools",
+            "the host's first, then others in order, each once",
+            str(devices),
+            "pools",
+        )
     for number, pool in enumerate(plan.pools):
         mine = plan.of(pool.device)
         ends = [
@@ -62,11 +78,21 @@ def _pools(plan: MemoryPlan) -> Iterator[Problem]:
         ]
         if pool.is_fixed and pool.size_bytes != max(ends, default=0):
             expected = f"{max(ends, default=0)} bytes, the end of its last buffer"
-            yield Problem((POOL, number), f"device {pool.device}", expected, str(pool.size_bytes), "sizes of pools")
+            yield Problem(
+                (POOL, number),
+                f"device {pool.device}",
+                expected,
+                str(pool.size_bytes),
+                "sizes of pools",
+            )
         if not 0 <= pool.lower_bound_bytes <= pool.size_bytes:
             expected = f"0 to {pool.size_bytes}"
             yield Problem(
-                (POOL, number), f"device {pool.device}", expected, str(pool.lower_bound_bytes), "lower bounds"
+                (POOL, number),
+                f"device {pool.device}",
+                expected,
+                str(pool.lower_bound_bytes),
+                "lower bounds",
             )
 
 
@@ -76,28 +102,50 @@ def _places(plan: MemoryPlan) -> Iterator[Problem]:
     for index, item in enumerate(plan.placements):
         path, name = (index,), f"b{item.buffer}"
         if item.device not in fixed:
-            yield Problem(path, name, "a device with a pool", f"device {item.device}", "buffers lie in pools")
+            yield Problem(
+                path, name, "a device with a pool", f"device {item.device}", "buffers lie in pools"
+            )
             continue
         if item.buffer in seen:
             yield Problem(path, name, "each buffer once", f"{name} again", "places of buffers")
         if not 0 <= item.first <= item.last:
             yield Problem(
-                path, name, "a first step that is not behind the last", f"{item.first} to {item.last}", "lifetimes"
+                path,
+                name,
+                "a first step that is not behind the last",
+                f"{item.first} to {item.last}",
+                "lifetimes",
             )
         if isinstance(item.size_bytes, int) and item.size_bytes < 0:
             yield Problem(path, name, "at least 0", str(item.size_bytes), "sizes of buffers")
-        if item.offset_bytes is not None and (item.offset_bytes < 0 or item.offset_bytes % ALIGNMENT_BYTES):
-            yield Problem(path, name, f"a multiple of {ALIGNMENT_BYTES}", str(item.offset_bytes), "alignment")
+        if item.offset_bytes is not None and (
+            item.offset_bytes < 0 or item.offset_bytes % ALIGNMENT_BYTES
+        ):
+            yield Problem(
+                path, name, f"a multiple of {ALIGNMENT_BYTES}", str(item.offset_bytes), "alignment"
+            )
         if (item.offset_bytes is not None) != fixed[item.device] or (
             fixed[item.device] and not isinstance(item.size_bytes, int)
         ):
-            expected = "an offset and a size that are numbers" if fixed[item.device] else "a place above others"
+            expected = (
+                "an offset and a size that are numbers"
+                if fixed[item.device]
+                else "a place above others"
+            )
             got = f"{item.size_bytes} bytes, offset {item.offset_bytes}"
             yield Problem(path, name, expected, got, "places in a pool that is fixed, or is not")
         for other in item.after:
-            if other not in seen or seen[other].device != item.device or seen[other].is_data_dependent:
+            if (
+                other not in seen
+                or seen[other].device != item.device
+                or seen[other].is_data_dependent
+            ):
                 yield Problem(
-                    path, name, "buffers of its device that are listed before", f"b{other}", "what lies below"
+                    path,
+                    name,
+                    "buffers of its device that are listed before",
+                    f"b{other}",
+                    "what lies below",
                 )
         seen[item.buffer] = item
 
@@ -110,10 +158,18 @@ def _apart_fixed(placements: Sequence[tuple[int, BufferPlacement]]) -> Iterator[
         for _, other in order[position + 1 :]:
             if (other.offset_bytes or 0) >= end:
                 break
-            if _meet(item, other) and _number(other.size_bytes) > 0 and _number(item.size_bytes) > 0:
+            if (
+                _meet(item, other)
+                and _number(other.size_bytes) > 0
+                and _number(item.size_bytes) > 0
+            ):
                 got = f"{item.offset_bytes} to {end}, b{other.buffer} at {other.offset_bytes}"
                 yield Problem(
-                    (index,), f"b{item.buffer}", "places apart while both live", got, "overlap in space and time"
+                    (index,),
+                    f"b{item.buffer}",
+                    "places apart while both live",
+                    got,
+                    "overlap in space and time",
                 )
 
 
@@ -121,12 +177,17 @@ def _apart_above(placements: Sequence[tuple[int, BufferPlacement]]) -> Iterator[
     below: dict[int, set[int]] = {}
     early = [(index, item) for index, item in placements if not item.is_data_dependent]
     for position, (index, item) in enumerate(early):
-        below[item.buffer] = {*item.after, *(each for other in item.after for each in below.get(other, ()))}
+        below[item.buffer] = {
+            *item.after,
+            *(each for other in item.after for each in below.get(other, ())),
+        }
         for _, other in early[:position]:
             if _meet(item, other) and other.buffer not in below[item.buffer]:
                 got = f"b{item.buffer} above {', '.join(f'b{each}' for each in item.after) or 'nothing'}"
                 expected = f"a place above b{other.buffer}, which lives at the same time"
-                yield Problem((index,), f"b{item.buffer}", expected, got, "overlap in space and time")
+                yield Problem(
+                    (index,), f"b{item.buffer}", expected, got, "overlap in space and time"
+                )
 
 
 def _meet(one: BufferPlacement, two: BufferPlacement) -> bool:
@@ -137,7 +198,7 @@ def _number(size_bytes: Dim) -> int:
     return size_bytes if isinstance(size_bytes, int) else 0
 
 
-# ---- with the graph -------------------------------------------------------------------------------------------------
+# ---- with the graph ------------------------------------------------------------------------------
 
 
 def _fits(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
@@ -150,12 +211,22 @@ def _fits(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
             continue
         spec = fused.buffers[buffer]
         if spec.device != item.device:
-            yield Problem(path, name, f"device {spec.device}", f"device {item.device}", "devices of buffers")
+            yield Problem(
+                path, name, f"device {spec.device}", f"device {item.device}", "devices of buffers"
+            )
         if (size_bytes := buffer_bytes(fused, buffer)) != item.size_bytes:
-            yield Problem(path, name, f"{size_bytes} bytes", f"{item.size_bytes} bytes", "sizes of buffers")
+            yield Problem(
+                path, name, f"{size_bytes} bytes", f"{item.size_bytes} bytes", "sizes of buffers"
+            )
         if item.is_data_dependent != bool(data_dependent & set(symbols_of(item.size_bytes))):
             expected = "a block of its own for a size that a step reads, and for no other"
-            yield Problem(path, name, expected, "late" if item.is_data_dependent else "not late", "blocks of their own")
+            yield Problem(
+                path,
+                name,
+                expected,
+                "late" if item.is_data_dependent else "not late",
+                "blocks of their own",
+            )
     yield from _lives(places, _uses(fused))
 
 
@@ -171,11 +242,14 @@ def _lives(places: Mapping[int, tuple[int, BufferPlacement]], uses: _Uses) -> It
                 first, last = min(first, start), max(last, end)
         if not item.first <= first <= last <= item.last:
             got = f"steps {item.first} to {item.last}"
-            yield Problem((index,), f"b{buffer}", f"steps {first} to {last}", got, "lifetimes cover all uses")
+            yield Problem(
+                (index,), f"b{buffer}", f"steps {first} to {last}", got, "lifetimes cover all uses"
+            )
 
 
 class _Uses:
-    """Workspace buffer -> the steps that name it, and (first, last step) of each loop; the end of control flow is a step, too."""
+    """Workspace buffer -> the steps that name it, and (first, last step) of each loop; the end of
+    control flow is a step, too."""
 
     def __init__(self, fused: FusedGraph) -> None:
         self.fused = fused
@@ -183,7 +257,8 @@ class _Uses:
         self.loops: list[tuple[int, int]] = []
 
     def visit(self, steps: Sequence[Step], index: int) -> int:
-        """Note the uses of some steps, the first of which is number ``index``; the number behind them."""
+        """Note the uses of some steps, the first of which is number ``index``; the number behind
+        them."""
         for step in steps:
             start, index = index, index + 1
             self.use(start, _buffers(step))

@@ -1,7 +1,7 @@
 """Pass: one spelling for what can be written in several ways; ops that do nothing disappear.
 
-In: a graph. Out: a graph with the same meaning, bit by bit. Not done here: arithmetic on literals (``fold_literals``),
-patterns of several ops (``fuse_*``).
+In: a graph. Out: a graph with the same meaning, bit by bit. Not done here: arithmetic on literals
+(``fold_literals``), patterns of several ops (``fuse_*``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pass: compute equal things once.
 
-In: a graph. Out: a graph without two nodes of the same op, operands, attributes and mark. Not done here: recognising
-equal results of different ops.
+In: a graph. Out: a graph without two nodes of the same op, operands, attributes and mark. Not done
+here: recognising equal results of different ops.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _Key = tuple[str, tuple[int, ...], str, str]
 
 
 def eliminate_common_subexpressions(graph: Graph) -> Graph:
-    """Merge equal nodes; the survivor carries the source ordinals of all, values with different marks never merge."""
+    """Merge equal nodes; the survivor carries the source ordinals of all, values with different
+    marks never merge."""
     seen: dict[_Key, Node] = {}
 
     def rule(state: Rewriter, node: Node) -> Sequence[int] | None:

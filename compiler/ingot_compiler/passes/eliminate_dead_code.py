@@ -8,5 +8,6 @@ from ingot_compiler.passes.rewrite import compact
 
 
 def eliminate_dead_code(graph: Graph) -> Graph:
-    """Keep the nodes that an output reaches, each ``read_dim`` whose symbol a kept value uses, and every ``require_dim``."""
+    """Keep the nodes that an output reaches, each ``read_dim`` whose symbol a kept value uses, and
+    every ``require_dim``."""
     return compact(graph)

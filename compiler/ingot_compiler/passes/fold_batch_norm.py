@@ -1,12 +1,14 @@
 """Pass: batch normalisation goes into the weights before it.
 
-In: a graph. Out: a graph whose ``batch_norm`` nodes with constant parameters are gone: after a convolution or matmul
-with constant weights they scale the weights, elsewhere they are a multiplication and an addition per channel.
-Not done here: reading constants; new weights are ops on constants, folded by ``lowering/constant_expression``.
+In: a graph. Out: a graph whose ``batch_norm`` nodes with constant parameters are gone: after a
+convolution or matmul with constant weights they scale the weights, elsewhere they are a
+multiplication and an addition per channel.
+Not done here: reading constants; new weights are ops on constants, folded by
+``lowering/constant_expression``.
 
-Order of steps, stated because folding must give the same bytes everywhere: ``factor = scale / sqrt(variance +
-epsilon)``, ``shift = bias - mean * factor``, ``weights * factor``, ``old bias * factor + shift``. Source: ONNX
-BatchNormalization-15.
+Order of steps, stated because folding must give the same bytes everywhere:
+``factor = scale / sqrt(variance + epsilon)``, ``shift = bias - mean * factor``,
+``weights * factor``, ``old bias * factor + shift``. Source: ONNX BatchNormalization-15.
 """
 
 from __future__ import annotations
@@ -52,11 +54,14 @@ def _into_convolution(state: Rewriter, node: Node) -> int | None:
     factor, shift = _factor_and_shift(state, node, region.source)
     scaled = _scaled_weights(state, conv, factor, region)
     bias = _scaled_bias(state, conv.operands[2:], factor, shift, region)
-    return state.emit(conv.op, (conv.operands[0], scaled, bias), dict(conv.attributes), region.source)
+    return state.emit(
+        conv.op, (conv.operands[0], scaled, bias), dict(conv.attributes), region.source
+    )
 
 
 def _scaled_weights(state: Rewriter, conv: Node, factor: int, region: Interior) -> int:
-    """``[out, in / groups, ...]`` of a convolution, ``[in, out / groups, ...]`` of a transposed one."""
+    """``[out, in / groups, ...]`` of a convolution, ``[in, out / groups, ...]`` of a transposed
+    one."""
     weights = conv.operands[1]
     shape = state.shape_of(weights)
     if conv.op == "conv":
@@ -74,10 +79,16 @@ def _scaled_weights(state: Rewriter, conv: Node, factor: int, region: Interior) 
 def _reshaped(state: Rewriter, value: int, shape: Sequence[Dim], region: Interior) -> int:
     """``value`` in ``shape``; -1 stands for all its elements."""
     sizes = tuple(state.type_of(value).element_count if dim == -1 else dim for dim in shape)
-    return value if sizes == state.shape_of(value) else state.emit("reshape", (value,), {"shape": sizes}, region.source)
+    return (
+        value
+        if sizes == state.shape_of(value)
+        else state.emit("reshape", (value,), {"shape": sizes}, region.source)
+    )
 
 
-def _scaled_bias(state: Rewriter, bias: Sequence[int], factor: int, shift: int, region: Interior) -> int:
+def _scaled_bias(
+    state: Rewriter, bias: Sequence[int], factor: int, shift: int, region: Interior
+) -> int:
     if not bias:
         return shift
     scaled = state.emit("mul", (bias[0], factor), {}, region.source)
@@ -89,10 +100,18 @@ def _into_matmul(state: Rewriter, node: Node) -> int | None:
     value = node.operands[0]
     bias: tuple[int, ...] = ()
     added = state.made_by(value, "add")
-    if added and state.is_constant(added.operands[1]) and state.type_of(added.operands[1]).rank <= 1:
+    if (
+        added
+        and state.is_constant(added.operands[1])
+        and state.type_of(added.operands[1]).rank <= 1
+    ):
         value, bias = added.operands[0], added.operands[1:]
     product = state.made_by(value, "matmul")
-    if product is None or state.type_of(value).rank != 2 or not state.is_constant(product.operands[1]):
+    if (
+        product is None
+        or state.type_of(value).rank != 2
+        or not state.is_constant(product.operands[1])
+    ):
         return None
     region = state.interior(node, (*product.operands, *bias, *node.operands[1:]))
     if region is None:
@@ -100,7 +119,9 @@ def _into_matmul(state: Rewriter, node: Node) -> int | None:
     factor, shift = _factor_and_shift(state, node, region.source)
     weights = state.emit("mul", (product.operands[1], factor), {}, region.source)
     scaled = state.emit("matmul", (product.operands[0], weights), {}, region.source)
-    return state.emit("add", (scaled, _scaled_bias(state, bias, factor, shift, region)), {}, region.source)
+    return state.emit(
+        "add", (scaled, _scaled_bias(state, bias, factor, shift, region)), {}, region.source
+    )
 
 
 def _alone(state: Rewriter, node: Node) -> int:
@@ -108,5 +129,7 @@ def _alone(state: Rewriter, node: Node) -> int:
     region = Interior((node,))
     factor, shift = _factor_and_shift(state, node, node.source)
     shape = (-1, *(1,) * (state.type_of(node.operands[0]).rank - 2))
-    scaled = state.emit("mul", (node.operands[0], _reshaped(state, factor, shape, region)), {}, node.source)
+    scaled = state.emit(
+        "mul", (node.operands[0], _reshaped(state, factor, shape, region)), {}, node.source
+    )
     return state.emit("add", (scaled, _reshaped(state, shift, shape, region)), {}, node.source)

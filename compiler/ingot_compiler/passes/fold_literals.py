@@ -1,10 +1,11 @@
 """Pass: arithmetic on literals happens now; only what is the same on every machine, and small.
 
-In: a graph. Out: a graph where such results are literals. Not done here: ops on weights (``constant_expression``),
-exp, log, sin, pow and other functions whose last bit depends on the machine's numpy.
+In: a graph. Out: a graph where such results are literals. Not done here: ops on weights
+(``constant_expression``), exp, log, sin, pow and other functions whose last bit depends on the
+machine's numpy.
 
-Integers and booleans up to 1,024 elements, and single floats in f32 and f64 by + - * / sqrt, comparisons and exact
-steps (IEEE 754: one correctly rounded result).
+Integers and booleans up to 1,024 elements, and single floats in f32 and f64 by + - * / sqrt,
+comparisons and exact steps (IEEE 754: one correctly rounded result).
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ def _rule(state: Rewriter, node: Node) -> Sequence[int] | None:
 
 def _may_fold(state: Rewriter, node: Node) -> bool:
     types = [state.type_of(value) for value in (*node.operands, *node.results)]
-    if any(not isinstance(count, int) or count > ELEMENTS_MAX for count in (item.element_count for item in types)):
+    if any(
+        not isinstance(count, int) or count > ELEMENTS_MAX
+        for count in (item.element_count for item in types)
+    ):
         return False
     if any(isinstance(leaf, Sum) for _, value in node.attributes for leaf in _leaves(value)):
         return False
@@ -65,17 +69,22 @@ def _may_fold(state: Rewriter, node: Node) -> bool:
 
 
 def _casts_exactly(state: Rewriter, node: Node) -> bool:
-    """A float becomes an integer only when that integer type holds it: anything else differs between machines."""
+    """A float becomes an integer only when that integer type holds it: anything else differs
+    between machines."""
     source, target = state.type_of(node.operands[0]).dtype, state.type_of(node.results[0]).dtype
     if source not in FLOATS or target in FLOATS or target == "bool":
         return True
     array = literal_array(state, node.operands[0])
     limits = np.iinfo(COMPUTE_DTYPES[target].name)
-    return array is not None and all(limits.min <= number <= limits.max for number in array.ravel().tolist())
+    return array is not None and all(
+        limits.min <= number <= limits.max for number in array.ravel().tolist()
+    )
 
 
 def _leaves(value: Attribute) -> list[Attribute]:
-    return [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
+    return (
+        [leaf for item in value for leaf in _leaves(item)] if isinstance(value, tuple) else [value]
+    )
 
 
 def literal_array(state: Rewriter, value: int) -> Array | None:
@@ -88,7 +97,11 @@ def literal_array(state: Rewriter, value: int) -> Array | None:
     if node.op == "literal":
         return np.array(node.numbers("value"), COMPUTE_DTYPES[tensor.dtype]).reshape(shape)
     count = tensor.element_count
-    if node.op not in ("reshape", "broadcast_to") or not isinstance(count, int) or count > ELEMENTS_MAX:
+    if (
+        node.op not in ("reshape", "broadcast_to")
+        or not isinstance(count, int)
+        or count > ELEMENTS_MAX
+    ):
         return None
     inner = literal_array(state, node.operands[0])
     if inner is None:

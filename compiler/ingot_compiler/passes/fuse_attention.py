@@ -1,9 +1,11 @@
 """Pass: scaled dot-product attention that exporters decompose.
 
-In: a graph. Out: a graph with ``attention`` nodes. Not done here: causal masks (they stay masks), projections.
+In: a graph. Out: a graph with ``attention`` nodes. Not done here: causal masks (they stay masks),
+projections.
 
-``softmax(scale * q @ transpose(k) + mask) @ v`` with the scale on the scores, on q, on k, or on both; an optional
-guard that turns the NaN of a fully masked row into 0; k and v of grouped queries repeated by broadcast and reshape.
+``softmax(scale * q @ transpose(k) + mask) @ v`` with the scale on the scores, on q, on k, or on
+both; an optional guard that turns the NaN of a fully masked row into 0; k and v of grouped queries
+repeated by broadcast and reshape.
 Source: ONNX Attention-23.
 """
 
@@ -57,7 +59,9 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
         state.refuse(node, "q, k and v do not have the same 1 or 2 leading axes")
         return None
     if not _sizes_known(state, node, scores):
-        state.refuse(node, "the size of a head or the number of keys is only known while the model runs")
+        state.refuse(
+            node, "the size of a head or the number of keys is only known while the model runs"
+        )
         return None
     region = state.interior(node, (scores.left, scores.right, values, *scores.mask))
     if region is None:
@@ -76,7 +80,11 @@ def _unguarded(state: Rewriter, value: int) -> int | None:
         return None
     condition, zero, probabilities = guard.operands
     test = state.made_by(condition, "isnan")
-    return probabilities if test and test.operands == (probabilities,) and is_number(state, zero, 0.0) else None
+    return (
+        probabilities
+        if test and test.operands == (probabilities,) and is_number(state, zero, 0.0)
+        else None
+    )
 
 
 def _scores(state: Rewriter, value: int) -> _Scores | None:
@@ -106,18 +114,27 @@ def _scaled_product(state: Rewriter, value: int, mask: tuple[int, ...]) -> _Scor
 
 
 def _shapes_agree(state: Rewriter, node: Node, scores: _Scores) -> bool:
-    """Check q ``[B.., S, D]``, transposed k ``[B.., D, T]``, v ``[B.., T, E]`` of rank 3 or 4 with equal leading axes."""
+    """Check q ``[B.., S, D]``, transposed k ``[B.., D, T]``, v ``[B.., T, E]`` of rank 3 or 4 with
+    equal leading axes."""
     left, right = state.shape_of(scores.left), state.shape_of(scores.right)
     values = state.shape_of(node.operands[1])
     batch = left[:-2]
     ranks = len(left) in (3, 4) and len(left) == len(right) == len(values)
-    return ranks and right[:-2] == batch == values[:-2] and right[-2] == left[-1] and right[-1] == values[-2]
+    return (
+        ranks
+        and right[:-2] == batch == values[:-2]
+        and right[-2] == left[-1]
+        and right[-1] == values[-2]
+    )
 
 
 def _sizes_known(state: Rewriter, node: Node, scores: _Scores) -> bool:
-    """Check for a kernel whose registers hold a head and whose scratch holds all keys before the first of them is there."""
+    """Check for a kernel whose registers hold a head and whose scratch holds all keys before the
+    first of them is there."""
     depth, keys, width = state.shape_of(scores.left)[-1], *state.shape_of(node.operands[1])[-2:]
-    given = {name for value in state.inputs for dim in state.shape_of(value) for name in symbols_of(dim)}
+    given = {
+        name for value in state.inputs for dim in state.shape_of(value) for name in symbols_of(dim)
+    }
     return isinstance(depth, int) and isinstance(width, int) and set(symbols_of(keys)) <= given
 
 
@@ -132,11 +149,16 @@ def _emit(state: Rewriter, node: Node, scores: _Scores, nan_to_zero: bool, regio
     attributes = {"scale": float(scores.scale), "causal": False, "nan_to_zero": nan_to_zero}
     result = state.emit("attention", (query, key, values, *scores.mask), attributes, source)
     shape = state.shape_of(node.results[0])
-    return result if state.shape_of(result) == shape else state.emit("reshape", (result,), {"shape": shape}, source)
+    return (
+        result
+        if state.shape_of(result) == shape
+        else state.emit("reshape", (result,), {"shape": shape}, source)
+    )
 
 
 def _key(state: Rewriter, transposed: int, source: Sequence[int]) -> int:
-    """Return k ``[.., T, D]`` of ``[.., D, T]``: beneath a transpose of the last two axes, else by a transpose."""
+    """Return k ``[.., T, D]`` of ``[.., D, T]``: beneath a transpose of the last two axes, else by
+    a transpose."""
     rank = state.type_of(transposed).rank
     swap = (*range(rank - 2), rank - 1, rank - 2)
     node = state.made_by(transposed, "transpose")
@@ -150,15 +172,21 @@ def _with_batch(state: Rewriter, value: int, source: Sequence[int]) -> int:
 
 
 def _ungrouped(state: Rewriter, key: int, values: int) -> tuple[int, int]:
-    """Return k and v before they were repeated for the query heads that share them; both or neither."""
+    """Return k and v before they were repeated for the query heads that share them; both or
+    neither."""
     groups = [_repeated(state, value) for value in (key, values)]
-    if groups[0] is None or groups[1] is None or state.shape_of(groups[0])[:2] != state.shape_of(groups[1])[:2]:
+    if (
+        groups[0] is None
+        or groups[1] is None
+        or state.shape_of(groups[0])[:2] != state.shape_of(groups[1])[:2]
+    ):
         return key, values
     return groups[0], groups[1]
 
 
 def _repeated(state: Rewriter, value: int) -> int | None:
-    """``x [B, G, T, D]`` of ``reshape(broadcast_to(reshape(x, [B, G, 1, T, D]), [B, G, r, T, D]), [B, G * r, T, D])``."""
+    """``x [B, G, T, D]`` of
+    ``reshape(broadcast_to(reshape(x, [B, G, 1, T, D]), [B, G, r, T, D]), [B, G * r, T, D])``."""
     joined = state.made_by(value, "reshape")
     wide = state.made_by(joined.operands[0], "broadcast_to") if joined else None
     split = state.made_by(wide.operands[0], "reshape") if wide else None
@@ -169,7 +197,15 @@ def _repeated(state: Rewriter, value: int) -> int | None:
         return None
     repeats = state.shape_of(wide.results[0])[2:3]
     expected = (*shape[:2], *repeats, *shape[2:])
-    if state.shape_of(wide.results[0]) != expected or state.shape_of(split.results[0]) != (*shape[:2], 1, *shape[2:]):
+    if state.shape_of(wide.results[0]) != expected or state.shape_of(split.results[0]) != (
+        *shape[:2],
+        1,
+        *shape[2:],
+    ):
         return None
     batch, heads, *rest = state.shape_of(value)
-    return split.operands[0] if (batch, *rest) == (shape[0], *shape[2:]) and heads == shape[1] * repeats[0] else None
+    return (
+        split.operands[0]
+        if (batch, *rest) == (shape[0], *shape[2:]) and heads == shape[1] * repeats[0]
+        else None
+    )

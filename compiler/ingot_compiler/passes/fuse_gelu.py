@@ -1,9 +1,11 @@
 """Pass: the Gaussian error linear unit, in the spellings that exporters decompose it into.
 
-In: a graph. Out: a graph with ``gelu`` nodes. Not done here: ``x * sigmoid(1.702 * x)``, another function.
+In: a graph. Out: a graph with ``gelu`` nodes. Not done here: ``x * sigmoid(1.702 * x)``, another
+function.
 
-``x * 0.5 * (1 + erf(x / sqrt 2))`` and ``x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``, with the products
-in any order, or ``x * (0.5 * erf(x / sqrt 2) + 0.5)``. Source: ONNX Gelu-20.
+``x * 0.5 * (1 + erf(x / sqrt 2))`` and
+``x * 0.5 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``, with the products in any order, or
+``x * (0.5 * erf(x / sqrt 2) + 0.5)``. Source: ONNX Gelu-20.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ def rule(state: Rewriter, node: Node) -> Sequence[int] | None:
 
 
 def _curve(state: Rewriter, value: int, x: int, scale: float) -> str | None:
-    """Which function of ``x`` ``scale * value`` is: twice the normal distribution's, exact or by tanh."""
+    """Which function of ``x`` ``scale * value`` is: twice the normal distribution's, exact or by
+    tanh."""
     step = plus_number(state, value, 0.5 / scale) if scale else None
     if step is None:
         return None
@@ -80,12 +83,15 @@ def _is_tanh_argument(state: Rewriter, value: int, x: int) -> bool:
     if not near(factor, math.sqrt(2 / math.pi)):
         return False
     total = state.made_by(inner, "add")
-    if total and any(left == x and _is_cube(state, right, x, _CUBE_FACTOR) for left, right in orders(total)):
+    if total and any(
+        left == x and _is_cube(state, right, x, _CUBE_FACTOR) for left, right in orders(total)
+    ):
         return True
     # x * (1 + 0.044715 * x^2)
     product = state.made_by(inner, "mul")
     return product is not None and any(
-        left == x and _is_square(state, plus_number(state, right, 1.0), x) for left, right in orders(product)
+        left == x and _is_square(state, plus_number(state, right, 1.0), x)
+        for left, right in orders(product)
     )
 
 

@@ -1,8 +1,10 @@
 """Pass: layer normalisation that exporters decompose into means, differences and roots.
 
-In: a graph. Out: a graph with ``layer_norm`` nodes. Not done here: ``rms_norm`` (no mean is subtracted there).
+In: a graph. Out: a graph with ``layer_norm`` nodes. Not done here: ``rms_norm`` (no mean is
+subtracted there).
 
-``(x - mean) / sqrt(mean((x - mean)^2) + epsilon)`` over trailing axes, then optionally ``* scale`` and ``+ bias``.
+``(x - mean) / sqrt(mean((x - mean)^2) + epsilon)`` over trailing axes, then optionally ``* scale``
+and ``+ bias``.
 Source: ONNX LayerNormalization-17.
 """
 
@@ -43,7 +45,12 @@ def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:
     difference = state.made_by(centred, "sub")
     mean = trailing_mean(state, difference.operands[1]) if difference else None
     spread = trailing_mean(state, variance)
-    if difference is None or mean is None or spread is None or mean != (difference.operands[0], spread[1]):
+    if (
+        difference is None
+        or mean is None
+        or spread is None
+        or mean != (difference.operands[0], spread[1])
+    ):
         return None
     squared = square_of(state, spread[0])
     x, axis = mean
@@ -52,17 +59,26 @@ def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:
         return None
     shape = state.shape_of(x)[axis:]
     ones, zeros = (filled(state, x, number, shape, region.source) for number in (1.0, 0.0))
-    return (state.emit("layer_norm", (x, ones, zeros), {"axis": axis, "epsilon": float(epsilon)}, region.source),)
+    return (
+        state.emit(
+            "layer_norm", (x, ones, zeros), {"axis": axis, "epsilon": float(epsilon)}, region.source
+        ),
+    )
 
 
-def filled(state: Rewriter, like: int, number: float, shape: tuple[Dim, ...], source: Sequence[int]) -> int:
+def filled(
+    state: Rewriter, like: int, number: float, shape: tuple[Dim, ...], source: Sequence[int]
+) -> int:
     """A tensor of ``shape``, every element ``number``, with the element type of ``like``."""
     literal = state.literal(number, state.type_of(like).dtype, source)
     return state.emit("broadcast_to", (literal,), {"shape": shape}, source)
 
 
-def trimmed(state: Rewriter, value: int, shape: tuple[Dim, ...], source: Sequence[int]) -> int | None:
-    """``value`` with exactly ``shape``, leading axes of length 1 dropped; None when it has another shape."""
+def trimmed(
+    state: Rewriter, value: int, shape: tuple[Dim, ...], source: Sequence[int]
+) -> int | None:
+    """``value`` with exactly ``shape``, leading axes of length 1 dropped; None when it has another
+    shape."""
     found = state.shape_of(value)
     lead = len(found) - len(shape)
     if found == shape:
@@ -81,7 +97,11 @@ def absorb_scale(state: Rewriter, node: Node, op: OpName) -> Sequence[int] | Non
         if norm is None or scalar(state, norm.operands[1]) != 1 or not _adds_nothing(state, norm):
             continue
         region = state.interior(node, (*norm.operands, factor))
-        scale = trimmed(state, factor, state.shape_of(norm.operands[1]), node.source) if region else None
+        scale = (
+            trimmed(state, factor, state.shape_of(norm.operands[1]), node.source)
+            if region
+            else None
+        )
         if region and scale is not None:
             operands = (norm.operands[0], scale, *norm.operands[2:])
             return (state.emit(op, operands, dict(norm.attributes), region.source),)
@@ -101,7 +121,9 @@ def _bias(state: Rewriter, node: Node) -> Sequence[int] | None:
         if norm is None or scalar(state, norm.operands[2]) != 0:
             continue
         region = state.interior(node, (*norm.operands, added))
-        bias = trimmed(state, added, state.shape_of(norm.operands[2]), node.source) if region else None
+        bias = (
+            trimmed(state, added, state.shape_of(norm.operands[2]), node.source) if region else None
+        )
         if region and bias is not None:
             operands = (*norm.operands[:2], bias)
             return (state.emit("layer_norm", operands, dict(norm.attributes), region.source),)

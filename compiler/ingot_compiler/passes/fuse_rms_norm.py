@@ -1,8 +1,10 @@
 """Pass: root-mean-square normalisation that exporters decompose.
 
-In: a graph. Out: a graph with ``rms_norm`` nodes. Not done here: ``layer_norm`` (which subtracts the mean).
+In: a graph. Out: a graph with ``rms_norm`` nodes. Not done here: ``layer_norm`` (which subtracts
+the mean).
 
-``x / sqrt(mean(x^2) + epsilon)`` over trailing axes, then optionally ``* scale``. Source: ONNX RMSNormalization-23.
+``x / sqrt(mean(x^2) + epsilon)`` over trailing axes, then optionally ``* scale``. Source: ONNX
+RMSNormalization-23.
 """
 
 from __future__ import annotations
@@ -36,4 +38,8 @@ def _normalise(state: Rewriter, node: Node) -> Sequence[int] | None:
     if region is None:
         return None
     ones = filled(state, x, 1.0, state.shape_of(x)[axis:], region.source)
-    return (state.emit("rms_norm", (x, ones), {"axis": axis, "epsilon": float(shifted[1])}, region.source),)
+    return (
+        state.emit(
+            "rms_norm", (x, ones), {"axis": axis, "epsilon": float(shifted[1])}, region.source
+        ),
+    )

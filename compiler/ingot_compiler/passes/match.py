@@ -1,4 +1,5 @@
-"""What patterns ask of a value: which number it is, which factor it carries, whether it is something plus a number.
+"""What patterns ask of a value: which number it is, which factor it carries, whether it is
+something plus a number.
 
 In: a rewriter and a value. Out: numbers and the values beneath them. Not done here: any rewrite.
 """
@@ -11,12 +12,15 @@ from collections.abc import Iterator
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.passes.rewrite import Rewriter
 
-_RELATIVE_TOLERANCE = 1e-6  # a few units in the last place of f32: the same number, written by another exporter
+_RELATIVE_TOLERANCE = (
+    1e-6  # a few units in the last place of f32: the same number, written by another exporter
+)
 _FACTORS_MAX = 16
 
 
 def scalar(state: Rewriter, value: int) -> float | None:
-    """The number that all elements of a literal are, through reshapes and broadcasts; None for anything else."""
+    """The number that all elements of a literal are, through reshapes and broadcasts; None for
+    anything else."""
     node = state.producer(value)
     while node and node.op in ("reshape", "broadcast_to"):
         node = state.producer(node.operands[0])
@@ -28,7 +32,9 @@ def scalar(state: Rewriter, value: int) -> float | None:
 
 def near(found: float, number: float) -> bool:
     """Whether two numbers are the same up to the rounding of f32."""
-    return found == number or (math.isfinite(number) and abs(found - number) <= _RELATIVE_TOLERANCE * abs(number))
+    return found == number or (
+        math.isfinite(number) and abs(found - number) <= _RELATIVE_TOLERANCE * abs(number)
+    )
 
 
 def is_number(state: Rewriter, value: int, number: float) -> bool:
@@ -61,7 +67,8 @@ def plus_number(state: Rewriter, value: int, number: float) -> int | None:
 
 
 def without_factor(state: Rewriter, value: int, until: int | None = None) -> tuple[int, float]:
-    """``(x, c)`` when ``value`` is ``x * c`` or ``x / c`` (then 1/c) for literals, repeatedly; ``(value, 1)`` otherwise.
+    """``(x, c)`` when ``value`` is ``x * c`` or ``x / c`` (then 1/c) for literals, repeatedly;
+    ``(value, 1)`` otherwise.
 
     The walk ends at ``until``, which may itself be a product.
     """
@@ -73,7 +80,11 @@ def without_factor(state: Rewriter, value: int, until: int | None = None) -> tup
             continue
         quotient = state.made_by(value, "div")
         divisor = scalar(state, quotient.operands[1]) if quotient else None
-        if quotient is None or not divisor or state.type_of(value).dtype not in ("f32", "f64", "f16", "bf16"):
+        if (
+            quotient is None
+            or not divisor
+            or state.type_of(value).dtype not in ("f32", "f64", "f16", "bf16")
+        ):
             return value, factor
         value, factor = quotient.operands[0], factor / divisor
     return value, factor
@@ -103,11 +114,14 @@ def reciprocal_of(state: Rewriter, value: int) -> int | None:
     if node:
         return node.operands[0]
     quotient = state.made_by(value, "div")
-    return quotient.operands[1] if quotient and is_number(state, quotient.operands[0], 1.0) else None
+    return (
+        quotient.operands[1] if quotient and is_number(state, quotient.operands[0], 1.0) else None
+    )
 
 
 def quotient_by_root(state: Rewriter, root: Node) -> tuple[int, int] | None:
-    """``(x, y)`` when the node is ``x / sqrt(y)``, ``x * (1 / sqrt(y))`` or ``x * pow(y, -0.5)``."""
+    """``(x, y)`` when the node is ``x / sqrt(y)``, ``x * (1 / sqrt(y))`` or
+    ``x * pow(y, -0.5)``."""
     if root.op == "div":
         inner = root_of(state, root.operands[1])
         return None if inner is None else (root.operands[0], inner)
@@ -132,7 +146,8 @@ def _inverse_root_of(state: Rewriter, value: int) -> int | None:
 
 
 def trailing_mean(state: Rewriter, value: int) -> tuple[int, int] | None:
-    """``(x, axis)`` when ``value`` is the mean of ``x`` over all axes from ``axis`` on, dimensions kept."""
+    """``(x, axis)`` when ``value`` is the mean of ``x`` over all axes from ``axis`` on, dimensions
+    kept."""
     node = state.made_by(value, "reduce")
     if node is None or node.text("function") != "mean" or not node.flag("keepdims"):
         return None

@@ -1,6 +1,7 @@
 """The order of the passes: from what the frontend wrote to the graph that gets places and kernels.
 
-In: a graph. Out: ``OptimizedGraph`` with the same meaning. Not done here: devices, layouts, operator fusion.
+In: a graph. Out: ``OptimizedGraph`` with the same meaning. Not done here: devices, layouts,
+operator fusion.
 """
 
 from __future__ import annotations
@@ -8,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.ir.graph import Graph, OptimizedGraph
-from ingot_compiler.passes import fuse_attention, fuse_gelu, fuse_layer_norm, fuse_rms_norm, fuse_silu
+from ingot_compiler.passes import (
+    fuse_attention,
+    fuse_gelu,
+    fuse_layer_norm,
+    fuse_rms_norm,
+    fuse_silu,
+)
 from ingot_compiler.passes.canonicalise import canonicalise
 from ingot_compiler.passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from ingot_compiler.passes.eliminate_dead_code import eliminate_dead_code

@@ -1,9 +1,12 @@
-"""The walk that every pass shares: visit nodes in order, replace values, add nodes, drop what nobody needs.
+"""The walk that every pass shares: visit nodes in order, replace values, add nodes, drop what
+nobody needs.
 
-In: a graph and a rule per node. Out: a new graph with dense ids. Not done here: any particular rewrite (the passes).
+In: a graph and a rule per node. Out: a new graph with dense ids. Not done here: any particular
+rewrite (the passes).
 
-Values keep their old ids while a rule runs and new values get ids above them; ``finish`` makes ids dense again. A
-replacement that would change a value's type or its placement mark is refused: the node then stays as it is.
+Values keep their old ids while a rule runs and new values get ids above them; ``finish`` makes ids
+dense again. A replacement that would change a value's type or its placement mark is refused: the
+node then stays as it is.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 
 RewriteRule = Callable[["Rewriter", Node], Sequence[int] | None]
-"""(state, node with current operands) -> the values that stand for its results, or None to keep the node."""
+"""(state, node with current operands) -> the values that stand for its results, or None to keep the
+node."""
 
 _CACHED_MAX = 1 << 14
 _GRAPH_OUTPUT = -1  # the "user" of a value that the graph returns
@@ -47,11 +51,13 @@ class Interior:
 
 
 class Rewriter:
-    """The graph being rebuilt; rules read producers and types through it and add nodes by ``emit``."""
+    """The graph being rebuilt; rules read producers and types through it and add nodes by
+    ``emit``."""
 
     def __init__(self, graph: Graph) -> None:
         self.types: list[TensorType] = list(graph.types)
-        # New ids stay clear of the ids inside regions, which continue after those that the region sees.
+        # New ids stay clear of the ids inside regions, which continue after those that the region
+        # sees.
         self.types += [TensorType("bool", ())] * (first_free_id(graph) - len(graph.types))
         self.inputs = graph.inputs
         self.nodes: list[Node] = []
@@ -81,11 +87,14 @@ class Rewriter:
         return None if index is None else self.nodes[index]
 
     def made_by(self, value: int, *ops: OpName) -> Node | None:
-        """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node being visited."""
+        """The node that makes ``value`` when it is one of ``ops`` and has the mark of the node
+        being visited."""
         node = self.producer(value)
         return (
             node
-            if node and node.op in ops and (node.mark == self.mark or Trait.SOURCE in OPS_BY_NAME[node.op].traits)
+            if node
+            and node.op in ops
+            and (node.mark == self.mark or Trait.SOURCE in OPS_BY_NAME[node.op].traits)
             else None
         )
 
@@ -99,20 +108,32 @@ class Rewriter:
         return len(users) == 1 and _GRAPH_OUTPUT not in users
 
     def emit(
-        self, op: OpName, operands: Sequence[Operand], attributes: Mapping[str, Attribute] | None, source: Sequence[int]
+        self,
+        op: OpName,
+        operands: Sequence[Operand],
+        attributes: Mapping[str, Attribute] | None,
+        source: Sequence[int],
     ) -> int:
-        """Add a node with one result and the visited node's mark; OpTypeError when its rule refuses the operands.
+        """Add a node with one result and the visited node's mark; OpTypeError when its rule refuses
+        the operands.
 
-        A float operand becomes a literal with the element type of the first operand that is a value.
+        A float operand becomes a literal with the element type of the first operand that is a
+        value.
         """
         dtype = next((self.types[item].dtype for item in operands if isinstance(item, int)), "f32")
-        values = [self.literal(item, dtype, source) if isinstance(item, float) else item for item in operands]
+        values = [
+            self.literal(item, dtype, source) if isinstance(item, float) else item
+            for item in operands
+        ]
         table = dict(attributes or {})
         types = OPS_BY_NAME[op].infer([self.types[value] for value in values], table).results
-        return self._append(Node(op, tuple(values), (), make_attributes(table), (), tuple(source), self.mark), types)[0]
+        return self._append(
+            Node(op, tuple(values), (), make_attributes(table), (), tuple(source), self.mark), types
+        )[0]
 
     def literal(self, value: Attribute, dtype: str, source: Sequence[int] = ()) -> int:
-        """Add a rank-0 literal; a float is rounded to ``dtype``, so that equal literals are spelled alike."""
+        """Add a rank-0 literal; a float is rounded to ``dtype``, so that equal literals are spelled
+        alike."""
         if dtype == "f32" and isinstance(value, float):
             value = float(np.float32(value))
         return self.emit("literal", (), {"dtype": dtype, "shape": (), "value": (value,)}, source)
@@ -133,7 +154,9 @@ class Rewriter:
         self.nodes.append(node)
 
     def _computes_constant(self, node: Node) -> bool:
-        fixed = not node.regions and node.op != "read_dim" and not _attribute_symbols(node.attributes)
+        fixed = (
+            not node.regions and node.op != "read_dim" and not _attribute_symbols(node.attributes)
+        )
         shapes = [self.types[result].shape for result in node.results]
         static = all(isinstance(dim, int) for shape in shapes for dim in shape)
         return fixed and static and all(operand in self._constant for operand in node.operands)
@@ -141,8 +164,8 @@ class Rewriter:
     def interior(self, root: Node, leaves: Collection[int]) -> Interior | None:
         """All nodes from ``root`` back to ``leaves`` (and to sources without operands).
 
-        None when one of them has another mark, when an interior value is used outside, or when a path leaves the
-        pattern (ends in an input that is no leaf).
+        None when one of them has another mark, when an interior value is used outside, or when a
+        path leaves the pattern (ends in an input that is no leaf).
         """
         found: dict[int, Node] = {}
         waiting = [root]
@@ -163,16 +186,23 @@ class Rewriter:
                     return None
                 waiting.append(producer)
         for key, node in found.items():
-            strangers = {user for result in node.results for user in self._users.get(result, set()) - found.keys()}
+            strangers = {
+                user
+                for result in node.results
+                for user in self._users.get(result, set()) - found.keys()
+            }
             if node is not root and strangers:
                 returned = ", the model returns it" if _GRAPH_OUTPUT in strangers else ""
-                self.refuse(root, f"the result of an inner {node.op} is used outside{returned}", strangers)
+                self.refuse(
+                    root, f"the result of an inner {node.op} is used outside{returned}", strangers
+                )
                 return None
             assert key == node.results[0]
         return Interior(tuple(found[key] for key in sorted(found)))
 
     def refuse(self, node: Node, reason: str, others: Iterable[int] = ()) -> None:
-        """Note why a pattern that ends at ``node`` is left; ``others``: values whose makers the reason is about."""
+        """Note why a pattern that ends at ``node`` is left; ``others``: values whose makers the
+        reason is about."""
         sources = union(self._source.get(value, ()) for value in others)
         self.refusals.append(Refusal("", node.source, reason, sources))
 
@@ -180,7 +210,9 @@ class Rewriter:
         """Let the node that makes ``value`` also stand for ``source``."""
         index = self._producer.get(value)
         if index is not None:
-            self.nodes[index] = replace(self.nodes[index], source=union((self.nodes[index].source, source)))
+            self.nodes[index] = replace(
+                self.nodes[index], source=union((self.nodes[index].source, source))
+            )
 
     def visit(self, node: Node, rule: RewriteRule) -> None:
         """Offer one node of the old graph to the rule; keep or replace it."""
@@ -261,7 +293,8 @@ def renumber(graph: Graph) -> tuple[Graph, dict[int, int]]:
 
 
 def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
-    """The node reading other values, its regions included; the same object where it reads none of them."""
+    """The node reading other values, its regions included; the same object where it reads none of
+    them."""
     if not node.regions and not any(item in replaced for item in node.operands):
         return node
     return replace(
@@ -272,7 +305,8 @@ def with_operands(node: Node, replaced: Mapping[int, int]) -> Node:
 
 
 def _live_nodes(graph: Graph) -> list[Node]:
-    """Nodes that the outputs need, and every ``require_dim``; ``read_dim`` is needed by those who use the symbol it binds."""
+    """Nodes that the outputs need, and every ``require_dim``; ``read_dim`` is needed by those who
+    use the symbol it binds."""
     needed = set(graph.outputs)
     symbols = {name for value in graph.outputs for name in _type_symbols(graph.types[value])}
     live: list[Node] = []
@@ -291,7 +325,12 @@ def _live_nodes(graph: Graph) -> list[Node]:
 
 def first_free_id(graph: Graph) -> int:
     """One more than the largest id in the graph and its regions."""
-    return max([len(graph.types), *(first_free_id(region) for node in graph.nodes for region in node.regions)])
+    return max(
+        [
+            len(graph.types),
+            *(first_free_id(region) for node in graph.nodes for region in node.regions),
+        ]
+    )
 
 
 def _graph_symbols(graph: Graph) -> Iterable[str]:
@@ -330,12 +369,15 @@ def _renumbered(node: Node, renamed: Mapping[int, int], types: Sequence[TensorTy
         operands=operands,
         results=results,
         regions=tuple(
-            _renumbered_region(region, renamed, types[: renamed[node.results[0]]]) for region in node.regions
+            _renumbered_region(region, renamed, types[: renamed[node.results[0]]])
+            for region in node.regions
         ),
     )
 
 
-def _renumbered_region(region: Graph, renamed: Mapping[int, int], visible: Sequence[TensorType]) -> Graph:
+def _renumbered_region(
+    region: Graph, renamed: Mapping[int, int], visible: Sequence[TensorType]
+) -> Graph:
     """A region's own ids continue after those of the values it can see, whose types it repeats."""
     own = [*region.inputs, *(result for node in region.nodes for result in node.results)]
     table = dict(renamed) | {value: len(visible) + index for index, value in enumerate(own)}
@@ -348,7 +390,9 @@ def _renumbered_region(region: Graph, renamed: Mapping[int, int], visible: Seque
 def _map_region(region: Graph, replaced: Mapping[int, int]) -> Graph:
     """Let a region read the values that stand for the ones it captured."""
     nodes = tuple(with_operands(node, replaced) for node in region.nodes)
-    return replace(region, nodes=nodes, outputs=tuple(replaced.get(item, item) for item in region.outputs))
+    return replace(
+        region, nodes=nodes, outputs=tuple(replaced.get(item, item) for item in region.outputs)
+    )
 
 
 def union(sources: Iterable[Sequence[int]]) -> tuple[int, ...]:

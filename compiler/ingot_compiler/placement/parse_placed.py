@@ -1,7 +1,8 @@
 """Reads the text form of a placed graph.
 
-In: text, as ``print_placed`` writes it or by hand. Out: a ``PlacedGraph`` that ``verify_placed`` accepts, or ``ModelError`` with line and
-column. Not done here: which kinds of devices there is code for.
+In: text, as ``print_placed`` writes it or by hand. Out: a ``PlacedGraph`` that ``verify_placed``
+accepts, or ``ModelError`` with line and column. Not done here: which kinds of devices there is code
+for.
 """
 
 from __future__ import annotations
@@ -37,9 +38,14 @@ def parse_placed(text: str) -> PlacedGraph:
         values.append(_value(reader, len(values), names, graph))
     reader.end()
     if len(values) != len(graph.types):
-        raise reader.fail(f"expected a place for each of {len(graph.types)} values, got {len(values)}")
+        raise reader.fail(
+            f"expected a place for each of {len(graph.types)} values, got {len(values)}"
+        )
     placed = PlacedGraph(
-        graph, tuple(devices), tuple(device for device, _ in values), tuple(reason for _, reason in values)
+        graph,
+        tuple(devices),
+        tuple(device for device, _ in values),
+        tuple(reason for _, reason in values),
     )
     reader.check(find_placed_problems(placed), places)
     return placed
@@ -62,7 +68,9 @@ def _value(reader: Reader, number: int, names: list[str], graph: Graph) -> tuple
     start = reader.token
     if reader.value() != number or number >= len(graph.types):
         count = len(graph.types)
-        raise reader.fail(f"expected the place of each of {count} values, in order, got {start}", start)
+        raise reader.fail(
+            f"expected the place of each of {count} values, in order, got {start}", start
+        )
     reader.expect("on")
     token = reader.token
     name = reader.string()

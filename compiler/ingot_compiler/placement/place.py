@@ -1,10 +1,12 @@
 """Placement: every value gets a virtual device, every crossing becomes a visible ``copy`` node.
 
-In: an optimized graph and the declared devices. Out: ``PlacedGraph``. Not done here: layouts and fusion (``fuse``),
-binding to physical devices (the loader), the choice of a device for cost (marks decide).
+In: an optimized graph and the declared devices. Out: ``PlacedGraph``. Not done here: layouts and
+fusion (``fuse``), binding to physical devices (the loader), the choice of a device for cost (marks
+decide).
 
-A node runs where it is marked. An unmarked node runs where its first operand lives that is no constant, a constant
-where it is read first, anything else on the host. Inputs and outputs of the graph live on the host.
+A node runs where it is marked. An unmarked node runs where its first operand lives that is no
+constant, a constant where it is read first, anything else on the host. Inputs and outputs of the
+graph live on the host.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ def place(optimized: OptimizedGraph, devices: Sequence[DeclaredDevice]) -> Place
     """Give every value a device and insert a copy once per value and device that needs it.
 
     Raises:
-        UserError: a mark names no declared device, a name is declared twice, or the host is missing.
+        UserError: a mark names no declared device, a name is declared twice, or the host is
+            missing.
         UnsupportedError: control flow on a device other than the host.
     """
     table = _device_table(devices)
@@ -51,11 +54,21 @@ def _device_table(devices: Sequence[DeclaredDevice]) -> tuple[DeclaredDevice, ..
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise UserError(
-            f"device {twice[0]!r} is declared twice", where="devices", why="names must differ", do="rename one"
+            f"device {twice[0]!r} is declared twice",
+            where="devices",
+            why="names must differ",
+            do="rename one",
         )
     if HOST not in names:
-        raise UserError("no host device", where="devices", why=f"expected a device named {HOST}", do=f"declare {HOST}")
-    return tuple(sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name))))
+        raise UserError(
+            "no host device",
+            where="devices",
+            why=f"expected a device named {HOST}",
+            do=f"declare {HOST}",
+        )
+    return tuple(
+        sorted(devices, key=lambda device: (device.name != HOST, names.index(device.name)))
+    )
 
 
 def _check_marks(graph: Graph, names: Sequence[str]) -> None:
@@ -66,27 +79,36 @@ def _check_marks(graph: Graph, names: Sequence[str]) -> None:
                 f"no device named {node.mark!r}",
                 where=_nodes(node),
                 why=f"expected one of {', '.join(names)}",
-                do=f"did you mean {close[0]!r}?" if close else f"declare it: --device {node.mark}=KIND",
+                do=f"did you mean {close[0]!r}?"
+                if close
+                else f"declare it: --device {node.mark}=KIND",
             )
         for region in node.regions:
             _check_marks(region, names)
 
 
 def _nodes(node: Node) -> Text:
-    return nodes_text(node.source) if node.source else f"a {node.op} that no imported node asked for"
+    return (
+        nodes_text(node.source) if node.source else f"a {node.op} that no imported node asked for"
+    )
 
 
 class _Placement:
-    """The graph being rebuilt with copies; one use. Copies get ids above all others until the end."""
+    """The graph being rebuilt with copies; one use. Copies get ids above all others until the
+    end."""
 
-    def __init__(self, graph: Graph, devices: tuple[DeclaredDevice, ...], names: Sequence[str]) -> None:
+    def __init__(
+        self, graph: Graph, devices: tuple[DeclaredDevice, ...], names: Sequence[str]
+    ) -> None:
         self.graph = graph
         self.devices = devices
         self.names = names
         self.nodes: list[Node] = []
         free = first_free_id(graph)
         self.types = [*graph.types, *[TensorType("bool", ())] * (free - len(graph.types))]
-        self.place_of: dict[int, _Place] = dict.fromkeys(graph.inputs, _Place(0, "input of the graph"))
+        self.place_of: dict[int, _Place] = dict.fromkeys(
+            graph.inputs, _Place(0, "input of the graph")
+        )
         self.copies: dict[tuple[int, int], int] = {}
         self.makers = {result: node for node in graph.nodes for result in node.results}
 
@@ -97,15 +119,21 @@ class _Placement:
         self._decide_constants()
         for node in self.graph.nodes:
             self._add(node)
-        outputs = tuple(self._on(value, 0, (), "output of the graph") for value in self.graph.outputs)
+        outputs = tuple(
+            self._on(value, 0, (), "output of the graph") for value in self.graph.outputs
+        )
         rebuilt = Graph(self.graph.inputs, tuple(self.nodes), outputs, tuple(self.types))
         graph, renamed = renumber(rebuilt)
         places = [self.place_of[old] for old in renamed]
-        indices, reasons = tuple(place.device for place in places), tuple(place.reason for place in places)
+        indices, reasons = (
+            tuple(place.device for place in places),
+            tuple(place.reason for place in places),
+        )
         return PlacedGraph(graph, self.devices, indices, reasons)
 
     def _decide(self, node: Node) -> None:
-        """Place a node by its mark or operands; what is computed from constants alone stays open."""
+        """Place a node by its mark or operands; what is computed from constants alone stays
+        open."""
         placed = [operand for operand in node.operands if operand in self.place_of]
         if node.mark:
             self._refuse_regions(node)
@@ -115,7 +143,9 @@ class _Placement:
         elif placed:
             maker = self.makers.get(placed[0])
             made_by = maker.op if maker else "the caller"
-            place = _Place(self.place_of[placed[0]].device, f"follows its operand, made by {made_by}")
+            place = _Place(
+                self.place_of[placed[0]].device, f"follows its operand, made by {made_by}"
+            )
         else:
             return
         self.place_of.update(dict.fromkeys(node.results, place))
@@ -130,14 +160,24 @@ class _Placement:
             )
 
     def _decide_constants(self) -> None:
-        """Constants live where they are read first; readers come later in the graph and are known."""
+        """Constants live where they are read first; readers come later in the graph and are
+        known."""
         users = self.graph.users()
         for node in reversed(self.graph.nodes):
             if not node.results or node.results[0] in self.place_of:
                 continue
-            readers = [self.graph.nodes[index] for result in node.results for index in users.get(result, ())]
+            readers = [
+                self.graph.nodes[index]
+                for result in node.results
+                for index in users.get(result, ())
+            ]
             device = next((self._device_of(reader) for reader in readers), 0)
-            place = _Place(device, "constant, lives where it is read first" if readers else "constant that is returned")
+            place = _Place(
+                device,
+                "constant, lives where it is read first"
+                if readers
+                else "constant that is returned",
+            )
             self.place_of.update(dict.fromkeys(node.results, place))
 
     def _device_of(self, node: Node) -> int:
@@ -146,7 +186,9 @@ class _Placement:
     def _add(self, node: Node) -> None:
         device = self._device_of(node)
         read = sorted({*node.operands, *captured(node)})
-        replaced = {value: self._on(value, device, node.source, f"{node.op} reads it") for value in read}
+        replaced = {
+            value: self._on(value, device, node.source, f"{node.op} reads it") for value in read
+        }
         self.nodes.append(with_operands(node, replaced))
 
     def _on(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
@@ -158,7 +200,8 @@ class _Placement:
         return self.copies[value, device]
 
     def _add_copy(self, value: int, device: int, source: tuple[int, ...], reason: str) -> int:
-        """One copy, however many read it; what is made of nothing (a constant, a literal) is made there again."""
+        """One copy, however many read it; what is made of nothing (a constant, a literal) is made
+        there again."""
         copied = len(self.types)
         self.types.append(self.types[value])
         maker = self.makers.get(value)

@@ -15,8 +15,9 @@ from ingot_compiler.placement.virtual_device import DeclaredDevice
 class PlacedGraph:
     """An optimized graph whose values have places.
 
-    ``devices``: the table, the host first. ``device_of[value]``: an index into it. ``reasons[value]``: why, in words.
-    ``copy{destination: name of a device}`` nodes are the only ones whose operand lives on another device.
+    ``devices``: the table, the host first. ``device_of[value]``: an index into it.
+    ``reasons[value]``: why, in words. ``copy{destination: name of a device}`` nodes are the only
+    ones whose operand lives on another device.
     """
 
     graph: Graph

@@ -1,4 +1,5 @@
-"""Text form of a placed graph: the device table, the graph, where each value lives and why; ``parse_placed`` reads it back.
+"""Text form of a placed graph: the device table, the graph, where each value lives and why;
+``parse_placed`` reads it back.
 
 In: a ``PlacedGraph``. Out: text that ends with a newline. Not done here: placing (``place``).
 """
@@ -15,8 +16,12 @@ from ingot_compiler.placement.virtual_device import ANY_ID, DeclaredDevice
 
 def print_placed(placed: PlacedGraph) -> str:
     """Print all of the stage; what a device leaves open is not written."""
-    devices = "".join(f"device {index}: {_device(item)}\n" for index, item in enumerate(placed.devices))
-    return f"{devices}{print_graph(placed.graph)}" + "".join(f"{line}\n" for line in _places(placed))
+    devices = "".join(
+        f"device {index}: {_device(item)}\n" for index, item in enumerate(placed.devices)
+    )
+    return f"{devices}{print_graph(placed.graph)}" + "".join(
+        f"{line}\n" for line in _places(placed)
+    )
 
 
 def _device(item: DeclaredDevice) -> str:

@@ -1,7 +1,9 @@
-"""Virtual devices: where a value lives and what compiles the code that makes it, as far as that is decided.
+"""Virtual devices: where a value lives and what compiles the code that makes it, as far as that is
+decided.
 
-In: device type, id, target, memory scope, each of which may be open. Out: ``VirtualDevice`` with ``join`` and
-``default``. Not done here: which value goes where (``place``), physical devices (the loader binds them).
+In: device type, id, target, memory scope, each of which may be open. Out: ``VirtualDevice`` with
+``join`` and ``default``. Not done here: which value goes where (``place``), physical devices (the
+loader binds them).
 """
 
 from __future__ import annotations
@@ -24,10 +26,12 @@ _DEVICE_TYPES = DEVICE_KINDS[1:]  # the other targets' heads are host architectu
 
 @dataclass(frozen=True, slots=True)
 class VirtualDevice:
-    """A value of four independent fields, each possibly open: ``device_type`` "", ``id`` -1, ``target`` "", ``memory_scope`` "".
+    """A value of four independent fields, each possibly open: ``device_type`` "", ``id`` -1,
+    ``target`` "", ``memory_scope`` "".
 
-    ``target`` is a canonical target text and compares by value; its device type must be ``device_type``. ``id``
-    distinguishes devices of one type; 0 has no special meaning. ``memory_scope`` is an opaque name of a memory area.
+    ``target`` is a canonical target text and compares by value; its device type must be
+    ``device_type``. ``id`` distinguishes devices of one type; 0 has no special meaning.
+    ``memory_scope`` is an opaque name of a memory area.
     """
 
     device_type: str = ANY_TYPE
@@ -38,7 +42,10 @@ class VirtualDevice:
     def __post_init__(self) -> None:
         if self.id < ANY_ID:
             raise UserError(
-                f"bad device id {self.id}", where=str(self), why="expected -1 (open) or more", do="give an id >= 0"
+                f"bad device id {self.id}",
+                where=str(self),
+                why="expected -1 (open) or more",
+                do="give an id >= 0",
             )
         if self.target and device_type_of(self.target) != self.device_type:
             raise UserError(
@@ -49,7 +56,8 @@ class VirtualDevice:
             )
 
     def __str__(self) -> str:
-        """``VirtualDevice(device_type=cuda, virtual_device_id=3)``: the decided fields; ``?`` when there is none."""
+        """``VirtualDevice(device_type=cuda, virtual_device_id=3)``: the decided fields; ``?`` when
+        there is none."""
         fields = [
             f"device_type={self.device_type}" if self.device_type != ANY_TYPE else "",
             f"virtual_device_id={self.id}" if self.id != ANY_ID else "",
@@ -74,14 +82,16 @@ UNCONSTRAINED = VirtualDevice()
 
 @dataclass(frozen=True, slots=True)
 class DeclaredDevice:
-    """A virtual device with the name that marks use, ``host`` or what ``--device NAME=KIND`` says."""
+    """A virtual device with the name that marks use, ``host`` or what ``--device NAME=KIND``
+    says."""
 
     name: str
     device: VirtualDevice
 
 
 def device_type_of(target: str) -> str:
-    """The device type that code for ``target`` runs on: ``cuda:sm_80`` -> ``cuda``, ``x86-64-v3+fma`` -> ``cpu``."""
+    """The device type that code for ``target`` runs on: ``cuda:sm_80`` -> ``cuda``,
+    ``x86-64-v3+fma`` -> ``cpu``."""
     head = target.split(":", 1)[0].split("+", 1)[0]
     return head if head in _DEVICE_TYPES else HOST_TYPE
 
@@ -94,7 +104,8 @@ def of_target(target: str) -> VirtualDevice:
 def join(left: VirtualDevice, right: VirtualDevice) -> VirtualDevice | None:
     """What satisfies both, each field decided by either; None when they contradict.
 
-    Commutative, associative where defined, idempotent; ``UNCONSTRAINED`` is neutral. Targets compare by value.
+    Commutative, associative where defined, idempotent; ``UNCONSTRAINED`` is neutral. Targets
+    compare by value.
     """
     device_type = _joined(left.device_type, right.device_type, ANY_TYPE)
     identity = _joined(left.id, right.id, ANY_ID)
@@ -116,8 +127,8 @@ def _joined(left: _Field, right: _Field, open_value: _Field) -> _Field | None:
 def default(left: VirtualDevice, right: VirtualDevice) -> VirtualDevice:
     """``left``, its open fields taken from ``right``; total.
 
-    Id, target and scope of a device mean nothing on a device of another type: they are taken only when the types
-    agree (or ``left`` leaves the type open).
+    Id, target and scope of a device mean nothing on a device of another type: they are taken only
+    when the types agree (or ``left`` leaves the type open).
     """
     device_type = left.device_type or right.device_type
     if right.device_type not in (ANY_TYPE, device_type):
@@ -125,6 +136,11 @@ def default(left: VirtualDevice, right: VirtualDevice) -> VirtualDevice:
     return VirtualDevice(
         device_type,
         left.id if left.id != ANY_ID else right.id,
-        left.target or (right.target if right.target and device_type_of(right.target) == device_type else ANY_TARGET),
+        left.target
+        or (
+            right.target
+            if right.target and device_type_of(right.target) == device_type
+            else ANY_TARGET
+        ),
         left.memory_scope or right.memory_scope,
     )

@@ -1,6 +1,8 @@
-"""Between numpy and addresses: checks of what the user gives, views of what `main` reads and writes.
+"""Between numpy and addresses: checks of what the user gives, views of what `main` reads and
+writes.
 
-In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: calling `main`. The first import of numpy.
+In: arrays by name, a frame. Out: checked arrays, ``Views``. Not done here: calling `main`. The
+first import of numpy.
 """
 
 import ctypes
@@ -24,7 +26,8 @@ DTYPES = tuple(np.dtype(name) for name in NUMPY_NAMES)
 
 
 class Views:
-    """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view); view None: larger than 64 KiB."""
+    """A frame's arrays. ``inputs``: (name, dtype, shape, view); ``outputs``: (name, view); view
+    None: larger than 64 KiB."""
 
     __slots__ = (
         "_aligned",
@@ -44,19 +47,30 @@ class Views:
         self.ndarray = np.ndarray
         self.inputs = [
             (tensor.name, DTYPES[tensor.dtype], shape, _view(frame, place, tensor, shape))
-            for tensor, shape, place in zip(plan.inputs, frame.input_shapes, frame.small_inputs, strict=True)
+            for tensor, shape, place in zip(
+                plan.inputs, frame.input_shapes, frame.small_inputs, strict=True
+            )
         ]
         places = zip(plan.outputs, frame.output_shapes, frame.small_outputs, strict=True)
-        self.outputs = [(tensor.name, _view(frame, place, tensor, shape)) for tensor, shape, place in places]
-        self.large_inputs = [(index, row[0]) for index, row in enumerate(self.inputs) if row[3] is None]
+        self.outputs = [
+            (tensor.name, _view(frame, place, tensor, shape)) for tensor, shape, place in places
+        ]
+        self.large_inputs = [
+            (index, row[0]) for index, row in enumerate(self.inputs) if row[3] is None
+        ]
         self.large_outputs = [
             (index, tensor.name, shape, DTYPES[tensor.dtype])
-            for index, (tensor, shape) in enumerate(zip(plan.outputs, frame.output_shapes, strict=True))
+            for index, (tensor, shape) in enumerate(
+                zip(plan.outputs, frame.output_shapes, strict=True)
+            )
             if frame.small_outputs[index] < 0
         ]
         self._recyclers = {index: Recycler() for index, _, _, _ in self.large_outputs}
-        self._aligned: dict[int, Array] = {}  # places for large inputs that lie where `main` cannot read them
-        # Outputs with a size of their own: `main` knows it at the end, the array given is for the upper bound.
+        self._aligned: dict[
+            int, Array
+        ] = {}  # places for large inputs that lie where `main` cannot read them
+        # Outputs with a size of their own: `main` knows it at the end, the array given is for the
+        # upper bound.
         known = {dim for tensor in plan.inputs for dim in tensor.dims}
         self._measured = frozenset(
             index
@@ -96,7 +110,8 @@ class Views:
         return made
 
     def collect(self, large: "Mapping[str, Array]") -> "dict[str, Array]":
-        """Return all outputs in order: `large` as they are, the small ones copied; each in its final size."""
+        """Return all outputs in order: `large` as they are, the small ones copied; each in its
+        final size."""
         results: dict[str, Array] = {}
         for index, (name, view) in enumerate(self.outputs):
             array = large[name] if view is None else view.copy()
@@ -135,7 +150,8 @@ class Recycler:
 
 
 class _Lease:
-    """The owner of one result: the base of every array over it, gone with the last of them; then the block is free again.
+    """The owner of one result: the base of every array over it, gone with the last of them; then
+    the block is free again.
 
     No reference counts are read: what they are is the interpreter's own affair.
     """
@@ -160,7 +176,9 @@ def _copied(frame: CallFrame, index: int, dtype: "np.dtype[np.generic]") -> "Arr
     """Return a copy of an output whose size `main` alone knew."""
     array = aligned_empty(frame.final_shape(index), dtype)
     if array.nbytes:
-        ctypes.memmove(array.__array_interface__["data"][0], frame.data_dependent_address(index), array.nbytes)
+        ctypes.memmove(
+            array.__array_interface__["data"][0], frame.data_dependent_address(index), array.nbytes
+        )
     return array
 
 
@@ -174,7 +192,9 @@ def _block(size_bytes: int) -> "Array":
     try:
         return np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
     except MemoryError as error:
-        raise ResourceError("not enough memory", f"an array of {size_bytes} bytes", str(error)) from error
+        raise ResourceError(
+            "not enough memory", f"an array of {size_bytes} bytes", str(error)
+        ) from error
 
 
 def _aligned_part(block: "Array", size_bytes: int) -> "Array":
@@ -222,7 +242,10 @@ def _unexpected(name: object, names: "Sequence[str]", given: "Mapping[Any, Any]"
     close = difflib.get_close_matches(str(name), absent or names, n=1)
     do = f"did you mean {close[0]!r}?" if close else "leave it out"
     return InputError(
-        f"no input {name!r}", f"input {name!r}", f"the model's inputs are {', '.join(names) or 'none'}", do
+        f"no input {name!r}",
+        f"input {name!r}",
+        f"the model's inputs are {', '.join(names) or 'none'}",
+        do,
     )
 
 
@@ -232,17 +255,26 @@ def describe(tensor: TensorPlan, plan: BundlePlan) -> str:
 
 
 def _checked(
-    tensor: TensorPlan, plan: BundlePlan, given: "Mapping[Any, Any]", sizes: "dict[int, tuple[int, str]]"
+    tensor: TensorPlan,
+    plan: BundlePlan,
+    given: "Mapping[Any, Any]",
+    sizes: "dict[int, tuple[int, str]]",
 ) -> "Array":
     where, expected = f"input {tensor.name!r}", describe(tensor, plan)
     if tensor.name not in given:
-        raise InputError(f"missing input {tensor.name!r}", where, f"expected {expected}, got nothing", "give it")
+        raise InputError(
+            f"missing input {tensor.name!r}", where, f"expected {expected}, got nothing", "give it"
+        )
     try:
         array = np.asarray(given[tensor.name])
     except Exception as error:  # whatever numpy says of a foreign object is the user's error
         raise InputError(f"input {tensor.name!r} is not an array", where, str(error)) from error
     dtype = DTYPES[tensor.dtype]
-    if array.dtype != dtype and DTYPE_NAMES[tensor.dtype] == "bf16" and array.dtype.name == "bfloat16":
+    if (
+        array.dtype != dtype
+        and DTYPE_NAMES[tensor.dtype] == "bf16"
+        and array.dtype.name == "bfloat16"
+    ):
         array = array.view(dtype)  # the ml_dtypes package's own type: the same 16 bits
     got = f"{array.dtype}[{', '.join(map(str, array.shape))}]"
     why = f"expected {expected}, got {got}"
@@ -250,13 +282,23 @@ def _checked(
         do = f"convert it: x.astype({dtype.name!r})"
         raise InputError(f"wrong dtype of input {tensor.name!r}", where, why, do)
     if array.ndim != len(tensor.dims):
-        raise InputError(f"wrong rank of input {tensor.name!r}", where, why, f"give {len(tensor.dims)} dimensions")
+        raise InputError(
+            f"wrong rank of input {tensor.name!r}",
+            where,
+            why,
+            f"give {len(tensor.dims)} dimensions",
+        )
     for axis, (dim, size) in enumerate(zip(tensor.dims, array.shape, strict=True)):
-        known, source = (dim, "the model") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
+        known, source = (
+            (dim, "the model") if dim >= 0 else sizes.setdefault(dim, (size, tensor.name))
+        )
         if size != known:
             if dim < 0:
                 why += f"; {plan.symbols[-dim - 1]} is {known} in input {source!r}"
             raise InputError(
-                f"wrong shape of input {tensor.name!r}", f"{where}, axis {axis}", why, f"give size {known} there"
+                f"wrong shape of input {tensor.name!r}",
+                f"{where}, axis {axis}",
+                why,
+                f"give size {known} there",
             )
     return array

@@ -1,6 +1,8 @@
-"""What a session asks of all its devices, by the plan's index: the type of ``ingot_runtime_devices.attached.Attached``, which says how.
+"""What a session asks of all its devices, by the plan's index: the type of
+``ingot_runtime_devices.attached.Attached``, which says how.
 
-In: nothing. Out: protocols, for types alone. Not done here: anything. Bundles for the host alone need no more of devices than this.
+In: nothing. Out: protocols, for types alone. Not done here: anything. Bundles for the host alone
+need no more of devices than this.
 """
 
 TYPE_CHECKING = False
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
         def size_bytes(self) -> int: ...
 
     class DeviceCounts(Protocol):
-        """``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both by virtual device."""
+        """``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both
+        by virtual device."""
 
         launches: dict[str, int]
         copies: dict[tuple[str, str], tuple[int, int]]
@@ -29,7 +32,13 @@ if TYPE_CHECKING:
         def row(self, index: int) -> dict[str, int]: ...
         def allocate(self, index: int, size_bytes: int) -> Memory: ...
         def launch(
-            self, index: int, kernel: int, buffers: list[int], scalars: list[int], extent: int, grain: int
+            self,
+            index: int,
+            kernel: int,
+            buffers: list[int],
+            scalars: list[int],
+            extent: int,
+            grain: int,
         ) -> int: ...
         def copy(self, target: int, source: int, to: int, from_: int, size_bytes: int) -> None: ...
         def read(self, index: int, to: int, from_: int, size_bytes: int) -> None: ...

@@ -1,6 +1,7 @@
 """A session with fixed addresses: one native call per run, nothing copied.
 
-In: a plan, what makes and runs a frame, arrays. Out: ``Bound``. Not done here: `main` itself (``session``).
+In: a plan, what makes and runs a frame, arrays. Out: ``Bound``. Not done here: `main` itself
+(``session``).
 """
 
 from ..errors import InputError
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class Bound:
-    """``inputs`` and ``outputs`` are the arrays themselves: write the first, ``run()``, read the second."""
+    """``inputs`` and ``outputs`` are the arrays themselves: write the first, ``run()``, read the
+    second."""
 
     __slots__ = ("_frame", "_run", "inputs", "outputs")
 
@@ -47,14 +49,25 @@ class Bound:
         unknown = sorted(set(outputs) - {tensor.name for tensor in plan.outputs})
         if unknown:
             raise InputError(
-                f"no output {unknown[0]!r}", "session.bind", f"the model's: {', '.join(t.name for t in plan.outputs)}"
+                f"no output {unknown[0]!r}",
+                "session.bind",
+                f"the model's: {', '.join(t.name for t in plan.outputs)}",
             )
         for index, tensor in enumerate(plan.outputs):
             if frame.is_data_dependent[index]:
                 why = "its size depends on the data, so it has no fixed address"
-                raise InputError(f"output {tensor.name!r} cannot be bound", "session.bind", why, "use session.run")
+                raise InputError(
+                    f"output {tensor.name!r} cannot be bound",
+                    "session.bind",
+                    why,
+                    "use session.run",
+                )
             given = outputs.get(tensor.name)
-            array = aligned_empty(frame.output_shapes[index], DTYPES[tensor.dtype]) if given is None else given
+            array = (
+                aligned_empty(frame.output_shapes[index], DTYPES[tensor.dtype])
+                if given is None
+                else given
+            )
             _check_output(tensor, array, frame.output_shapes[index], describe(tensor, plan))
             frame.set_output(index, _address(tensor.name, array, "output"))
             self.outputs[tensor.name] = array
@@ -62,11 +75,13 @@ class Bound:
         _require_apart(self.inputs, self.outputs)
 
     def run(self, timeout: "float | None" = None) -> None:
-        """Compute ``outputs`` from ``inputs`` in place. `timeout` and errors are those of ``Session.run``."""
+        """Compute ``outputs`` from ``inputs`` in place. `timeout` and errors are those of
+        ``Session.run``."""
         self._run(self._frame, timeout)
 
     def output_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape that the last run left in output `name`: smaller than the array where the data decide."""
+        """Return the shape that the last run left in output `name`: smaller than the array where
+        the data decide."""
         return self._frame.final_shape(list(self.outputs).index(name))
 
 
@@ -78,7 +93,8 @@ def _by_name(what: str, given: "Mapping[str, Array]") -> "dict[str, Array]":
 
 
 def _require_apart(inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> None:
-    """Refuse outputs that lie over another tensor: a kernel would read what another has written already."""
+    """Refuse outputs that lie over another tensor: a kernel would read what another has written
+    already."""
     spans = sorted(
         (address, address + array.nbytes, name, is_output)
         for arrays, is_output in ((inputs, False), (outputs, True))
@@ -97,12 +113,16 @@ def _require_apart(inputs: "dict[str, Array]", outputs: "dict[str, Array]") -> N
             end, holder, held_output = stop, name, is_output
 
 
-def _check_output(tensor: "TensorPlan", array: "Array", shape: tuple[int, ...], expected: str) -> None:
+def _check_output(
+    tensor: "TensorPlan", array: "Array", shape: tuple[int, ...], expected: str
+) -> None:
     good = array.dtype == DTYPES[tensor.dtype] and array.shape == shape and array.flags.writeable
     if not good:
         got = f"{array.dtype}{list(array.shape)}{'' if array.flags.writeable else ', read-only'}"
         raise InputError(
-            f"output {tensor.name!r} does not fit", "session.bind", f"expected {expected} = {list(shape)}, got {got}"
+            f"output {tensor.name!r} does not fit",
+            "session.bind",
+            f"expected {expected} = {list(shape)}, got {got}",
         )
 
 

@@ -1,6 +1,8 @@
-"""One call struct with everything it points to, for inputs of fixed shapes: packed once, used for many calls.
+"""One call struct with everything it points to, for inputs of fixed shapes: packed once, used for
+many calls.
 
-In: what is loaded, and the inputs' shapes. Out: ``CallFrame``: output shapes (0 where only the data decide: ``is_data_dependent``), bytes of workspace, an address for `main`.
+In: what is loaded, and the inputs' shapes. Out: ``CallFrame``: output shapes (0 where only the data
+decide: ``is_data_dependent``), bytes of workspace, an address for `main`.
 Not done here: arrays (``session``, ``bound``).
 """
 
@@ -32,18 +34,22 @@ _U32 = struct.Struct("<I")
 
 
 class Memory:
-    """What a session lends to its frames: a workspace per device, and ``stride_bytes`` of scratch for each thread. Made anew, never changed."""
+    """What a session lends to its frames: a workspace per device, and ``stride_bytes`` of scratch
+    for each thread. Made anew, never changed."""
 
     __slots__ = ("scratch", "stride_bytes", "workspaces")
 
-    def __init__(self, workspaces: "tuple[devices.Memory, ...]", scratch: Block, stride_bytes: int) -> None:
+    def __init__(
+        self, workspaces: "tuple[devices.Memory, ...]", scratch: Block, stride_bytes: int
+    ) -> None:
         self.workspaces = workspaces
         self.scratch = scratch
         self.stride_bytes = stride_bytes
 
 
 class CallFrame:
-    """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is `main`'s argument."""
+    """A call struct. ``input_shapes``, ``output_shapes``; ``*_bytes`` per tensor; ``call`` is
+    `main`'s argument."""
 
     __slots__ = (
         "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent", "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes",
@@ -61,21 +67,27 @@ class CallFrame:
         """Pack the struct and let `main` compute output shapes and sizes.
 
         Raises:
-            InputError: `main` refuses the shapes. FormatError: `main` contradicts the plan. ResourceError: no memory.
+            InputError: `main` refuses the shapes. FormatError: `main` contradicts the plan.
+                ResourceError: no memory.
         """
         plan = loaded.plan
         self.input_shapes = input_shapes
         self.lent: Memory | None = None
         self.n_devices = len(plan.devices)
-        self.input_bytes = tuple(_bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True))
+        self.input_bytes = tuple(
+            _bytes(*pair) for pair in zip(plan.inputs, input_shapes, strict=True)
+        )
         self._layout(plan.inputs, plan.outputs, loaded.image.frame_size_bytes)
         self._fill(loaded, grow_address)
         self._fill_devices(loaded, attached)
         self._sizes(loaded, main)
         self._bind_small()
 
-    def _layout(self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int) -> None:
-        """Decide where everything lies in one buffer: struct, tensors, shapes, per-device arrays, error text."""
+    def _layout(
+        self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int
+    ) -> None:
+        """Decide where everything lies in one buffer: struct, tensors, shapes, per-device arrays,
+        error text."""
         end = (abi.CALL.size_bytes + 15) // 16 * 16
         at = {"frame": end}
         end += frame_size_bytes
@@ -111,15 +123,22 @@ class CallFrame:
         }  # fmt: skip
         for name, value in words.items():
             self._set(name, value)
-        shapes = [*self.input_shapes, *(tuple(max(dim, 0) for dim in tensor.dims) for tensor in plan.outputs)]
+        shapes = [
+            *self.input_shapes,
+            *(tuple(max(dim, 0) for dim in tensor.dims) for tensor in plan.outputs),
+        ]
         shape_at = at["input_shapes"]
-        for index, (tensor, shape) in enumerate(zip((*plan.inputs, *plan.outputs), shapes, strict=True)):
+        for index, (tensor, shape) in enumerate(
+            zip((*plan.inputs, *plan.outputs), shapes, strict=True)
+        ):
             row = at["inputs"] + index * abi.TENSOR.size_bytes
             fields = {"shape": self.call + shape_at, "rank": len(shape), "dtype": tensor.dtype}
             if index < len(plan.inputs):
                 fields["bytes"] = self.input_bytes[index]
             for name, value in fields.items():
-                _store(self._data, row + abi.TENSOR.offsets[name], dict(abi.TENSOR.fields)[name], value)
+                _store(
+                    self._data, row + abi.TENSOR.offsets[name], dict(abi.TENSOR.fields)[name], value
+                )
             struct.pack_into(f"<{len(shape)}q", self._data, shape_at, *shape)
             shape_at += 8 * len(shape)
 
@@ -163,7 +182,10 @@ class CallFrame:
             shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
             at += 8 * len(shape)
             data_dependent.append(
-                any(size == -1 and dim < 0 and dim not in known for dim, size in zip(tensor.dims, shape, strict=True))
+                any(
+                    size == -1 and dim < 0 and dim not in known
+                    for dim, size in zip(tensor.dims, shape, strict=True)
+                )
             )
             if data_dependent[-1]:
                 shape = tuple(max(size, 0) for size in shape)
@@ -171,15 +193,21 @@ class CallFrame:
                 expected = dim if dim >= 0 else known.get(dim, size)
                 if size != expected or size < 0:
                     why = f"expected {expected}, main computes {size}"
-                    raise FormatError(f"plan and image disagree on output {tensor.name!r}", where, why)
+                    raise FormatError(
+                        f"plan and image disagree on output {tensor.name!r}", where, why
+                    )
             shapes.append(shape)
         self.output_shapes = tuple(shapes)
         self.is_data_dependent = tuple(data_dependent)
         self.output_bytes = tuple(_bytes(*pair) for pair in zip(plan.outputs, shapes, strict=True))
         at = self._at["workspace_bytes"]
-        self.workspace_bytes: tuple[int, ...] = struct.unpack_from(f"<{self.n_devices}Q", self._data, at)
+        self.workspace_bytes: tuple[int, ...] = struct.unpack_from(
+            f"<{self.n_devices}Q", self._data, at
+        )
         self.scratch_bytes = self.get("scratch_stride")
-        for planned, computed in zip(loaded.variant.workspace_bytes, self.workspace_bytes, strict=True):
+        for planned, computed in zip(
+            loaded.variant.workspace_bytes, self.workspace_bytes, strict=True
+        ):
             if planned and planned != computed:
                 why = f"planned {planned} bytes, main needs {computed}"
                 raise FormatError("plan and image disagree on the workspace", where, why)
@@ -217,7 +245,9 @@ class CallFrame:
         shape: Shape = struct.unpack_from(f"<{ranks[index]}q", self._data, at)
         count = math.prod(shape)
         most = (
-            self._data_dependent_count(index) if self.is_data_dependent[index] else math.prod(self.output_shapes[index])
+            self._data_dependent_count(index)
+            if self.is_data_dependent[index]
+            else math.prod(self.output_shapes[index])
         )
         if any(size < 0 for size in shape) or count > most:
             why = f"main leaves {list(shape)} where {list(self.output_shapes[index])} was made"
@@ -232,7 +262,8 @@ class CallFrame:
         return int(size_bytes) // DTYPE_SIZES_BYTES[int(dtype)]
 
     def data_dependent_address(self, index: int) -> int:
-        """Return where `main` left output `index`, one whose size no input shape gives; valid until the next call."""
+        """Return where `main` left output `index`, one whose size no input shape gives; valid until
+        the next call."""
         row = self._at["outputs"] + index * abi.TENSOR.size_bytes
         return int(_U64.unpack_from(self._data, row + abi.TENSOR.offsets["data"])[0])
 
@@ -254,11 +285,14 @@ class CallFrame:
 
     def lend(self, memory: "Memory", pool_page: int) -> None:
         """Lend the session's workspace, scratch and workers."""
-        # Noted last: an exception on the way leaves a frame that gets its memory again before the next call.
+        # Noted last: an exception on the way leaves a frame that gets its memory again before the
+        # next call.
         self.lent = None
         for index, workspace in enumerate(memory.workspaces):
             _U64.pack_into(self._data, self._at["workspaces"] + 8 * index, workspace.address)
-            _U64.pack_into(self._data, self._at["workspace_bytes"] + 8 * index, workspace.size_bytes)
+            _U64.pack_into(
+                self._data, self._at["workspace_bytes"] + 8 * index, workspace.size_bytes
+            )
         self._set("scratch", memory.scratch.address)
         self._set("scratch_stride", memory.stride_bytes)
         self._set("pool", pool_page)
@@ -270,14 +304,22 @@ class CallFrame:
         where = f"{loaded.source.name}, main of {loaded.variant.target}"
         if rc == abi.RC_BAD_INPUT:
             shapes = ", ".join(
-                f"{tensor.name} {list(s)}" for tensor, s in zip(loaded.plan.inputs, self.input_shapes, strict=True)
+                f"{tensor.name} {list(s)}"
+                for tensor, s in zip(loaded.plan.inputs, self.input_shapes, strict=True)
             )
             return InputError(
-                "the model refuses these inputs", shapes or where, text or "an assertion of the model failed"
+                "the model refuses these inputs",
+                shapes or where,
+                text or "an assertion of the model failed",
             )
         if rc == abi.RC_ABI:
-            return FormatError("main refuses the call struct", where, text or "another version of the call struct")
-        names = {abi.RC_DEVICE: "a device failed", abi.RC_LIMIT: "a size that depends on the data is too large"}
+            return FormatError(
+                "main refuses the call struct", where, text or "another version of the call struct"
+            )
+        names = {
+            abi.RC_DEVICE: "a device failed",
+            abi.RC_LIMIT: "a size that depends on the data is too large",
+        }
         return RunError(names.get(rc, "main failed"), where, text or f"return code {rc}")
 
 

@@ -1,6 +1,7 @@
 """Blocks of a size that only `main` knows, on the host or on a device.
 
-In: sizes, one call after the other. Out: ``Grow``: addresses, for `main` by a callback. Not done here: pools whose size the shapes give.
+In: sizes, one call after the other. Out: ``Grow``: addresses, for `main` by a callback. Not done
+here: pools whose size the shapes give.
 """
 
 import ctypes
@@ -14,16 +15,18 @@ if TYPE_CHECKING:
 
 
 class Grow:
-    """The `grow` callback of the call struct: blocks whose size only `main` knows. They live until `forget`.
+    """The `grow` callback of the call struct: blocks whose size only `main` knows. They live until
+    `forget`.
 
-    ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable, so only the programs
-    that ask for one get one.
+    ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable,
+    so only the programs that ask for one get one.
     """
 
     __slots__ = ("_attached", "_native", "_room", "address", "blocks", "failure")
 
     def __init__(self, attached: "Attached | None" = None) -> None:
-        """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the same ``failure``."""
+        """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the
+        same ``failure``."""
         self._room = [1 << 64]  # as much as there is
         self._attached = attached
         self.blocks: list[Memory] = []
@@ -83,7 +86,10 @@ def _allocate(
         if used + size_bytes > room[0]:
             why = f"{used} bytes are in use, {room[0]} are allowed"
             raise LimitError(
-                "a result whose size the data decide is too large", f"{size_bytes} bytes", why, "raise max_bytes"
+                "a result whose size the data decide is too large",
+                f"{size_bytes} bytes",
+                why,
+                "raise max_bytes",
             )
         block = Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later

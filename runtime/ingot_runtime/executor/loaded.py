@@ -2,8 +2,8 @@
 
 In: a source, a plan, an image. Out: ``Loaded``, and its orderly end. Not done here: arrays, calls.
 
-Every part gives back what it has with its last reference, and holds what it needs: a thread its code, a mapping its guard. So
-there is no order of cleaning up that an exception could disturb.
+Every part gives back what it has with its last reference, and holds what it needs: a thread its
+code, a mapping its guard. So there is no order of cleaning up that an exception could disturb.
 """
 
 from ..errors import InputError
@@ -19,7 +19,8 @@ _CHANGES_MAX = 8
 
 
 class Loaded:
-    """Everything that lives as long as a session. ``program`` holds the encoded program for the vm, else b""."""
+    """Everything that lives as long as a session. ``program`` holds the encoded program for the vm,
+    else b""."""
 
     __slots__ = (
         "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
@@ -72,8 +73,9 @@ class Loaded:
     def is_unchanged(self) -> bool:
         """Whether the file is what it was when somebody looked last.
 
-        False: its record alone changed (a rename, a link, permissions; or a writer who put the time back), and what the
-        variant uses of the weights has just been verified again. What was computed meanwhile must be computed again.
+        False: its record alone changed (a rename, a link, permissions; or a writer who put the time
+        back), and what the variant uses of the weights has just been verified again. What was
+        computed meanwhile must be computed again.
 
         Raises:
             ChangedError: size, content or time of writing are others, or a page could not be read.

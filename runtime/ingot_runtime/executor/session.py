@@ -1,17 +1,27 @@
 """A session: named arrays in, named arrays out, at a few microseconds beyond `main`.
 
-In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), checking arrays
+In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), checking
+arrays
 (``arrays``), zero copy (``bound``).
 
-Inputs of up to 64 KiB are copied into bound buffers (fixed addresses, any strides); larger ones pass their address where
-contiguous and aligned. Outputs are always the caller's own. Everything that a call needs is packed per shape, once.
+Inputs of up to 64 KiB are copied into bound buffers (fixed addresses, any strides); larger ones
+pass their address where contiguous and aligned. Outputs are always the caller's own. Everything
+that a call needs is packed per shape, once.
 """
 
 import ctypes
 import os
 import weakref
 
-from ..errors import BundleError, BusyError, InputError, LimitError, ResourceError, RunError, no_memory
+from ..errors import (
+    BundleError,
+    BusyError,
+    InputError,
+    LimitError,
+    ResourceError,
+    RunError,
+    no_memory,
+)
 from ..format import abi
 from ..format.dtypes import DTYPE_NAMES, NUMPY_NAMES
 from ..format.plan import TensorPlan
@@ -37,7 +47,8 @@ _FRAME_COUNT_MAX = 16
 
 
 class TensorSpec:
-    """An input or output: ``name``; ``shape`` with symbols by name; ``dtype``, numpy's name (bf16: uint16); ``element``, ours."""
+    """An input or output: ``name``; ``shape`` with symbols by name; ``dtype``, numpy's name (bf16:
+    uint16); ``element``, ours."""
 
     __slots__ = ("dtype", "element", "name", "shape")
 
@@ -66,7 +77,8 @@ class Session:
         max_bytes: "int | None" = None,
         attached: "devices.Attached | None" = None,
     ) -> None:
-        """Take over `loaded` and the devices beside the host, if there are any; where all shapes are fixed, `main` is asked for its sizes now.
+        """Take over `loaded` and the devices beside the host, if there are any; where all shapes
+        are fixed, `main` is asked for its sizes now.
 
         Raises:
             BundleError: image and plan disagree, or no memory, or more than `max_bytes`.
@@ -77,18 +89,22 @@ class Session:
         self.outputs = tuple(TensorSpec(tensor, plan.symbols) for tensor in plan.outputs)
         self._attached = attached
         self._grow = Grow(attached)
-        # Empty while a call runs. A dict and not a lock: deleting and storing an item are single instructions of the
-        # interpreter, between which and `try` no Ctrl-C can come and leave the session busy for ever.
+        # Empty while a call runs. A dict and not a lock: deleting and storing an item are single
+        # instructions of the interpreter, between which and `try` no Ctrl-C can come and leave the
+        # session busy for ever.
         self._idle = {True: None}
         self._pid = os.getpid()
         self._ndarray: object = None
         self._views: Views | None = None
         # Memory of no bytes: every device still has an address.
-        self._memory = Memory(tuple(self._workspace(index, 0) for index in range(len(plan.devices))), Block(0), 0)
+        self._memory = Memory(
+            tuple(self._workspace(index, 0) for index in range(len(plan.devices))), Block(0), 0
+        )
         self._max_bytes = max_bytes
         self._closed = False
-        # Dead once the collector has found the session in a cycle of garbage: its workers have been told to leave, but what
-        # else is in the cycle may still call it. With a callback, because without one it would die too late.
+        # Dead once the collector has found the session in a cycle of garbage: its workers have been
+        # told to leave, but what else is in the cycle may still call it. With a callback, because
+        # without one it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], CallFrame] = {}
         # Views know their frame, not the other way: no cycle holds memory.
@@ -105,20 +121,25 @@ class Session:
         if all(tensor.is_static for tensor in plan.inputs):
             self._frame_of(tuple(tensor.dims for tensor in plan.inputs))
 
-    def run(self, inputs: "Mapping[str, np.ndarray]", timeout: "float | None" = None) -> "dict[str, np.ndarray]":
+    def run(
+        self, inputs: "Mapping[str, np.ndarray]", timeout: "float | None" = None
+    ) -> "dict[str, np.ndarray]":
         """Compute the outputs.
 
         Args:
-            inputs: one array per input, by name: exact dtype, the input's shape; symbols take any size >= 0, the same
-                wherever they appear.
-            timeout: seconds after which the call ends without results, to some hundredths of a second.
+            inputs: one array per input, by name: exact dtype, the input's shape; symbols take any
+                size >= 0, the same wherever they appear.
+            timeout: seconds after which the call ends without results, to some hundredths of a
+                second.
 
         Returns:
             New arrays by name.
 
         Raises:
-            InputError: an input is missing, extra, mistyped or misshaped. BusyError: another thread is in this session.
-            ChangedError: the file was changed meanwhile. CancelledError: `cancel` was called. TimedOutError: `timeout` is over.
+            InputError: an input is missing, extra, mistyped or misshaped. BusyError: another thread
+                is in this session.
+            ChangedError: the file was changed meanwhile. CancelledError: `cancel` was called.
+                TimedOutError: `timeout` is over.
             LimitError: the call needs more memory than ``max_bytes``.
         """
         try:
@@ -136,7 +157,11 @@ class Session:
                 ndarray = self._ndarray
                 for name, dtype, shape, view in views.inputs:
                     x: Any = inputs.get(name)
-                    if x.__class__ is not ndarray or x.shape != shape or (x.dtype is not dtype and x.dtype != dtype):
+                    if (
+                        x.__class__ is not ndarray
+                        or x.shape != shape
+                        or (x.dtype is not dtype and x.dtype != dtype)
+                    ):
                         views, inputs = self._prepare(inputs)
                         break
                     if view is not None:
@@ -144,7 +169,10 @@ class Session:
             if views.is_small:
                 self._call(views.frame)
                 results: dict[str, np.ndarray] = {}
-                for name, view in views.outputs:  # a comprehension is a function call, in CPython 3.11
+                for (
+                    name,
+                    view,
+                ) in views.outputs:  # a comprehension is a function call, in CPython 3.11
                     if view is not None:
                         results[name] = view.copy()
                 return results
@@ -161,7 +189,8 @@ class Session:
             self._idle[True] = None
 
     def cancel(self) -> bool:
-        """End the call that another thread (or a signal handler) sees running; it raises ``CancelledError``, soon.
+        """End the call that another thread (or a signal handler) sees running; it raises
+        ``CancelledError``, soon.
 
         Returns:
             Whether a call was running.
@@ -177,10 +206,12 @@ class Session:
         inputs: "Mapping[str, np.ndarray] | None" = None,
         outputs: "Mapping[str, np.ndarray] | None" = None,
     ) -> "Bound":
-        """Fix the addresses of inputs and outputs once; ``.run()`` of the result then copies nothing.
+        """Fix the addresses of inputs and outputs once; ``.run()`` of the result then copies
+        nothing.
 
         Args:
-            inputs: C-contiguous arrays, aligned to their elements; where all shapes are fixed, those left
+            inputs: C-contiguous arrays, aligned to their elements; where all shapes are fixed,
+                those left
                 out are made.
             outputs: likewise, writable; those left out are made.
 
@@ -190,12 +221,15 @@ class Session:
         from .bound import Bound
 
         try:
-            return Bound(self._loaded.plan, self.new_frame, self.run_frame, inputs or {}, outputs or {})
+            return Bound(
+                self._loaded.plan, self.new_frame, self.run_frame, inputs or {}, outputs or {}
+            )
         except MemoryError as error:
             raise self._no_memory() from error
 
     def device_counts(self) -> "devices.DeviceCounts":
-        """Return the launches of each device beside the host, and the copies and bytes of each edge, since the load.
+        """Return the launches of each device beside the host, and the copies and bytes of each
+        edge, since the load.
 
         Both are by the names of virtual devices; the weights that the load brought are not in it.
 
@@ -204,7 +238,12 @@ class Session:
         """
         if self._attached is None:
             why = "the bundle runs on the host alone: nothing is copied"
-            raise InputError("no device counts", "session.device_counts", why, "compile with --device and --place")
+            raise InputError(
+                "no device counts",
+                "session.device_counts",
+                why,
+                "compile with --device and --place",
+            )
         return self._attached.counts()
 
     def trace(self) -> "list[tuple[int, str, float]]":
@@ -214,22 +253,32 @@ class Session:
             InputError: the session steps nothing: it was not loaded with ``executor="vm"``.
         """
         if self._vm is None:
-            raise InputError("no trace", "session.trace", "a native main is not stepped", 'load(..., executor="vm")')
+            raise InputError(
+                "no trace",
+                "session.trace",
+                "a native main is not stepped",
+                'load(..., executor="vm")',
+            )
         if self._closed:
             self._busy()
         return self._vm.trace()
 
     def observe(self, observer: "Observer | None") -> None:
-        """Call `observer(ordinal, kernel, seconds, buffers)` after every launch of later runs; None ends it.
+        """Call `observer(ordinal, kernel, seconds, buffers)` after every launch of later runs; None
+        ends it.
 
-        The buffers are read-only views of what the launch was given, as bytes; they are valid during the call.
+        The buffers are read-only views of what the launch was given, as bytes; they are valid
+        during the call.
 
         Raises:
             InputError: not loaded with ``executor="vm"``.
         """
         if self._vm is None:
             raise InputError(
-                "cannot observe", "session.observe", "a native main is not stepped", 'load(..., executor="vm")'
+                "cannot observe",
+                "session.observe",
+                "a native main is not stepped",
+                'load(..., executor="vm")',
             )
         self._vm.observer = observer
 
@@ -240,7 +289,8 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session now: join its threads, unmap the bundle. Dropping the last reference does the same.
+        """End the session now: join its threads, unmap the bundle. Dropping the last reference does
+        the same.
 
         Raises:
             BusyError: a call is running.
@@ -267,7 +317,8 @@ class Session:
         return self._loaded
 
     def new_frame(self, shapes: tuple[Shape, ...]) -> CallFrame:
-        """Return a frame of its own for `shapes` (``bind`` fixes its addresses); it gets workspace when it runs."""
+        """Return a frame of its own for `shapes` (``bind`` fixes its addresses); it gets workspace
+        when it runs."""
         try:
             del self._idle[True]
         except KeyError:
@@ -300,10 +351,16 @@ class Session:
             self._idle[True] = None
 
     def _call(self, frame: CallFrame) -> None:
-        """Call `main`; afterwards the file must be what it was, and if it had to be verified again, so must the call be made."""
+        """Call `main`; afterwards the file must be what it was, and if it had to be verified again,
+        so must the call be made."""
         loaded = self._loaded
         if self._whole is not None and self._whole() is None:
-            raise BusyError("the session is being dropped", loaded.source.name, "it is garbage", "close it before")
+            raise BusyError(
+                "the session is being dropped",
+                loaded.source.name,
+                "it is garbage",
+                "close it before",
+            )
         while True:
             grow = self._grow
             if grow.blocks or grow.failure:
@@ -329,12 +386,15 @@ class Session:
             raise self._failure(rc, frame)
 
     def _recover(self, rc: int, frame: CallFrame) -> int:
-        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of unknown size; or it was not meant."""
+        """Bring what `main` lacked and call again: a pool that a fork lost, the first block of
+        unknown size; or it was not meant."""
         rc = self._settled(rc)
         if rc == abi.RC_THREADS_LOST:
             self._loaded.pool.start()
             old = self._memory
-            self._memory = Memory(old.workspaces, old.scratch, old.stride_bytes)  # frames learn of the new pool
+            self._memory = Memory(
+                old.workspaces, old.scratch, old.stride_bytes
+            )  # frames learn of the new pool
             frame.lend(self._memory, self._loaded.pool.page)
             rc = self._settled(self._main(frame.call))
         if rc == abi.RC_LIMIT and self._vm is None and not frame.get("grow"):
@@ -350,7 +410,8 @@ class Session:
         return rc if self._attached is None else self._attached.settle(rc)
 
     def _failure(self, rc: int, frame: CallFrame) -> Exception:
-        """Return the error for what `main` returned; what a callback or a signal handler raised is raised as it is."""
+        """Return the error for what `main` returned; what a callback or a signal handler raised is
+        raised as it is."""
         if rc == abi.RC_CANCELLED or self._watch.has_raised:
             return self._watch.ended(self._loaded.source.name)
         if self._grow.failure:
@@ -366,10 +427,14 @@ class Session:
         return no_memory("not enough memory for a call", self._loaded.source.name)
 
     def _busy(self) -> None:
-        """Take the session over in a forked child (whoever was running it is not in this process); else refuse."""
+        """Take the session over in a forked child (whoever was running it is not in this process);
+        else refuse."""
         if self._closed:
             raise BusyError(
-                "the session is closed", self._loaded.source.name, "close() was called", "load the bundle again"
+                "the session is closed",
+                self._loaded.source.name,
+                "close() was called",
+                "load the bundle again",
             )
         if self._pid == os.getpid():
             raise BusyError(
@@ -381,7 +446,8 @@ class Session:
         self._pid = os.getpid()
 
     def _prepare(self, inputs: "Mapping[str, object]") -> "tuple[Views, dict[str, np.ndarray]]":
-        """Check every input with care; find or make the frame of these shapes; copy the small ones in."""
+        """Check every input with care; find or make the frame of these shapes; copy the small ones
+        in."""
         from .arrays import Views, checked_inputs
 
         arrays = checked_inputs(self._loaded.plan, inputs)
@@ -396,7 +462,8 @@ class Session:
         return views, arrays
 
     def _frame_of(self, shapes: tuple[Shape, ...]) -> CallFrame:
-        """Return the frame of these input shapes; the session's workspace is large enough for it afterwards."""
+        """Return the frame of these input shapes; the session's workspace is large enough for it
+        afterwards."""
         frame = self._frames.get(shapes)
         if frame is None:
             frame = CallFrame(self._loaded, shapes, self._main, self._grow.address, self._attached)
@@ -420,16 +487,25 @@ class Session:
             self._workspace(index, needed) if needed > given.size_bytes else given
             for index, (needed, given) in enumerate(wanted)
         )
-        stride_bytes = frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES if widens else old.stride_bytes
+        stride_bytes = (
+            frame.scratch_bytes + -frame.scratch_bytes % ALIGNMENT_BYTES
+            if widens
+            else old.stride_bytes
+        )
         scratch = Block(stride_bytes * self._loaded.pool.n_threads) if widens else old.scratch
         self._memory = Memory(workspaces, scratch, stride_bytes)
 
     def _workspace(self, index: int, size_bytes: int) -> "devices.Memory":
         """Return a pool of device `index`."""
-        return Block(size_bytes) if self._attached is None else self._attached.allocate(index, size_bytes)
+        return (
+            Block(size_bytes)
+            if self._attached is None
+            else self._attached.allocate(index, size_bytes)
+        )
 
     def _needed_bytes(self, frame: CallFrame) -> int:
-        """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left out."""
+        """Return the bytes of workspace, scratch and outputs of a call, blocks of unknown size left
+        out."""
         scratch_bytes = frame.scratch_bytes * self._loaded.pool.n_threads
         return sum(frame.workspace_bytes) + scratch_bytes + sum(frame.output_bytes)
 
@@ -439,7 +515,13 @@ class Session:
         needed = self._needed_bytes(frame)
         if needed > self._max_bytes:
             shapes = ", ".join(
-                f"{spec.name} {list(s)}" for spec, s in zip(self.inputs, frame.input_shapes, strict=True)
+                f"{spec.name} {list(s)}"
+                for spec, s in zip(self.inputs, frame.input_shapes, strict=True)
             )
             why = f"workspace, scratch and outputs need {needed} bytes, max_bytes is {self._max_bytes}"
-            raise LimitError("a call needs too much memory", shapes or self._loaded.source.name, why, "raise max_bytes")
+            raise LimitError(
+                "a call needs too much memory",
+                shapes or self._loaded.source.name,
+                why,
+                "raise max_bytes",
+            )

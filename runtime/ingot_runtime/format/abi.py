@@ -1,6 +1,7 @@
 """The structs that native code and loader share: the only place where their layout is written.
 
-In: nothing. Out: struct tables (field name, type) and their offsets; the compiler emits loads at these
+In: nothing. Out: struct tables (field name, type) and their offsets; the compiler emits loads at
+these
 offsets, the loader packs at the same. All little-endian, natural alignment, pointers as ``u64``.
 Not done here: ctypes, packing, LLVM. Version rule: FORMAT.md, "call struct".
 """
@@ -29,14 +30,17 @@ class Struct:
 
 
 # One graph input or output: dense row-major. `shape` points to i64[rank].
-TENSOR = Struct("tensor", (("data", "u64"), ("shape", "u64"), ("bytes", "u64"), ("rank", "u32"), ("dtype", "u32")))
+TENSOR = Struct(
+    "tensor",
+    (("data", "u64"), ("shape", "u64"), ("bytes", "u64"), ("rank", "u32"), ("dtype", "u32")),
+)
 
-# One virtual device; of the host, `self` and the functions are 0. The functions get `self` first and return 0, RC_DEVICE, or (launch
-# alone) the code of a requirement:
-#   copy: i32(self, i64 target_device, i64 source_device, u64 to, u64 from, i64 bytes); called on the target unless that is a host,
-#       else on the source
-#   launch: i32(self, i32 kernel, u64* arguments, i64 buffer_count, i64 scalar_count); the arguments are buffers, the device's scratch
-#       last, then scalars, extent, grain
+# One virtual device; of the host, `self` and the functions are 0. The functions get `self` first
+# and return 0, RC_DEVICE, or (launch alone) the code of a requirement:
+#   copy: i32(self, i64 target_device, i64 source_device, u64 to, u64 from, i64 bytes); called on
+#       the target unless that is a host, else on the source
+#   launch: i32(self, i32 kernel, u64* arguments, i64 buffer_count, i64 scalar_count); the arguments
+#       are buffers, the device's scratch last, then scalars, extent, grain
 DEVICE = Struct(
     "device",
     (
@@ -70,23 +74,33 @@ CALL = Struct(
     ),
 )  # fmt: skip
 
-# How a call is stopped from outside. `main` looks at it before every launch and on every jump back, the calling thread and the
-# workers between the pieces of a long launch.
+# How a call is stopped from outside. `main` looks at it before every launch and on every jump back,
+# the calling thread and the workers between the pieces of a long launch.
 WATCH = Struct(
     "watch",
     (
         ("cancel", "u32"),  # set by anybody: the call ends with RC_CANCELLED
         ("timed_out", "u32"),  # set by the call where `deadline` was the reason
-        ("clock", "u64"),  # i32(*)(i32 clock, timespec*): clock_gettime(3), or 0: `cancel` is all that is looked at
+        (
+            "clock",
+            "u64",
+        ),  # i32(*)(i32 clock, timespec*): clock_gettime(3), or 0: `cancel` is all that is looked at
         ("deadline", "u64"),  # nanoseconds of CLOCK_MONOTONIC_COARSE at which the call ends, or 0
-        ("poll", "u64"),  # i32(*)(u64 context): called by the calling thread now and then; not 0 ends the call; or 0
+        (
+            "poll",
+            "u64",
+        ),  # i32(*)(u64 context): called by the calling thread now and then; not 0 ends the call; or 0
         ("poll_context", "u64"),
         ("poll_interval", "u64"),  # nanoseconds between two calls of `poll`
-        ("poll_next", "u64"),  # nanoseconds at which `poll` is due; the call keeps it, the caller sets it to 0
+        (
+            "poll_next",
+            "u64",
+        ),  # nanoseconds at which `poll` is due; the call keeps it, the caller sets it to 0
     ),
 )
 
-# The context of the export `python_poll`: CPython's functions, and the exception that a signal handler raised.
+# The context of the export `python_poll`: CPython's functions, and the exception that a signal
+# handler raised.
 PYTHON_POLL = Struct(
     "python_poll",
     (
@@ -109,9 +123,12 @@ RC_CANCELLED = 4
 RC_THREADS_LOST = 5
 RC_LIMIT = 6
 RC_DAMAGED = 7  # of the verifying kernels
-RC_REQUIREMENT = 256  # of a kernel alone: this and i says that requirement i of its launch does not hold
+RC_REQUIREMENT = (
+    256  # of a kernel alone: this and i says that requirement i of its launch does not hold
+)
 
-# The pool page shared by the caller of `launch` and the lent worker threads. Counters that different threads
+# The pool page shared by the caller of `launch` and the lent worker threads. Counters that
+# different threads
 # write live on different 64-byte lines (hence the padding to the stated offsets, in bytes).
 POOL_MAGIC = 0x1A607
 POOL_OFFSETS = {
@@ -137,8 +154,9 @@ POOL_OFFSETS = {
 POOL_SIZE_BYTES = 4096
 POOL_QUIT_BIT = 31  # of `epoch`
 
-# An image (flat position-independent binary) starts with its export table: u32 words, in this order. Offsets count from
-# the image's base; 0 = absent. IMAGE_HEADER, then EXPORTS, then one offset per kernel in the variant's kernel order.
+# An image (flat position-independent binary) starts with its export table: u32 words, in this
+# order. Offsets count from the image's base; 0 = absent. IMAGE_HEADER, then EXPORTS, then one
+# offset per kernel in the variant's kernel order.
 IMAGE_MAGIC = 0x494E4749
 IMAGE_HEADER = (
     "magic",
@@ -159,20 +177,25 @@ EXPORTS = (
     "interface_digest",  # 32 bytes: `ingot_runtime.format.interface.interface_digest` of what `main` expects
     "frame_bytes",  # u64: size of the frame that `main` needs
 )
-# What an image in a library section must not have: it is called by a device, which knows the program as kernels alone.
+# What an image in a library section must not have: it is called by a device, which knows the
+# program as kernels alone.
 VARIANT_EXPORTS = ("main", "program_digest", "interface_digest", "frame_bytes")
 LIBRARY_EXPORTS = ("launch",)  # what it must have; the others may be there
 # Exports that are data: their sizes in bytes. All others are code.
 DATA_SIZES_BYTES = {"program_digest": 32, "interface_digest": 32, "frame_bytes": 8}
-# Kernel: i32 kernel(buffers: u64*, scalars: i64*, i64 first, i64 last, scratch*) over [first, last) of its parallel index.
+# Kernel: i32 kernel(buffers: u64*, scalars: i64*, i64 first, i64 last, scratch*) over [first, last)
+# of its parallel index.
 
 # What the verifying kernels leave: verified are those MiBs alone that were counted.
-VERIFIED = Struct("verified", (("good", "u64"), ("bad", "u64")))  # count of good MiBs; least bad one (start with ~0)
+VERIFIED = Struct(
+    "verified", (("good", "u64"), ("bad", "u64"))
+)  # count of good MiBs; least bad one (start with ~0)
 
-# The read-write page that the loader maps directly behind the image (at image base + image size); it leads the SIGBUS
-# handler to all that it knows. A fault at an address inside a guarded range: map a zero page over it
-# (MAP_FIXED|MAP_PRIVATE|MAP_ANONYMOUS) and count it. Any other: sigaction(SIGBUS, old_action, 0) and return, so that the
-# fault repeats under the old action; if that one brings us back, then first_action.
+# The read-write page that the loader maps directly behind the image (at image base + image size);
+# it leads the SIGBUS handler to all that it knows. A fault at an address inside a guarded range:
+# map a zero page over it (MAP_FIXED|MAP_PRIVATE|MAP_ANONYMOUS) and count it. Any other:
+# sigaction(SIGBUS, old_action, 0) and return, so that the fault repeats under the old action; if
+# that one brings us back, then first_action.
 SIGBUS_OFFSETS = {
     "first": 0,  # u64: address of the first GUARDED, or 0
     "foreign": 8,  # u64: faults elsewhere so far
@@ -183,8 +206,10 @@ SIGBUS_OFFSETS = {
     "old_action": 64,  # 152 bytes: libc's struct sigaction as it was before
     "first_action": 256,  # the same before any installation: another handler over ours may bring ours back
 }
-# One guarded range; free where `end` is 0. Never given back: the handler may be reading it in any thread.
+# One guarded range; free where `end` is 0. Never given back: the handler may be reading it in any
+# thread.
 GUARDED = Struct("guarded", (("start", "u64"), ("end", "u64"), ("faults", "u64"), ("next", "u64")))
 
-# Scratch that `blake3_verify` and `checksum_verify` need, 64-byte aligned; one for each thread that verifies.
+# Scratch that `blake3_verify` and `checksum_verify` need, 64-byte aligned; one for each thread that
+# verifies.
 VERIFY_SCRATCH_BYTES = 36864

@@ -1,6 +1,7 @@
 """The one-line check that every reader of hostile bytes uses.
 
-In: a condition and the parts of a message. Out: nothing, or a ``FormatError``. Not done here: reading.
+In: a condition and the parts of a message. Out: nothing, or a ``FormatError``. Not done here:
+reading.
 """
 
 from ..errors import FormatError, VersionError

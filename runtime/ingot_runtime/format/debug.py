@@ -1,7 +1,7 @@
 """The sections debug and lock: what a bundle tells of itself. FORMAT.md, "Lock and debug".
 
-In: a source, or bytes. Out: plain values of the shapes that the format names, kernels' symbols. Not done here: anything that a run
-depends on.
+In: a source, or bytes. Out: plain values of the shapes that the format names, kernels' symbols. Not
+done here: anything that a run depends on.
 """
 
 from ..errors import BundleError
@@ -59,16 +59,20 @@ def read_record(source: Source, kind: int) -> "dict[str, Any]":
 
 
 def named_message(source: Source, text: str) -> str:
-    """Return a program's message, or one that was cut off, in the user's names; as it is where the section has none, or is damaged."""
+    """Return a program's message, or one that was cut off, in the user's names; as it is where the
+    section has none, or is damaged."""
     try:
         known: dict[str, str] = read_record(source, DEBUG)["debug"].get("messages", {})
     except (BundleError, OSError):
         return text
-    return known.get(text) or next((named for raw, named in sorted(known.items()) if raw.startswith(text)), text)
+    return known.get(text) or next(
+        (named for raw, named in sorted(known.items()) if raw.startswith(text)), text
+    )
 
 
 def kernel_names(source: Source, target: str, count: int) -> list[str]:
-    """Return the symbols of a variant's kernels in the image's order; numbers where the section has no names."""
+    """Return the symbols of a variant's kernels in the image's order; numbers where the section has
+    no names."""
     return _named(read_record(source, DEBUG)["kernels"].get(target, []), count)
 
 

@@ -1,6 +1,7 @@
 """Element types: the names, codes and widths that compiler, bundle and loader share.
 
-In: nothing. Out: four constant tables. Not done here: conversion to numpy (``executor``), arithmetic.
+In: nothing. Out: four constant tables. Not done here: conversion to numpy (``executor``),
+arithmetic.
 """
 
 # code = position; codes are part of FORMAT.md and only grow at the end.

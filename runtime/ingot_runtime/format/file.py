@@ -1,8 +1,10 @@
 """A descriptor with an owner: it goes with its last reference, and only if it is still ours.
 
-In: a path. Out: ``BundleFile``, ``Stamp``; for other files that somebody named, a descriptor. Not done here: what is in the file (``source``).
+In: a path. Out: ``BundleFile``, ``Stamp``; for other files that somebody named, a descriptor. Not
+done here: what is in the file (``source``).
 
-The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could lose it.
+The interpreter itself makes and closes the descriptor, so there is no moment at which Ctrl-C could
+lose it.
 """
 
 import errno
@@ -25,7 +27,8 @@ _TICK_SECONDS = 0.001
 
 
 class QuietFile(FileIO):
-    """A file that the interpreter closes with its last reference, without a word: that is no mistake here.
+    """A file that the interpreter closes with its last reference, without a word: that is no
+    mistake here.
 
     The slot takes what `FileIO` would warn by; no Python code runs when the file goes.
     """
@@ -34,7 +37,8 @@ class QuietFile(FileIO):
 
 
 class BundleFile:
-    """An open file that knows which one it is: ``number`` is its descriptor, ``stamp`` what it was when it was opened.
+    """An open file that knows which one it is: ``number`` is its descriptor, ``stamp`` what it was
+    when it was opened.
 
     Without a call of ``close`` the interpreter closes the descriptor with the last reference.
     """
@@ -48,10 +52,14 @@ class BundleFile:
         self.identity = found.st_dev, found.st_ino
         self.stamp = stamp(found)  # last: what has no stamp is closed by the interpreter alone
 
-    def is_ours(self, fstat: "Callable[[int], os.stat_result]" = os.fstat, no_file: int = errno.EBADF) -> bool:
-        """Whether the descriptor still leads to the file: somebody who closes all descriptors may have closed it.
+    def is_ours(
+        self, fstat: "Callable[[int], os.stat_result]" = os.fstat, no_file: int = errno.EBADF
+    ) -> bool:
+        """Whether the descriptor still leads to the file: somebody who closes all descriptors may
+        have closed it.
 
-        The defaults are there for an interpreter that ends: it takes the modules away before the last objects.
+        The defaults are there for an interpreter that ends: it takes the modules away before the
+        last objects.
         """
         try:
             found = fstat(self.number)
@@ -77,7 +85,8 @@ class BundleFile:
 
 
 def _keep_for_ever(file: QuietFile) -> None:
-    """Let no end of the object, not even the interpreter's, close the descriptor: it is somebody else's."""
+    """Let no end of the object, not even the interpreter's, close the descriptor: it is somebody
+    else's."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(file))
@@ -91,13 +100,16 @@ def stamp(found: os.stat_result) -> "Stamp":
 def open_regular(path: str) -> BundleFile:
     """Open a regular file for reading.
 
-    Its stamp is older than the clock that the kernel stamps with, so whatever is changed from now on has another stamp.
+    Its stamp is older than the clock that the kernel stamps with, so whatever is changed from now
+    on has another stamp.
 
     Raises:
         FileError: missing, no permission, a folder, a pipe, a device.
     """
     try:
-        _require_regular(os.stat(path), path)  # opening a pipe would wait, opening a device may do anything
+        _require_regular(
+            os.stat(path), path
+        )  # opening a pipe would wait, opening a device may do anything
         file = BundleFile(QuietFile(path))
         _require_regular(os.fstat(file.number), path)
         file.stamp = settled(lambda: stamp(os.fstat(file.number)))
@@ -108,13 +120,20 @@ def open_regular(path: str) -> BundleFile:
 
 def _require_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise FileError(f"cannot open {path!r}", path, "not a regular file", "give a file made by `ingot compile`")
+        raise FileError(
+            f"cannot open {path!r}",
+            path,
+            "not a regular file",
+            "give a file made by `ingot compile`",
+        )
 
 
 def settled(look: "Callable[[], Stamp]") -> "Stamp":
-    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond its time of change.
+    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond its
+    time of change.
 
-    Whatever is changed from then on has another stamp. It takes a few milliseconds where the file is brand-new.
+    Whatever is changed from then on has another stamp. It takes a few milliseconds where the file
+    is brand-new.
     """
     found = look()
     for _ in range(_TICKS_MAX):  # a server's clock may be ahead of ours
@@ -128,7 +147,11 @@ def settled(look: "Callable[[], Stamp]") -> "Stamp":
 def unreadable(verb: str, path: str, error: Exception) -> FileError:
     """Return the error for a file that the system does not let us open or read."""
     why = getattr(error, "strerror", None) or str(error)
-    do = "check the path and its permissions" if verb == "open" else "check the disk, and copy the bundle again"
+    do = (
+        "check the path and its permissions"
+        if verb == "open"
+        else "check the disk, and copy the bundle again"
+    )
     return FileError(f"cannot {verb} {path!r}", path, why, do)
 
 
@@ -136,7 +159,8 @@ def open_without_waiting(path: str, flags: int = 0) -> int:
     """Open `path` for reading, with more `flags` of ``os.open``.
 
     Raises:
-        OSError: it cannot be opened, or is a folder, a named pipe, a device. ValueError: no path at all.
+        OSError: it cannot be opened, or is a folder, a named pipe, a device. ValueError: no path at
+            all.
     """
     # O_NONBLOCK: a named pipe waits for a writer otherwise; it has no effect on a regular file.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)

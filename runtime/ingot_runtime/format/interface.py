@@ -1,8 +1,8 @@
 """What `main` expects of its caller, as a digest that is linked into the image: names left out.
 
-In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out: 32 bytes. A loader compares
-them before it calls `main`, so a forged plan may rename a tensor but not change its element type, rank or size, nor hide
-a feature, nor give a device another library.
+In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out:
+32 bytes. A loader compares them before it calls `main`, so a forged plan may rename a tensor but
+not change its element type, rank or size, nor hide a feature, nor give a device another library.
 Not done here: linking it (``ingot_compiler.backends.host``).
 """
 
@@ -27,10 +27,12 @@ def interface_digest(
     libraries: "tuple[LibrarySignature, ...]",
     features: "tuple[str, ...]",
 ) -> bytes:
-    """Return sha256 of i64 words and texts. Each list begins with its count; a text is followed by a zero byte.
+    """Return sha256 of i64 words and texts. Each list begins with its count; a text is followed by
+    a zero byte.
 
-    Words: per device kind and library; per input, then per output dtype, rank, dims; per library kind and count of kernels; count of the CPU
-    features that the image needs, then per library that of its own. Texts: those features; per library target and features.
+    Words: per device kind and library; per input, then per output dtype, rank, dims; per library
+    kind and count of kernels; count of the CPU features that the image needs, then per library that
+    of its own. Texts: those features; per library target and features.
 
     >>> interface_digest(((0, (2, -1)),), (), ((0, -1),), (), ("avx2",)).hex()[:8]
     'aa6fcc47'

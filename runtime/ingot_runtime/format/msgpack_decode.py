@@ -1,9 +1,10 @@
 """Canonical msgpack read back: what ``msgpack_canonical`` writes, and not one byte else.
 
-In: bytes that anybody may have written. Out: None, bool, int, str, bytes, list, dict with str keys. Not done here: what they mean
-(``shapes``).
+In: bytes that anybody may have written. Out: None, bool, int, str, bytes, list, dict with str keys.
+Not done here: what they mean (``shapes``).
 
-Not by the msgpack package: it makes a list as long as its head promises before it has read one item.
+Not by the msgpack package: it makes a list as long as its head promises before it has read one
+item.
 """
 
 from .checks import require
@@ -31,12 +32,16 @@ def unpack(data: bytes, where: str) -> "Any":
     """Return the value that `data` encodes.
 
     Raises:
-        FormatError: it encodes none, or its canonical form is another one, or it is nested deeper or has more values than FORMAT.md allows.
+        FormatError: it encodes none, or its canonical form is another one, or it is nested deeper
+            or has more values than FORMAT.md allows.
     """
     reader = _Reader(data, where)
     value = reader.value(0)
-    # One comparison stands for all rules of the form: shortest heads, sorted keys, none twice, nothing behind the end.
-    require(pack(value) == data, "not canonical msgpack", where, "another encoding of the same values")
+    # One comparison stands for all rules of the form: shortest heads, sorted keys, none twice,
+    # nothing behind the end.
+    require(
+        pack(value) == data, "not canonical msgpack", where, "another encoding of the same values"
+    )
     return value
 
 
@@ -52,7 +57,12 @@ class _Reader:
     def value(self, depth: int) -> "Any":
         """Read one value; `depth` containers are around it."""
         self._count += 1
-        require(depth <= DEPTH_MAX and self._count <= VALUE_COUNT_MAX, "too many values", self._where, "see FORMAT.md")
+        require(
+            depth <= DEPTH_MAX and self._count <= VALUE_COUNT_MAX,
+            "too many values",
+            self._where,
+            "see FORMAT.md",
+        )
         code = self._take(1)[0]
         if code < 0x80:
             return code
@@ -68,7 +78,11 @@ class _Reader:
         if kind == "map":
             return {self._key(): self.value(depth + 1) for _ in range(number)}
         content = self._take(number)
-        return content if kind == "bytes" else checked_text(content, "text", f"{self._where}, offset {self._at}")
+        return (
+            content
+            if kind == "bytes"
+            else checked_text(content, "text", f"{self._where}, offset {self._at}")
+        )
 
     def _head(self, code: int) -> tuple[str, int]:
         if code < 0x90:
@@ -78,7 +92,12 @@ class _Reader:
         if code < 0xC0:
             return "text", code & 0x1F
         kind, width = _HEADS.get(code, ("", 0))
-        require(width > 0, "not canonical msgpack", f"{self._where}, offset {self._at - 1}", f"byte {code:#x}")
+        require(
+            width > 0,
+            "not canonical msgpack",
+            f"{self._where}, offset {self._at - 1}",
+            f"byte {code:#x}",
+        )
         return kind, int.from_bytes(self._take(width), "big", signed=kind == "signed")
 
     def _key(self) -> str:
@@ -89,6 +108,8 @@ class _Reader:
 
     def _take(self, size_bytes: int) -> bytes:
         part = self._data[self._at : self._at + size_bytes]
-        require(len(part) == size_bytes, "section ends too early", self._where, f"at offset {self._at}")
+        require(
+            len(part) == size_bytes, "section ends too early", self._where, f"at offset {self._at}"
+        )
         self._at += size_bytes
         return part

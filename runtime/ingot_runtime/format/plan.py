@@ -1,7 +1,8 @@
 """The plan: all that a loader needs to know, in words. FORMAT.md, "Plan".
 
-In: bytes of the plan section. Out: the classes below, checked. Not done here: writing (``ingot_artifacts.bundle.encode_plan``), agreement with
-manifest (``manifest``) and image (``loader.image``).
+In: bytes of the plan section. Out: the classes below, checked. Not done here: writing
+(``ingot_artifacts.bundle.encode_plan``), agreement with manifest (``manifest``) and image
+(``loader.image``).
 """
 
 from .checks import require, unknown
@@ -27,10 +28,12 @@ _CODE_MAX = (1 << 31) - 1
 
 
 class DevicePlan:
-    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` the number of the device of that kind.
+    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` the number of the device
+    of that kind.
 
-    ``scope``: the memory of the device that pools lie in, a name of the kind's own, "" for its only one. ``library``: index of the
-    library with its code, -1 for a host, whose code is the variant's.
+    ``scope``: the memory of the device that pools lie in, a name of the kind's own, "" for its only
+    one. ``library``: index of the library with its code, -1 for a host, whose code is the
+    variant's.
     """
 
     __slots__ = ("id", "kind", "library", "name", "scope")
@@ -44,11 +47,14 @@ class DevicePlan:
 
 
 class LibraryPlan:
-    """Code for devices of one kind: what the device must be (``target``), the features that it must have, the count of kernels."""
+    """Code for devices of one kind: what the device must be (``target``), the features that it must
+    have, the count of kernels."""
 
     __slots__ = ("features", "kernel_count", "kind", "target")
 
-    def __init__(self, kind: str, target: str, features: tuple[str, ...], kernel_count: int) -> None:
+    def __init__(
+        self, kind: str, target: str, features: tuple[str, ...], kernel_count: int
+    ) -> None:
         self.kind = kind
         self.target = target
         self.features = features
@@ -56,7 +62,8 @@ class LibraryPlan:
 
 
 class TensorPlan:
-    """One input or output: ``dims`` >= 0 are sizes, < 0 are ``-(symbol index + 1)``; ``dtype`` is a code."""
+    """One input or output: ``dims`` >= 0 are sizes, < 0 are ``-(symbol index + 1)``; ``dtype`` is a
+    code."""
 
     __slots__ = ("dims", "dtype", "name")
 
@@ -76,7 +83,8 @@ class TensorPlan:
 
 
 class VariantPlan:
-    """What one variant needs. ``workspace_bytes`` per device, 0 where it depends on the shapes; ``ranges``: (offset, size)."""
+    """What one variant needs. ``workspace_bytes`` per device, 0 where it depends on the shapes;
+    ``ranges``: (offset, size)."""
 
     __slots__ = ("features", "kernel_count", "ranges", "rank", "target", "workspace_bytes")
 
@@ -100,7 +108,8 @@ class VariantPlan:
 class BundlePlan:
     """The whole plan.
 
-    Variant i owns the sections (code, i) and (program, i); device i (weights, i) and (tree, i); library i (library, i).
+    Variant i owns the sections (code, i) and (program, i); device i (weights, i) and (tree, i);
+    library i (library, i).
     """
 
     __slots__ = ("devices", "inputs", "libraries", "model", "outputs", "symbols", "variants")
@@ -126,7 +135,9 @@ class BundlePlan:
     def kernel_counts(self, variant: VariantPlan) -> tuple[int, ...]:
         """Return how many kernels each device has where `variant` runs."""
         return tuple(
-            variant.kernel_count if device.kind == "host" else self.libraries[device.library].kernel_count
+            variant.kernel_count
+            if device.kind == "host"
+            else self.libraries[device.library].kernel_count
             for device in self.devices
         )
 
@@ -143,10 +154,19 @@ def decode_plan(data: bytes) -> BundlePlan:
         raise unknown(f"plan version {version}", "section plan 0")
     model = words.text("model name")
     devices = tuple(_device(words) for _ in range(words.word("device count", 1, DEVICE_COUNT_MAX)))
-    require(devices[0].kind == "host", "the first device is not the host", "section plan 0", devices[0].kind)
-    libraries = tuple(_library(words, index) for index in range(words.word("library count", 0, DEVICE_COUNT_MAX)))
+    require(
+        devices[0].kind == "host",
+        "the first device is not the host",
+        "section plan 0",
+        devices[0].kind,
+    )
+    libraries = tuple(
+        _library(words, index) for index in range(words.word("library count", 0, DEVICE_COUNT_MAX))
+    )
     _require_libraries(devices, libraries)
-    symbols = tuple(words.text("symbol") for _ in range(words.word("symbol count", 0, SYMBOL_COUNT_MAX)))
+    symbols = tuple(
+        words.text("symbol") for _ in range(words.word("symbol count", 0, SYMBOL_COUNT_MAX))
+    )
     inputs = _tensors(words, "input", len(symbols))
     outputs = _tensors(words, "output", len(symbols))
     count = words.word("variant count", 1, VARIANT_COUNT_MAX)
@@ -165,7 +185,9 @@ def _device(words: Reader) -> DevicePlan:
     kind = _kind(words, f"section plan 0, device {name!r}", 0)
     id_ = words.word("device id", 0, _CODE_MAX)
     scope = words.text("device scope")
-    return DevicePlan(name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1))
+    return DevicePlan(
+        name, kind, id_, scope, words.word("device library", -1, DEVICE_COUNT_MAX - 1)
+    )
 
 
 def _kind(words: Reader, where: str, first: int) -> str:
@@ -183,24 +205,41 @@ def _library(words: Reader, index: int) -> LibraryPlan:
 
 
 def _require_libraries(devices: tuple[DevicePlan, ...], libraries: tuple[LibraryPlan, ...]) -> None:
-    """Check that the host has no library, each other device one of its own kind, and that each library has a device."""
+    """Check that the host has no library, each other device one of its own kind, and that each
+    library has a device."""
     for device in devices:
         where = f"section plan 0, device {device.name!r}"
         if device.kind == "host":
-            require(device.library == -1, "a host with a library", where, f"library {device.library}")
+            require(
+                device.library == -1, "a host with a library", where, f"library {device.library}"
+            )
             continue
         known = 0 <= device.library < len(libraries)
-        require(known, "device without a library", where, f"library {device.library} of {len(libraries)}")
+        require(
+            known,
+            "device without a library",
+            where,
+            f"library {device.library} of {len(libraries)}",
+        )
         kind = libraries[device.library].kind
-        require(kind == device.kind, "library of another kind", where, f"a {device.kind} device, a {kind} library")
+        require(
+            kind == device.kind,
+            "library of another kind",
+            where,
+            f"a {device.kind} device, a {kind} library",
+        )
     used = {device.library for device in devices}
     for index in range(len(libraries)):
         require(index in used, "library of no device", "section plan 0", f"library {index}")
 
 
 def _features(words: Reader, target: str) -> tuple[str, ...]:
-    features = tuple(words.text("feature") for _ in range(words.word("feature count", 0, FEATURE_COUNT_MAX)))
-    require(list(features) == sorted(set(features)), "features not sorted", "section plan 0", target)
+    features = tuple(
+        words.text("feature") for _ in range(words.word("feature count", 0, FEATURE_COUNT_MAX))
+    )
+    require(
+        list(features) == sorted(set(features)), "features not sorted", "section plan 0", target
+    )
     return features
 
 
@@ -215,12 +254,19 @@ def _tensor(words: Reader, what: str, symbol_count: int) -> TensorPlan:
     if dtype >= len(DTYPE_NAMES):
         raise unknown(f"dtype {dtype}", f"section plan 0, {what} {name!r}")
     rank = words.word(f"{what} rank", 0, RANK_MAX)
-    dims = tuple(words.word(f"{what} dimension", -symbol_count, ELEMENT_COUNT_MAX) for _ in range(rank))
+    dims = tuple(
+        words.word(f"{what} dimension", -symbol_count, ELEMENT_COUNT_MAX) for _ in range(rank)
+    )
     elements = 1
     for dim in dims:
         elements *= max(dim, 1)
     size_bytes = elements * DTYPE_SIZES_BYTES[dtype]
-    require(size_bytes <= ELEMENT_COUNT_MAX, f"{what} too large", f"section plan 0, {what} {name!r}", f"{dims}")
+    require(
+        size_bytes <= ELEMENT_COUNT_MAX,
+        f"{what} too large",
+        f"section plan 0, {what} {name!r}",
+        f"{dims}",
+    )
     return TensorPlan(name, dtype, dims)
 
 
@@ -229,7 +275,9 @@ def _variant(words: Reader, device_count: int) -> VariantPlan:
     rank = words.word("variant rank", 0, _RANK_VALUE_MAX)
     features = _features(words, target)
     kernel_count = words.word("kernel count", 0, KERNEL_COUNT_MAX)
-    workspace_bytes = tuple(words.word("workspace bytes", 0, SIZE_BYTES_MAX) for _ in range(device_count))
+    workspace_bytes = tuple(
+        words.word("workspace bytes", 0, SIZE_BYTES_MAX) for _ in range(device_count)
+    )
     ranges: list[tuple[int, int]] = []
     end = 0
     for _ in range(words.word("weight range count", 0, RANGE_COUNT_MAX)):
@@ -242,5 +290,8 @@ def _variant(words: Reader, device_count: int) -> VariantPlan:
 
 def _require_unique(what: str, names: list[str]) -> None:
     require(
-        len(set(names)) == len(names), f"{what} name appears twice", "section plan 0", ", ".join(sorted(names))[:200]
+        len(set(names)) == len(names),
+        f"{what} name appears twice",
+        "section plan 0",
+        ", ".join(sorted(names))[:200],
     )

@@ -1,14 +1,18 @@
 """The instruction list of `main`: one list, compiled natively (aot) and stepped by the loader (vm).
 
-In: nothing. Out: opcodes with their operand kinds, ``Program``. Not done here: execution (``executor/vm.py``), bytes (read by ``program_decode``, written
-by ``ingot_compiler.backends.host.main.encode_program``), code generation (``ingot_compiler.backends.host.main.main``). Normative text: FORMAT.md, "program".
+In: nothing. Out: opcodes with their operand kinds, ``Program``. Not done here: execution
+(``executor/vm.py``), bytes (read by ``program_decode``, written by
+``ingot_compiler.backends.host.main.encode_program``), code generation
+(``ingot_compiler.backends.host.main.main``). Normative text: FORMAT.md, "program".
 
 An instruction is ``(opcode, operands)``, all operands plain integers:
-``r`` register index (i64 registers), ``b`` buffer index, ``i`` immediate, ``*r``/``*b``/``*i`` counted list, ``l`` label
-(instruction index). A buffer is an address that one of the ``buffer_*`` instructions defines.
+``r`` register index (i64 registers), ``b`` buffer index, ``i`` immediate, ``*r``/``*b``/``*i``
+counted list, ``l`` label (instruction index). A buffer is an address that one of the ``buffer_*``
+instructions defines.
 """
 
-# name -> operand kinds; the opcode is the position (only grows at the end). What each does is in FORMAT.md's table, which a test compares.
+# name -> operand kinds; the opcode is the position (only grows at the end). What each does is in
+# FORMAT.md's table, which a test compares.
 OPCODES: tuple[tuple[str, str], ...] = (
     ("return", ""),
     ("const", "ri"),

@@ -1,8 +1,9 @@
 """The instruction list read back, every index checked: FORMAT.md, "Program".
 
-In: bytes of a program section, and what its indices may reach. Out: a ``Program`` whose every register, buffer, label,
-message, kernel, device, input and output exists, and whose buffers lie where they are used. Not done here: addresses and sizes, which
-are known only while it runs (``executor.vm`` checks each).
+In: bytes of a program section, and what its indices may reach. Out: a ``Program`` whose every
+register, buffer, label, message, kernel, device, input and output exists, and whose buffers lie
+where they are used. Not done here: addresses and sizes, which are known only while it runs
+(``executor.vm`` checks each).
 """
 
 from .checks import require, unknown
@@ -49,7 +50,8 @@ _TERMINATORS = ("return", "jump", "branch")
 def decode_program(
     data: bytes, plan: BundlePlan, variant: VariantPlan, weights_bytes: tuple[int, ...], where: str
 ) -> Program:
-    """Decode and check the program section of `variant`; ``weights_bytes``: of each device's section.
+    """Decode and check the program section of `variant`; ``weights_bytes``: of each device's
+    section.
 
     Raises:
         FormatError: naming the instruction.
@@ -59,7 +61,9 @@ def decode_program(
     registers = words.word("register count", 0, REGISTER_COUNT_MAX)
     buffers = words.word("buffer count", 0, BUFFER_COUNT_MAX)
     raw = tuple(_instruction(words, f"{where}, instruction {index}") for index in range(count))
-    messages = tuple(words.text("message") for _ in range(words.word("message count", 0, INSTRUCTION_COUNT_MAX)))
+    messages = tuple(
+        words.text("message") for _ in range(words.word("message count", 0, INSTRUCTION_COUNT_MAX))
+    )
     words.finish()
     limits = {
         "r": registers, "b": buffers, "l": count, "message": len(messages), "axis": RANK_MAX,
@@ -81,14 +85,20 @@ def _instruction(words: Reader, where: str) -> Instruction:
     operands: list[int | tuple[int, ...]] = []
     for kind in _KINDS[opcode]:
         if kind[0] == "*":
-            operands.append(words.words("operands", words.word("operand count", 0, BUFFER_COUNT_MAX)))
+            operands.append(
+                words.words("operands", words.word("operand count", 0, BUFFER_COUNT_MAX))
+            )
         else:
             operands += words.words("operand", 1)
     return opcode, tuple(operands)
 
 
 def _check(
-    instruction: Instruction, limits: dict[str, int], plan: BundlePlan, weights_bytes: tuple[int, ...], where: str
+    instruction: Instruction,
+    limits: dict[str, int],
+    plan: BundlePlan,
+    weights_bytes: tuple[int, ...],
+    where: str,
 ) -> None:
     opcode, operands = instruction
     name = OPCODES[opcode][0]
@@ -120,8 +130,11 @@ def _number(operand: int | tuple[int, ...]) -> int:
     return operand
 
 
-def _check_devices(raw: tuple[Instruction, ...], plan: BundlePlan, kernel_counts: tuple[int, ...], where: str) -> None:
-    """Check that kernels exist where they are launched, and that each buffer lies in the memory where it is used."""
+def _check_devices(
+    raw: tuple[Instruction, ...], plan: BundlePlan, kernel_counts: tuple[int, ...], where: str
+) -> None:
+    """Check that kernels exist where they are launched, and that each buffer lies in the memory
+    where it is used."""
     # All hosts have one memory, each other device one of its own.
     memories = [0 if device.kind == "host" else index for index, device in enumerate(plan.devices)]
     places: dict[int, int] = {}
@@ -130,7 +143,12 @@ def _check_devices(raw: tuple[Instruction, ...], plan: BundlePlan, kernel_counts
         if name in _HOST_BUFFERS or name in _DEVICE_BUFFERS:
             memory = 0 if name in _HOST_BUFFERS else memories[_number(operands[1])]
             same = places.setdefault(_number(operands[0]), memory) == memory
-            require(same, f"{name}: buffer of two devices", f"{where}, instruction {index}", f"buffer {operands[0]}")
+            require(
+                same,
+                f"{name}: buffer of two devices",
+                f"{where}, instruction {index}",
+                f"buffer {operands[0]}",
+            )
     for index, (opcode, operands) in enumerate(raw):
         name, at = OPCODES[opcode][0], f"{where}, instruction {index}"
         uses: list[tuple[int, int]] = []

@@ -13,8 +13,9 @@ except ImportError:
 
 # The built-in module is there at once but slow (0.17 GB/s); hashlib loads OpenSSL (1.3 GB/s).
 _SMALL_SIZE_BYTES = 400_000
-# The module of CPython 3.12 and 3.13 writes to memory without a look whether it got any. To take and give back more than it needs,
-# and more than any cache of small pieces keeps, is to know that there is some.
+# The module of CPython 3.12 and 3.13 writes to memory without a look whether it got any. To take
+# and give back more than it needs, and more than any cache of small pieces keeps, is to know that
+# there is some.
 _ROOM_BYTES = 8192
 
 

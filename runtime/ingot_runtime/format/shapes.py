@@ -1,9 +1,12 @@
 """What decoded values must look like: one description for every reader of them.
 
-In: a value of ``msgpack_decode``, its shape. Out: nothing, or a ``FormatError`` that names the place. Not done here: what the values mean.
+In: a value of ``msgpack_decode``, its shape. Out: nothing, or a ``FormatError`` that names the
+place. Not done here: what the values mean.
 
-A shape is ``str``, ``bytes``, ``bool``, ``int`` (from 0 on); ``[shape]``, a list; ``(shape, shape)``, a list of exactly these; a dict, a map: with the
-key ``*``, any keys and one shape; else its keys (those that end in ``?`` may be missing), and others of plain values without bytes.
+A shape is ``str``, ``bytes``, ``bool``, ``int`` (from 0 on); ``[shape]``, a list;
+``(shape, shape)``, a list of exactly these; a dict, a map: with the key ``*``, any keys and one
+shape; else its keys (those that end in ``?`` may be missing), and others of plain values without
+bytes.
 """
 
 from .checks import require
@@ -46,7 +49,9 @@ def _check_map(value: "dict[str, Any]", shape: "dict[str, Any]", where: str) -> 
 
 def _check_plain(value: "Any", where: str) -> None:
     require(value.__class__ is not bytes, "wrong value", where, "expected no bytes")
-    for item in value.values() if value.__class__ is dict else value if value.__class__ is list else ():
+    for item in (
+        value.values() if value.__class__ is dict else value if value.__class__ is list else ()
+    ):
         _check_plain(item, where)
 
 

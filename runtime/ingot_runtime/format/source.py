@@ -1,7 +1,7 @@
 """The bundle as a source of checked bytes: opened once, read into private memory.
 
-In: a path or an open descriptor. Out: sections' bytes whose digests hold; the checked plan. Not done here: mapping,
-running.
+In: a path or an open descriptor. Out: sections' bytes whose digests hold; the checked plan. Not
+done here: mapping, running.
 The order of checks is that of FORMAT.md, "Reading": nothing is used before it is checked.
 """
 
@@ -26,7 +26,8 @@ class Source:
     __slots__ = ("by_key", "fd", "file", "name", "root_digest", "sections", "size_bytes")
 
     def __init__(self, file: BundleFile, name: str, digest: "str | None" = None) -> None:
-        """Take over `file`. `digest`: the root digest, or as much of it as the user knows; see `checked_digest`.
+        """Take over `file`. `digest`: the root digest, or as much of it as the user knows; see
+        `checked_digest`.
 
         Raises:
             BundleError: the header or the table breaks a rule, or the bundle is another one.
@@ -40,7 +41,12 @@ class Source:
         head.require_magic(header)
         if digest is not None and not self.root_digest.hex().startswith(digest):
             why = f"expected root digest {digest}, got {self.root_digest.hex()}"
-            raise DigestError("another bundle than the one asked for", name, why, "get the file whose digest that is")
+            raise DigestError(
+                "another bundle than the one asked for",
+                name,
+                why,
+                "get the file whose digest that is",
+            )
         later = head.later_version(header)
         try:
             count = head.check_header(header, self.size_bytes)
@@ -67,13 +73,20 @@ class Source:
         for row in self.sections:
             gap = self._read(end, row.offset - end, "gap")
             zero = not gap.strip(b"\0")
-            require(zero, "bytes between sections are not zero", f"before {row.name}", f"from offset {end}")
+            require(
+                zero,
+                "bytes between sections are not zero",
+                f"before {row.name}",
+                f"from offset {end}",
+            )
             end = row.offset + row.size_bytes
 
     def _read(self, offset: int, size_bytes: int, what: str, whole: bool = True) -> bytes:
         data = self.read(offset, size_bytes)
         missing = size_bytes - len(data)
-        require(not whole or not missing, "the file ends too early", what, f"{missing} bytes missing")
+        require(
+            not whole or not missing, "the file ends too early", what, f"{missing} bytes missing"
+        )
         return data
 
     def read(self, offset: int, size_bytes: int) -> bytes:
@@ -125,9 +138,13 @@ class Source:
         try:
             found = os.fstat(self.fd)
         except OSError as error:
-            raise changed(self.name, f"the system does not find it any more: {error.strerror}") from error
+            raise changed(
+                self.name, f"the system does not find it any more: {error.strerror}"
+            ) from error
         if (found.st_dev, found.st_ino) != self.file.identity:
-            raise changed(self.name, "somebody has closed its descriptor, which is another file's now")
+            raise changed(
+                self.name, "somebody has closed its descriptor, which is another file's now"
+            )
         return stamp(found)
 
     def close(self) -> None:
@@ -135,8 +152,11 @@ class Source:
         self.file.close()
 
 
-def changed(name: str, why: str = "its size or its times are not those of load time") -> ChangedError:
-    """Return the error for a file that was written to, cut, or not to be read while it was in use."""
+def changed(
+    name: str, why: str = "its size or its times are not those of load time"
+) -> ChangedError:
+    """Return the error for a file that was written to, cut, or not to be read while it was in
+    use."""
     return ChangedError(
         "the bundle changed while it was in use",
         name,
@@ -156,7 +176,9 @@ def checked_digest(digest: object) -> "str | None":
     good = isinstance(digest, str) and _DIGEST_DIGITS_MIN <= len(digest) <= _DIGEST_DIGITS
     if not (good and set(str(digest).lower()) <= set("0123456789abcdef")):
         why = f"expected {_DIGEST_DIGITS_MIN} to {_DIGEST_DIGITS} hex digits, got {digest!r}"
-        raise InputError("bad digest", "digest", why, "`ingot inspect BUNDLE` prints the root digest")
+        raise InputError(
+            "bad digest", "digest", why, "`ingot inspect BUNDLE` prints the root digest"
+        )
     return str(digest).lower()
 
 
@@ -165,16 +187,20 @@ def open_file(path: "str | os.PathLike[str]", digest: "str | None" = None) -> So
 
     Args:
         path: the file.
-        digest: refuse any bundle but the one with this root digest (64 hex digits, or at least the first 32).
+        digest: refuse any bundle but the one with this root digest (64 hex digits, or at least the
+            first 32).
 
     Raises:
-        FileError: missing, a folder, no permission. InputError: no path, no digest. BundleError: not a valid bundle.
+        FileError: missing, a folder, no permission. InputError: no path, no digest. BundleError:
+            not a valid bundle.
     """
     wanted = checked_digest(digest)
     try:
         name = os.fspath(path)
     except TypeError as error:
-        raise InputError("not a path", "bundle", f"expected a path or bytes, got {type(path).__name__}") from error
+        raise InputError(
+            "not a path", "bundle", f"expected a path or bytes, got {type(path).__name__}"
+        ) from error
     return Source(open_regular(os.fsdecode(name)), os.fsdecode(name), wanted)
 
 
@@ -185,25 +211,37 @@ def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
 
 
 def _require_known(source: Source) -> None:
-    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known; nothing of the bundle is used otherwise."""
+    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known; nothing
+    of the bundle is used otherwise."""
     from .program_decode import decode_program
 
     plan = read_plan(source)
     sizes = weights_sizes_bytes(source, plan)
     for index, variant in enumerate(plan.variants):
-        decode_program(source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}")
+        decode_program(
+            source.section(head.PROGRAM, index), plan, variant, sizes, f"section program {index}"
+        )
 
 
 def read_plan(source: Source) -> BundlePlan:
     """Read and check plan and manifest, and that the section table has what they imply."""
     plan = decode_plan(source.section(head.PLAN))
-    memories = tuple(index for index, device in enumerate(plan.devices) if not index or device.kind != "host")
+    memories = tuple(
+        index for index, device in enumerate(plan.devices) if not index or device.kind != "host"
+    )
     head.check_kinds(source.sections, len(plan.variants), len(plan.libraries), memories)
     same = source.section(head.MANIFEST) == manifest_bytes(plan)
-    require(same, "manifest and plan disagree", "section manifest 0", "the manifest is not the one of this plan")
+    require(
+        same,
+        "manifest and plan disagree",
+        "section manifest 0",
+        "the manifest is not the one of this plan",
+    )
     weights_bytes = weights_sizes_bytes(source, plan)[0]
     for variant in plan.variants:
-        offset, size_bytes = variant.ranges[-1] if variant.ranges else (0, 0)  # sorted: the last one ends last
+        offset, size_bytes = (
+            variant.ranges[-1] if variant.ranges else (0, 0)
+        )  # sorted: the last one ends last
         why = f"{size_bytes} bytes at {offset} of {weights_bytes}"
         inside = offset <= weights_bytes and size_bytes <= weights_bytes - offset
         require(inside, "weight range outside the weights", "section plan 0", why)

@@ -2,8 +2,9 @@
 
 In: a size. Out: ``Area``. Not done here: what lies in it.
 
-The interpreter's own ``mmap`` object reserves the addresses, and everything else is mapped over them. So there is no moment at
-which Ctrl-C, in whatever place, could lose a mapping or give it back twice; no code has to clean up.
+The interpreter's own ``mmap`` object reserves the addresses, and everything else is mapped over
+them. So there is no moment at which Ctrl-C, in whatever place, could lose a mapping or give it back
+twice; no code has to clean up.
 """
 
 import ctypes
@@ -21,7 +22,8 @@ _PY_BUFFER_SIZE_BYTES = 128  # a Py_buffer has 80; its first field is the addres
 
 
 class Area:
-    """``size_bytes`` of addresses from ``address`` on, whole pages, that nobody may touch until something is put there."""
+    """``size_bytes`` of addresses from ``address`` on, whole pages, that nobody may touch until
+    something is put there."""
 
     __slots__ = ("__weakref__", "_owner", "address", "size_bytes")
 
@@ -37,11 +39,16 @@ class Area:
             self._owner = mmap.mmap(-1, self.size_bytes, flags=flags, prot=0)
         except (OSError, OverflowError, ValueError, MemoryError) as error:
             raise ResourceError(
-                "the system refused mmap", f"{size_bytes} bytes of addresses", str(error), system.FREE_MEMORY
+                "the system refused mmap",
+                f"{size_bytes} bytes of addresses",
+                str(error),
+                system.FREE_MEMORY,
             ) from error
         self.address = _address_of(self._owner)
 
-    def put(self, at: int, size_bytes: int, protection: int, flags: int, fd: int = -1, offset: int = 0) -> int:
+    def put(
+        self, at: int, size_bytes: int, protection: int, flags: int, fd: int = -1, offset: int = 0
+    ) -> int:
         """Map a file or fresh memory over the bytes from `at` on; return their address.
 
         Raises:
@@ -50,7 +57,9 @@ class Area:
         assert at >= 0
         assert at + system.round_up(size_bytes) <= self.size_bytes
         place = self.address + at
-        return system.map_memory(size_bytes, protection, flags | system.MAP_FIXED, fd, offset, place)
+        return system.map_memory(
+            size_bytes, protection, flags | system.MAP_FIXED, fd, offset, place
+        )
 
 
 def _address_of(owner: mmap.mmap) -> int:

@@ -1,6 +1,7 @@
 """Which physical device each virtual one is: as the user maps them, else as compiled.
 
-In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done here: opening them (``ingot_runtime_devices``).
+In: the plan's devices, the user's mapping. Out: (kind, id) per device. Not done here: opening them
+(``ingot_runtime_devices``).
 """
 
 from ..errors import IncompatibleError, InputError
@@ -14,7 +15,8 @@ _ID_DIGITS_MAX = 9
 
 
 def devices_module(part: str, name: str) -> "Any":
-    """Return a module of the distribution that knows the kinds of devices beside the host; bundles without such devices need none.
+    """Return a module of the distribution that knows the kinds of devices beside the host; bundles
+    without such devices need none.
 
     Raises:
         IncompatibleError: it is not installed, or does not fit this loader.
@@ -29,20 +31,30 @@ def devices_module(part: str, name: str) -> "Any":
         raise IncompatibleError("no devices beside the host here", name, why, do) from error
 
 
-def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> tuple[tuple[str, int], ...]:
-    """Return kind and id of every device, as `devices` (virtual name -> ``kind`` or ``kind:id``) maps it.
+def bind_devices(
+    plan: BundlePlan, devices: "dict[str, str]", name: str
+) -> tuple[tuple[str, int], ...]:
+    """Return kind and id of every device, as `devices` (virtual name -> ``kind`` or ``kind:id``)
+    maps it.
 
     Raises:
-        InputError: `devices` is no such mapping, or names a device or a kind that is not known. IncompatibleError: the
-            bundle has no code for the kind.
+        InputError: `devices` is no such mapping, or names a device or a kind that is not known.
+            IncompatibleError: the bundle has no code for the kind.
     """
     if not isinstance(devices, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # who calls may not look at types
         why = f"expected a dict of texts by device name, got {type(devices).__name__}"
-        raise InputError("devices are not a dict", "devices", why, 'load(..., devices={"acc": "null:0"})')
+        raise InputError(
+            "devices are not a dict", "devices", why, 'load(..., devices={"acc": "null:0"})'
+        )
     names = [device.name for device in plan.devices]
     for given in devices:
         if given not in names:
-            raise InputError(f"no device {given!r}", "devices", f"the bundle has {', '.join(names)}", "leave it out")
+            raise InputError(
+                f"no device {given!r}",
+                "devices",
+                f"the bundle has {', '.join(names)}",
+                "leave it out",
+            )
     return tuple(_bound(device, devices, name) for device in plan.devices)
 
 
@@ -64,7 +76,9 @@ def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[st
         raise IncompatibleError(f"device {device.name!r} cannot be {kind}:{id_}", name, why, do)
     if kind == "host" and id_:
         why = f"device {device.name!r} wants host:{id_}; this machine is host:0"
-        raise IncompatibleError(f"no device host:{id_} here", name, why, f"map it: --device {device.name}=host")
+        raise IncompatibleError(
+            f"no device host:{id_} here", name, why, f"map it: --device {device.name}=host"
+        )
     return kind, id_
 
 
@@ -73,12 +87,21 @@ def _parse(name: str, text: object) -> tuple[str, int]:
     where = f"devices, {name!r}"
     do = "e.g. null:0"
     if not isinstance(text, str):
-        raise InputError(f"bad device for {name!r}", where, f"expected a text KIND or KIND:ID, got {text!r}", do)
+        raise InputError(
+            f"bad device for {name!r}", where, f"expected a text KIND or KIND:ID, got {text!r}", do
+        )
     kind, sign, number = text.partition(":")
     if kind not in DEVICE_KINDS:
-        raise InputError(f"unknown kind of device {text!r}", where, f"expected one of {', '.join(DEVICE_KINDS)}", do)
+        raise InputError(
+            f"unknown kind of device {text!r}",
+            where,
+            f"expected one of {', '.join(DEVICE_KINDS)}",
+            do,
+        )
     if not sign:
         return kind, 0
     if not (number.isascii() and number.isdigit() and len(number) <= _ID_DIGITS_MAX):
-        raise InputError(f"bad device {text!r}", where, f"expected KIND or KIND:ID, got {text!r}", do)
+        raise InputError(
+            f"bad device {text!r}", where, f"expected KIND or KIND:ID, got {text!r}", do
+        )
     return kind, int(number)

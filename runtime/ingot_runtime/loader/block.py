@@ -1,4 +1,5 @@
-"""Memory for workspaces, scratch and bound tensors: private zeroed pages that go back with the last reference.
+"""Memory for workspaces, scratch and bound tensors: private zeroed pages that go back with the last
+reference.
 
 In: a size. Out: ``Block``. Not done here: planning what lies where.
 """
@@ -14,7 +15,8 @@ _HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
 class Block:
-    """``size_bytes`` of zeroed memory at ``address``, a multiple of the page size; never null, even for 0 bytes."""
+    """``size_bytes`` of zeroed memory at ``address``, a multiple of the page size; never null, even
+    for 0 bytes."""
 
     __slots__ = ("address", "memory", "size_bytes")
 
@@ -28,10 +30,16 @@ class Block:
         try:
             if size_bytes > SIZE_BYTES_MAX:
                 raise OSError(f"more than {SIZE_BYTES_MAX} bytes")
-            self.memory = mmap.mmap(-1, max(size_bytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            self.memory = mmap.mmap(
+                -1, max(size_bytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+            )
         except (OSError, OverflowError, ValueError, MemoryError) as error:
             do = "free memory, use smaller shapes, or fewer threads"
-            raise ResourceError("not enough memory", f"a block of {size_bytes} bytes", str(error), do) from error
+            raise ResourceError(
+                "not enough memory", f"a block of {size_bytes} bytes", str(error), do
+            ) from error
         self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         if size_bytes >= _HUGE_PAGE_SIZE_BYTES:
-            advise(self.address, size_bytes, MADV_HUGEPAGE)  # a hint: a kernel without huge pages refuses it
+            advise(
+                self.address, size_bytes, MADV_HUGEPAGE
+            )  # a hint: a kernel without huge pages refuses it

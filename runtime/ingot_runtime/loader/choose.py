@@ -1,6 +1,8 @@
-"""Which variant runs here: the best whose needs this machine meets, or a refusal that names what is missing.
+"""Which variant runs here: the best whose needs this machine meets, or a refusal that names what is
+missing.
 
-In: the plan, the machine's features, the user's wish. Out: a variant's index. Not done here: reading any code.
+In: the plan, the machine's features, the user's wish. Out: a variant's index. Not done here:
+reading any code.
 """
 
 from ..errors import IncompatibleError, InputError
@@ -22,15 +24,19 @@ def choose_variant(
     name: str,
     request_amx: "Callable[[], bool]",
 ) -> int:
-    """Return the index of the variant of highest rank that can run; `wished` (a target) may only go down.
+    """Return the index of the variant of highest rank that can run; `wished` (a target) may only go
+    down.
 
-    `request_amx` is asked at most once, and only when a variant that would be taken wants AMX: CPUID alone does not
-    allow a tile instruction.
+    `request_amx` is asked at most once, and only when a variant that would be taken wants AMX:
+    CPUID alone does not allow a tile instruction.
 
     Raises:
-        InputError: no variant is called `wished`. IncompatibleError: none can run; the message names the features.
+        InputError: no variant is called `wished`. IncompatibleError: none can run; the message
+            names the features.
     """
-    candidates = sorted(range(len(plan.variants)), key=lambda index: (-plan.variants[index].rank, index))
+    candidates = sorted(
+        range(len(plan.variants)), key=lambda index: (-plan.variants[index].rank, index)
+    )
     if wished is not None:
         candidates = [index for index in candidates if plan.variants[index].target == wished]
         if not candidates:
@@ -39,7 +45,11 @@ def choose_variant(
     for index in candidates:
         variant = plan.variants[index]
         missing = missing_features(variant, features, architecture)
-        if not missing and any(feature.startswith(_AMX) for feature in variant.features) and not request_amx():
+        if (
+            not missing
+            and any(feature.startswith(_AMX) for feature in variant.features)
+            and not request_amx()
+        ):
             features = frozenset(feature for feature in features if not feature.startswith(_AMX))
             missing = missing_features(variant, features, architecture)
         if not missing:
@@ -48,7 +58,9 @@ def choose_variant(
     raise _refusal(refusals, features, architecture, name)
 
 
-def missing_features(code: "VariantPlan | LibraryPlan", features: frozenset[str], architecture: str) -> list[str]:
+def missing_features(
+    code: "VariantPlan | LibraryPlan", features: frozenset[str], architecture: str
+) -> list[str]:
     """Return what host code needs and this machine lacks."""
     missing = [feature for feature in code.features if feature not in features]
     if not code.target.startswith(architecture):
@@ -57,19 +69,28 @@ def missing_features(code: "VariantPlan | LibraryPlan", features: frozenset[str]
 
 
 def level_of(features: frozenset[str], architecture: str) -> str:
-    """Return the highest level of `architecture` that `features` cover, or "" if they cover none."""
-    levels = [level for level in LEVELS if level.startswith(architecture) and features.issuperset(LEVELS[level])]
+    """Return the highest level of `architecture` that `features` cover, or "" if they cover
+    none."""
+    levels = [
+        level
+        for level in LEVELS
+        if level.startswith(architecture) and features.issuperset(LEVELS[level])
+    ]
     return levels[-1] if levels else ""
 
 
-def _refusal(refusals: list[str], features: frozenset[str], architecture: str, name: str) -> IncompatibleError:
+def _refusal(
+    refusals: list[str], features: frozenset[str], architecture: str, name: str
+) -> IncompatibleError:
     level = level_of(features, architecture)
     machine = f"{level or architecture} ({', '.join(sorted(features)) or 'no named feature'})"
     return IncompatibleError(
         f"no variant of {name} can run here: {'; '.join(refusals)}",
         name,
         f"this machine: {machine}",
-        f"compile with --target {level}" if level else "this machine is below every level that ingot compiles for",
+        f"compile with --target {level}"
+        if level
+        else "this machine is below every level that ingot compiles for",
     )
 
 

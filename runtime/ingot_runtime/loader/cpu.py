@@ -1,7 +1,7 @@
 """What this machine's processor can run, by the names of ``format.features``.
 
-In: nothing. Out: a set of feature names, for which the operating system saves the registers too. Not done here:
-choosing a variant; asking for AMX permission (``choose``).
+In: nothing. Out: a set of feature names, for which the operating system saves the registers too.
+Not done here: choosing a variant; asking for AMX permission (``choose``).
 """
 
 import ctypes
@@ -10,10 +10,11 @@ import os
 from . import system
 from .image import map_code
 
-# void cpuid(u32 leaf, u32 subleaf, u32 out[4]); at 32: void xgetbv(u32 out[2]). Baseline x86-64, System V.
-_PROBE = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3".replace(" ", "")).ljust(
-    32, b"\xcc"
-) + bytes.fromhex("31c9 0f01d0 8907 895704 c3".replace(" ", ""))
+# void cpuid(u32 leaf, u32 subleaf, u32 out[4]); at 32: void xgetbv(u32 out[2]). Baseline x86-64,
+# System V.
+_PROBE = bytes.fromhex(
+    "53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3".replace(" ", "")
+).ljust(32, b"\xcc") + bytes.fromhex("31c9 0f01d0 8907 895704 c3".replace(" ", ""))
 _XGETBV_AT = 32
 
 # (leaf, subleaf, register, bit) by name; registers 0-3 are eax, ebx, ecx, edx.
@@ -53,7 +54,9 @@ def machine_features() -> frozenset[str]:
     if machine == "x86_64":
         return _x86_features()
     table = HWCAPS.get(machine, {})
-    return frozenset(name for name, (kind, bit) in table.items() if system.auxiliary_value(kind) >> bit & 1)
+    return frozenset(
+        name for name, (kind, bit) in table.items() if system.auxiliary_value(kind) >> bit & 1
+    )
 
 
 def _x86_features() -> frozenset[str]:

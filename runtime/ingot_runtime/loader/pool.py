@@ -1,10 +1,11 @@
 """Threads lent to native code: each is in one native call, parked until there is work.
 
-In: an image, a number of threads. Out: the address of the pool page for the call struct. Not done here: fork-join itself
-(native: the image's ``launch`` and ``worker``).
+In: an image, a number of threads. Out: the address of the pool page for the call struct. Not done
+here: fork-join itself (native: the image's ``launch`` and ``worker``).
 
-Each thread holds what it runs on: code and page outlive it, whoever else lets go of them, and whenever. And the last reference
-to a ``ThreadPool`` tells its threads to leave by one system call, without any Python code that Ctrl-C could cut short.
+Each thread holds what it runs on: code and page outlive it, whoever else lets go of them, and
+whenever. And the last reference to a ``ThreadPool`` tells its threads to leave by one system call,
+without any Python code that Ctrl-C could cut short.
 """
 
 import _thread
@@ -27,13 +28,14 @@ _SPIN = 2000
 _THREADS_MAX = 1024
 _JOIN_SECONDS = 0.1
 _WORKER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64, ctypes.py_object)
-# long syscall(number, word, operation, count, second count, second word, change); the last argument is a dead weak reference,
-# which libc does not look at.
+# long syscall(number, word, operation, count, second count, second word, change); the last argument
+# is a dead weak reference, which libc does not look at.
 _SYSCALL = ctypes.CFUNCTYPE(
     ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p,
     ctypes.c_uint, ctypes.py_object,
 )(system.address_of_libc("syscall"))  # fmt: skip
-# futex(2): change the second word and wake who waits on the first; the change is "or 1 << argument", and no second wake.
+# futex(2): change the second word and wake who waits on the first; the change is "or 1 <<
+# argument", and no second wake.
 _FUTEX_WAKE_OP_PRIVATE = 5 | 128
 _OR_SHIFTED = (2 | 8) << 28
 _SET_QUIT = _OR_SHIFTED | abi.POOL_QUIT_BIT << 12
@@ -41,7 +43,8 @@ _EVERYBODY = 0x7FFFFFFF
 
 
 def usable_threads(asked: int) -> int:
-    """Return how many of `asked` threads may run at once here: affinity mask and the control group's quota limit it."""
+    """Return how many of `asked` threads may run at once here: affinity mask and the control
+    group's quota limit it."""
     if asked == 1:
         return 1
     count = min(asked, system.usable_processors(), _THREADS_MAX)
@@ -50,7 +53,8 @@ def usable_threads(asked: int) -> int:
 
 
 def group_quota() -> int:
-    """Return the control group's quota (cgroup 2, ``cpu.max``) in whole processors, rounded up; 0 for none."""
+    """Return the control group's quota (cgroup 2, ``cpu.max``) in whole processors, rounded up; 0
+    for none."""
     try:
         with open("/proc/self/cgroup", "rb") as file:
             group = next(line[3:].strip().decode() for line in file if line.startswith(b"0::"))
@@ -68,9 +72,20 @@ class _Latch:
 
 
 class ThreadPool:
-    """A pool page with its workers. ``page`` is 0 where one thread does everything; ``n_threads`` counts the caller's."""
+    """A pool page with its workers. ``page`` is 0 where one thread does everything; ``n_threads``
+    counts the caller's."""
 
-    __slots__ = ("__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page", "pid")
+    __slots__ = (
+        "__weakref__",
+        "_ended",
+        "_image",
+        "_latches",
+        "_memory",
+        "_wake",
+        "n_threads",
+        "page",
+        "pid",
+    )
 
     def __init__(self, image: Image, n_threads: int) -> None:
         """Start `n_threads` - 1 workers, or as many as the system has left.
@@ -95,7 +110,9 @@ class ThreadPool:
         system.advise(page, system.round_up(abi.POOL_SIZE_BYTES), system.MADV_WIPEONFORK)
         word = page + abi.POOL_OFFSETS["epoch"]
         number = system.FUTEX_NUMBERS[os.uname().machine]
-        self._wake = system.callback(_SYSCALL, number, word, _FUTEX_WAKE_OP_PRIVATE, _EVERYBODY, None, word, _SET_QUIT)
+        self._wake = system.callback(
+            _SYSCALL, number, word, _FUTEX_WAKE_OP_PRIVATE, _EVERYBODY, None, word, _SET_QUIT
+        )
         spin = _SPIN if system.usable_processors() >= self.n_threads else 0
         _fill(page, "spin", "<I", spin)
         _fill(page, "syscall", "<Q", system.address_of_libc("syscall"))
@@ -115,7 +132,9 @@ class ThreadPool:
             self._latches.append(weakref.ref(latch, self._ended.put))
             try:
                 # Not threading.Thread: its start can be cut short with the thread running.
-                _thread.start_new_thread(work, (self._memory.address, index, (self._image, self._memory, latch, leave)))
+                _thread.start_new_thread(
+                    work, (self._memory.address, index, (self._image, self._memory, latch, leave))
+                )
             except (RuntimeError, MemoryError):
                 self._latches.pop()
                 return

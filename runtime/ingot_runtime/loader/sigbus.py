@@ -1,8 +1,11 @@
-"""Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zero pages there and counts.
+"""Survive a file that shrinks, or cannot be read, while it is mapped: a native handler puts zero
+pages there and counts.
 
-In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults are counted; the handler is
-installed while any range is guarded. Not done here: telling the user (whoever looks at the count).
-One image's handler serves the whole process; that image stays mapped as long as the handler is installed.
+In: an image (its handler and the page behind it), an area and a range in it. Out: where its faults
+are counted; the handler is installed while any range is guarded. Not done here: telling the user
+(whoever looks at the count).
+One image's handler serves the whole process; that image stays mapped as long as the handler is
+installed.
 """
 
 import ctypes
@@ -24,10 +27,11 @@ _SA_SIGINFO, _SA_ONSTACK, _SA_RESTART = 4, 0x08000000, 0x10000000
 _ACTION_SIZE_BYTES = 152
 _FLAGS_AT = 136
 _ROW_COUNT = 1024
-# void *memset(p, byte, n); the fourth argument is the dead weak reference, which libc does not look at.
-_MEMSET = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.py_object)(
-    system.address_of_libc("memset")
-)
+# void *memset(p, byte, n); the fourth argument is the dead weak reference, which libc does not look
+# at.
+_MEMSET = ctypes.CFUNCTYPE(
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.py_object
+)(system.address_of_libc("memset"))
 
 _installed: "dict[int, _Handler]" = {}
 _tables: "dict[int, _Table]" = {}
@@ -35,9 +39,11 @@ _tickets = TicketQueue()
 
 
 class _Table:
-    """The rows that the handler walks over, linked once and for ever: it may be reading them in any thread.
+    """The rows that the handler walks over, linked once and for ever: it may be reading them in any
+    thread.
 
-    ``free``: addresses of rows; ``taken``: address -> the references that end the row with its area.
+    ``free``: addresses of rows; ``taken``: address -> the references that end the row with its
+    area.
     """
 
     __slots__ = ("_memory", "first", "free", "taken")
@@ -63,13 +69,17 @@ class _Table:
         if not self.free:
             do = "close some: sessions of one file share a row"
             raise ResourceError(
-                "too many bundles are mapped", "SIGBUS guard", f"at most {_ROW_COUNT} files at once", do
+                "too many bundles are mapped",
+                "SIGBUS guard",
+                f"at most {_ROW_COUNT} files at once",
+                do,
             )
         row, _ = self.free.popitem()
         end_at = row + abi.GUARDED.offsets["end"]
-        # When the area dies, the last of these comes first, and all before it is unmapped: libc empties the range, for the
-        # addresses may be somebody else's from then on; then the row is free; then the handler goes, if it guards nothing.
-        # Not a `__del__`: the collector calls those while other garbage can still use what is mapped.
+        # When the area dies, the last of these comes first, and all before it is unmapped: libc
+        # empties the range, for the addresses may be somebody else's from then on; then the row is
+        # free; then the handler goes, if it guards nothing. Not a `__del__`: the collector calls
+        # those while other garbage can still use what is mapped.
         self.taken[row] = (
             weakref.ref(area, _sweep),
             weakref.ref(area, system.callback(self.free.setdefault, row)),
@@ -87,7 +97,8 @@ class _Table:
 class _Handler:
     """The handler: one image and its page. ``is_installed`` is False until that is known.
 
-    ``is_covered``: somebody has installed another one over ours, and may bring ours back at any time, so the image stays for good.
+    ``is_covered``: somebody has installed another one over ours, and may bring ours back at any
+    time, so the image stays for good.
     """
 
     __slots__ = ("image", "is_covered", "is_installed", "page")
@@ -107,7 +118,8 @@ class _Handler:
             ctypes.c_uint64.from_address(self.page + abi.SIGBUS_OFFSETS[name]).value = value
 
     def install(self) -> None:
-        """Install it, over whatever is there, unless it is; whatever cuts this short, the next range to be guarded finishes it.
+        """Install it, over whatever is there, unless it is; whatever cuts this short, the next
+        range to be guarded finishes it.
 
         Raises:
             ResourceError: the system refused.
@@ -121,7 +133,9 @@ class _Handler:
                 ctypes.memmove(self._first, now, _ACTION_SIZE_BYTES)
             action = ctypes.create_string_buffer(_ACTION_SIZE_BYTES)
             ctypes.c_uint64.from_buffer(action).value = self.image.exports["sigbus_handler"]
-            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
+            ctypes.c_int32.from_buffer(action, _FLAGS_AT).value = (
+                _SA_SIGINFO | _SA_ONSTACK | _SA_RESTART
+            )
             system.install_action(_SIGBUS, ctypes.addressof(action), 0)
         self.is_installed = True
 
@@ -134,17 +148,19 @@ class _Handler:
         return self.page + abi.SIGBUS_OFFSETS["first_action"]
 
     def _is_ours(self, action: "ctypes.Array[ctypes.c_char]") -> bool:
-        return bool(ctypes.c_uint64.from_buffer(action).value == self.image.exports["sigbus_handler"])
+        return bool(
+            ctypes.c_uint64.from_buffer(action).value == self.image.exports["sigbus_handler"]
+        )
 
     def uninstall(self) -> bool:
         """Bring the old action back; return False if the image must stay."""
         try:
             if self._is_ours(_present_action()):
-                self.is_installed = (
-                    False  # first: what an interrupt leaves here is not taken for somebody else's action
-                )
+                self.is_installed = False  # first: what an interrupt leaves here is not taken for somebody else's action
                 system.install_action(_SIGBUS, self._old, 0)
-                ctypes.memmove(self._old, self._first, _ACTION_SIZE_BYTES)  # whoever is there now may call us last
+                ctypes.memmove(
+                    self._old, self._first, _ACTION_SIZE_BYTES
+                )  # whoever is there now may call us last
             self.is_covered = self.is_covered or self.is_installed
         except ResourceError:
             return False
@@ -158,7 +174,8 @@ def _present_action() -> "ctypes.Array[ctypes.c_char]":
 
 
 def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uint64:
-    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the count of its faults.
+    """Guard [`start`, `start` + `size_bytes`) of `area` for as long as `area` lives; return the
+    count of its faults.
 
     The row comes before the handler: who takes the handler away looks for rows.
 

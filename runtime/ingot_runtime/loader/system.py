@@ -1,7 +1,9 @@
-"""The few calls into the operating system, by ctypes: memory maps, sealed memory files, processor and signal calls.
+"""The few calls into the operating system, by ctypes: memory maps, sealed memory files, processor
+and signal calls.
 
-In: numbers. Out: addresses; every failure is a ``ResourceError`` that names the call. Not done here: policy.
-Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a table says otherwise.
+In: numbers. Out: addresses; every failure is a ``ResourceError`` that names the call. Not done
+here: policy. Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a table
+says otherwise.
 """
 
 import ctypes
@@ -57,7 +59,12 @@ def round_up(size_bytes: int, unit: int = PAGE_SIZE_BYTES) -> int:
 
 
 def map_memory(
-    size_bytes: int, protection: int, flags: int, fd: int = -1, offset: int = 0, address: int | None = None
+    size_bytes: int,
+    protection: int,
+    flags: int,
+    fd: int = -1,
+    offset: int = 0,
+    address: int | None = None,
 ) -> int:
     """mmap(2); return the address.
 
@@ -93,7 +100,8 @@ def auxiliary_value(kind: int) -> int:
 
 
 def request_amx() -> bool:
-    """Ask the kernel for AMX tile data for this process; return whether it is granted (it is asked once, at load)."""
+    """Ask the kernel for AMX tile data for this process; return whether it is granted (it is asked
+    once, at load)."""
     return bool(_LIBC.syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA) == 0)
 
 
@@ -113,28 +121,37 @@ def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
         fcntl.fcntl(file.number, _F_ADD_SEALS, _ALL_SEALS)
         file.stamp = stamp(os.fstat(file.number))
     except OSError as error:
-        raise ResourceError("no sealed memory file", "memfd_create", str(error), FREE_MEMORY) from error
+        raise ResourceError(
+            "no sealed memory file", "memfd_create", str(error), FREE_MEMORY
+        ) from error
     return file
 
 
 def _memory_file() -> BundleFile:
-    """Make one by libc's own function, so that its descriptor belongs to an object from the beginning."""
+    """Make one by libc's own function, so that its descriptor belongs to an object from the
+    beginning."""
     for flag in (_MFD_NOEXEC_SEAL, _MFD_ALLOW_SEALING):  # the second: before Linux 6.3
         try:
             # FileIO gives a name and flags of open(2), which libc does not look at.
-            return BundleFile(QuietFile(b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)))
+            return BundleFile(
+                QuietFile(
+                    b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)
+                )
+            )
         except ValueError:  # a descriptor of -1
             number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))
 
 
 def callback(function: "Callable[..., object]", *arguments: object) -> "Callable[[object], object]":
-    """Return `function` with all arguments but the last bound, as a weak reference calls it: no Python code runs in between."""
+    """Return `function` with all arguments but the last bound, as a weak reference calls it: no
+    Python code runs in between."""
     return partial(function, *arguments)
 
 
 def usable_processors() -> int:
-    """Return how many processors this process may run on; all that there are where it may not ask."""
+    """Return how many processors this process may run on; all that there are where it may not
+    ask."""
     try:
         return len(os.sched_getaffinity(0))
     except (OSError, OverflowError):  # the second: no size of mask is right

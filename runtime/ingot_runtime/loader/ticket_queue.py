@@ -1,9 +1,11 @@
 """One owner at a time, and no exception, fork or dead thread can keep the others out.
 
-In: nothing. Out: ``TicketQueue``. Not done here: anything that takes long; who waits asks again and again.
+In: nothing. Out: ``TicketQueue``. Not done here: anything that takes long; who waits asks again and
+again.
 
-A lock would not do: an exception between taking it and the ``try`` behind would block everybody. A ticket is an object: it is over when
-it is ended, when its last reference is gone, or when its process is another one.
+A lock would not do: an exception between taking it and the ``try`` behind would block everybody. A
+ticket is an object: it is over when it is ended, when its last reference is gone, or when its
+process is another one.
 """
 
 import os
@@ -33,7 +35,8 @@ class Ticket:
 
 
 class _Place:
-    """``following``: the one place behind this one, which is given away when this ticket is over."""
+    """``following``: the one place behind this one, which is given away when this ticket is
+    over."""
 
     __slots__ = ("_holder", "_process", "following", "is_over", "thread")
 
@@ -50,7 +53,8 @@ class _Place:
 
 
 class TicketQueue:
-    """An order of tickets; a thread that has one may take another, as a finalizer does that runs meanwhile."""
+    """An order of tickets; a thread that has one may take another, as a finalizer does that runs
+    meanwhile."""
 
     __slots__ = ("_last",)
 
@@ -67,7 +71,9 @@ class TicketQueue:
                     return ticket
                 time.sleep(_WAIT_SECONDS)
                 continue
-            following = at.following.setdefault(0, ticket.place)  # one step of the interpreter: one of all gets it
+            following = at.following.setdefault(
+                0, ticket.place
+            )  # one step of the interpreter: one of all gets it
             if following is ticket.place:
                 self._last[0] = following
                 return ticket

@@ -1,7 +1,9 @@
-"""How calls of one session are stopped: a flag, a deadline, and signal handlers that CPython has noted but not yet run.
+"""How calls of one session are stopped: a flag, a deadline, and signal handlers that CPython has
+noted but not yet run.
 
-In: an image. Out: ``Watch``: the address for `main`, and the exception when a call ended early. Not done here: looking (native,
-``ingot_watch``: between launches, on every jump back, between the pieces of a long launch).
+In: an image. Out: ``Watch``: the address for `main`, and the exception when a call ended early. Not
+done here: looking (native, ``ingot_watch``: between launches, on every jump back, between the
+pieces of a long launch).
 """
 
 import ctypes
@@ -28,9 +30,19 @@ _RESTORE.restype = None
 
 
 class Watch:
-    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a time and are counted in ``call``."""
+    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a
+    time and are counted in ``call``."""
 
-    __slots__ = ("_asked", "_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address", "call")
+    __slots__ = (
+        "_asked",
+        "_cancel",
+        "_deadline",
+        "_kept",
+        "_memory",
+        "_timed_out",
+        "address",
+        "call",
+    )
 
     def __init__(self, image: Image) -> None:
         size = abi.WATCH.size_bytes
@@ -38,7 +50,10 @@ class Watch:
         self._asked = -1  # the call that `cancel` was meant for
         self._memory = ctypes.create_string_buffer(size + abi.PYTHON_POLL.size_bytes)
         self.address = ctypes.addressof(self._memory)
-        at, poll_at = abi.WATCH.offsets, {name: size + offset for name, offset in abi.PYTHON_POLL.offsets.items()}
+        at, poll_at = (
+            abi.WATCH.offsets,
+            {name: size + offset for name, offset in abi.PYTHON_POLL.offsets.items()},
+        )
         self._cancel = ctypes.c_uint32.from_buffer(self._memory, at["cancel"])
         self._timed_out = ctypes.c_uint32.from_buffer(self._memory, at["timed_out"])
         self._deadline = ctypes.c_uint64.from_buffer(self._memory, at["deadline"])
@@ -48,7 +63,10 @@ class Watch:
             (at["poll"], image.exports["python_poll"]),
             (at["poll_context"], self.address + size),
             (at["poll_interval"], _POLL_INTERVAL_NANOSECONDS),
-            *((poll_at[name], _address_of_python(function)) for name, function in _POLL_FUNCTIONS.items()),
+            *(
+                (poll_at[name], _address_of_python(function))
+                for name, function in _POLL_FUNCTIONS.items()
+            ),
         ):
             ctypes.c_uint64.from_buffer(self._memory, offset).value = value
 
@@ -68,7 +86,8 @@ class Watch:
         self._cancel.value = 1
 
     def goes_on(self) -> bool:
-        """Whether the present call, which the flag has ended, must be made again: the flag was meant for one before."""
+        """Whether the present call, which the flag has ended, must be made again: the flag was
+        meant for one before."""
         if self._timed_out.value or self._kept[0] or self._asked == self.call:
             return False
         self._cancel.value = 0
@@ -92,21 +111,31 @@ class Watch:
 
     def look(self) -> None:
         """Notice a deadline from Python, where the vm steps."""
-        if self._deadline.value and time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) >= self._deadline.value:
+        if (
+            self._deadline.value
+            and time.clock_gettime_ns(_CLOCK_MONOTONIC_COARSE) >= self._deadline.value
+        ):
             self._timed_out.value = self._cancel.value = 1
 
     def ended(self, name: str) -> Exception:
-        """Return the error of a call that ended early, and forget it; what a signal handler raised is raised as it is."""
+        """Return the error of a call that ended early, and forget it; what a signal handler raised
+        is raised as it is."""
         timed_out = bool(self._timed_out.value)
         self._timed_out.value = self._cancel.value = 0
         kept = tuple(self._kept)
         if kept[0]:
             self._kept[0] = self._kept[1] = self._kept[2] = 0
-            _RESTORE(*(value or None for value in kept))  # ctypes finds the exception set, and raises it
+            _RESTORE(
+                *(value or None for value in kept)
+            )  # ctypes finds the exception set, and raises it
         if timed_out:
             do = "give it more time, or smaller inputs"
-            return TimedOutError("the call took too long", name, "its timeout is over; its outputs are lost", do)
-        return CancelledError("the call was cancelled", name, "session.cancel() was called; its outputs are lost")
+            return TimedOutError(
+                "the call took too long", name, "its timeout is over; its outputs are lost", do
+            )
+        return CancelledError(
+            "the call was cancelled", name, "session.cancel() was called; its outputs are lost"
+        )
 
 
 def _address_of_python(name: str) -> int:

@@ -1,6 +1,8 @@
-"""The weights: mapped read-only, guarded, and checked by the image's own native code that sha256 has vouched for.
+"""The weights: mapped read-only, guarded, and checked by the image's own native code that sha256
+has vouched for.
 
-In: a source, an image, the chosen variant's ranges, the policy. Out: ``Weights``. Not done here: copies to other devices.
+In: a source, an image, the chosen variant's ranges, the policy. Out: ``Weights``. Not done here:
+copies to other devices.
 """
 
 import ctypes
@@ -26,7 +28,8 @@ _LEAST_BAD = (1 << 64) - 1
 
 
 class Weights:
-    """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches it, and as long as it lives."""
+    """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches
+    it, and as long as it lives."""
 
     __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
 
@@ -40,12 +43,16 @@ class Weights:
         self._area = Area(row.size_bytes)
         self.address = self._area.address
         self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
-        # The file is shared, not copied: what is in the page cache costs no memory, and sessions share it.
-        self._area.put(0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset)
+        # The file is shared, not copied: what is in the page cache costs no memory, and sessions
+        # share it.
+        self._area.put(
+            0, row.size_bytes, system.PROT_READ, system.MAP_SHARED, source.fd, row.offset
+        )
 
     @property
     def is_whole(self) -> bool:
-        """Whether every page that was touched could be read; zeros stand for the others, for ever."""
+        """Whether every page that was touched could be read; zeros stand for the others, for
+        ever."""
         return not self._faults.value
 
 
@@ -53,7 +60,8 @@ _mapped: "dict[tuple[int, ...], weakref.ref[Weights]]" = {}
 
 
 def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
-    """Map the weights of device `id`, or share the mapping of another session of the same file; None if there are none."""
+    """Map the weights of device `id`, or share the mapping of another session of the same file;
+    None if there are none."""
     row = source.by_key.get((head.WEIGHTS, id))
     if row is None:
         return None
@@ -81,7 +89,8 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
 
 
 class Verifier:
-    """Checks weights with an image's code, on the threads of a pool. ``mibs`` are the [first, last) that the variant uses."""
+    """Checks weights with an image's code, on the threads of a pool. ``mibs`` are the [first, last)
+    that the variant uses."""
 
     __slots__ = ("_id", "_image", "_mibs", "_name", "_pool", "_tree", "_watch")
 
@@ -106,7 +115,8 @@ class Verifier:
     def verify(self, weights: Weights, mode: str) -> None:
         """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
 
-        Verified means that each MiB was counted as good: a thread that did not come, or ended early, is no proof.
+        Verified means that each MiB was counted as good: a thread that did not come, or ended
+        early, is no proof.
 
         Raises:
             DigestError: naming the first MiB that differs. ChangedError: a page cannot be read.
@@ -146,4 +156,8 @@ class Verifier:
             raise DigestError(f"weights are damaged in MiB {bad}", where, why, DAMAGED)
         total = sum(last - first for first, last in self._mibs)
         if rc or good != total:
-            raise RunError("the weights could not be verified", where, f"{good} of {total} MiB checked, code {rc}")
+            raise RunError(
+                "the weights could not be verified",
+                where,
+                f"{good} of {total} MiB checked, code {rc}",
+            )

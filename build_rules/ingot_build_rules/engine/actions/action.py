@@ -1,6 +1,7 @@
 """One action of a build, what became of it, and who waits for it.
 
-In: a rule, inputs, a key. Out: ``Action``. Not done here: deciding anything (``scheduler``); what an executor gets (``action_spec``).
+In: a rule, inputs, a key. Out: ``Action``. Not done here: deciding anything (``scheduler``); what
+an executor gets (``action_spec``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class PendingWork:
 
 @dataclass(slots=True, eq=False)
 class Task(PendingWork):
-    """A coroutine on its way; ``missing``: how many things it waits for; ``trace``: actions it asked for, shared with its parts."""
+    """A coroutine on its way; ``missing``: how many things it waits for; ``trace``: actions it
+    asked for, shared with its parts."""
 
     coroutine: Coroutine[Any, Any, Any] | None = None
     missing: int = 0
@@ -38,7 +40,8 @@ class Action(PendingWork):
     """``how``: what became of it. ``where``: its record's place. ``started``: when it began to run.
     ``lost_count``: how often a blob of its inputs was not there.
 
-    ``expected``: a record that running it again must give. ``then``: actions that lacked a blob that this one makes.
+    ``expected``: a record that running it again must give. ``then``: actions that lacked a blob
+    that this one makes.
     """
 
     number: int = 0

@@ -1,10 +1,11 @@
 """An action as an executor gets it: one frozen value that names everything that running it takes.
 
-In: a rule, a key, inputs. Out: ``ActionSpec``. Not done here: what becomes of an action in a build (``action``), the value
-as bytes (``wire``), running it (``perform``).
+In: a rule, a key, inputs. Out: ``ActionSpec``. Not done here: what becomes of an action in a build
+(``action``), the value as bytes (``wire``), running it (``perform``).
 
-An executor on another machine needs the blobs, the tools and a program that knows the rule in this version, and nothing else of the
-machine that asks; an action that ``reads_files`` is the exception and can only run where these files are.
+An executor on another machine needs the blobs, the tools and a program that knows the rule in this
+version, and nothing else of the machine that asks; an action that ``reads_files`` is the exception
+and can only run where these files are.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program that the rule calls: its name in the rule, and 64 hex digits of sha256 over the program's file."""
+    """A program that the rule calls: its name in the rule, and 64 hex digits of sha256 over the
+    program's file."""
 
     name: str
     digest: str
@@ -35,7 +37,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class LoadedModule:
-    """A module that the action loads because its inputs name it, and the digest of the code that it can run."""
+    """A module that the action loads because its inputs name it, and the digest of the code that it
+    can run."""
 
     name: str
     digest: str
@@ -43,7 +46,8 @@ class LoadedModule:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What actions of the same rule took lately, one on average; None where none is known to have run."""
+    """What actions of the same rule took lately, one on average; None where none is known to have
+    run."""
 
     seconds: float | None = None
     result_bytes: int | None = None
@@ -51,11 +55,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class ActionSpec:
-    """``key``: 32 bytes that name the result; ``rule``, ``version``, ``code``: the rule, and the digest of its code; ``modules``: code
-    that the inputs name beside it.
+    """``key``: 32 bytes that name the result; ``rule``, ``version``, ``code``: the rule, and the
+    digest of its code; ``modules``: code that the inputs name beside it.
 
-    ``inputs``: as ``Codec`` encodes them; ``blobs``: the artifacts that they name. ``reads_files``: the action reads files that its
-    inputs name by path. ``cost`` is an estimate and decides no result.
+    ``inputs``: as ``Codec`` encodes them; ``blobs``: the artifacts that they name. ``reads_files``:
+    the action reads files that its inputs name by path. ``cost`` is an estimate and decides no
+    result.
     """
 
     key: bytes

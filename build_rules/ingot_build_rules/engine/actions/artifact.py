@@ -1,7 +1,8 @@
 """A part of a result, known by its digest; its value is loaded when somebody asks.
 
-In: a digest, and where values come from. Out: ``Artifact``. Not done here: storage (``values``), encoding (``codec``).
-Keys are made of digests alone, so a build in which everything is there already loads almost nothing.
+In: a digest, and where values come from. Out: ``Artifact``. Not done here: storage (``values``),
+encoding (``codec``). Keys are made of digests alone, so a build in which everything is there
+already loads almost nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class Loader(Protocol):
 
 
 class Artifact(Generic[Value]):
-    """``digest``: 64 hex digits of sha256 over the stored bytes; ``raw``: the value is those bytes."""
+    """``digest``: 64 hex digits of sha256 over the stored bytes; ``raw``: the value is those
+    bytes."""
 
     __slots__ = ("_loader", "digest", "raw")
 

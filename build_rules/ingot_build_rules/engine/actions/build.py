@@ -1,9 +1,10 @@
 """What the author of a build sees: coroutines ask for results, whoever runs them.
 
-In: rules and inputs. Out: results. Not done here: running (``scheduler`` with a cache and processes, ``naive`` without).
+In: rules and inputs. Out: results. Not done here: running (``scheduler`` with a cache and
+processes, ``naive`` without).
 
-A coroutine that waits for an action is suspended, and others go on: which actions there are may depend on the results
-of earlier ones.
+A coroutine that waits for an action is suspended, and others go on: which actions there are may
+depend on the results of earlier ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _LOADING_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Count:
-    """Actions of one rule, each once: those that ran, those whose result was there already; what those that ran took and made."""
+    """Actions of one rule, each once: those that ran, those whose result was there already; what
+    those that ran took and made."""
 
     ran: int = 0
     hit: int = 0
@@ -29,7 +31,8 @@ class Count:
     result_bytes: int = 0
 
     def expected_seconds(self) -> float:
-        """How long the next action will take: as the others did, but for the modules that the first ones had to load."""
+        """How long the next action will take: as the others did, but for the modules that the first
+        ones had to load."""
         return max(0.0, self.seconds - _LOADING_SECONDS) / self.ran if self.ran else 0.0
 
 

@@ -1,6 +1,7 @@
 """What an executor says that came of an action, checked before anybody relies on it.
 
-In: an outcome. Out: the result as a value. Not done here: the bytes of blobs, which whoever reads them compares with their digests.
+In: an outcome. Out: the result as a value. Not done here: the bytes of blobs, which whoever reads
+them compares with their digests.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def checked_result(rule: str, outcome: Outcome, values: Values) -> object:
         raise _refused(rule, f"expected an encoded value, got something else: {error}") from None
     if refs != outcome.refs:
         raise _refused(
-            rule, f"expected the artifacts that the result names ({len(refs)}), got {len(outcome.refs)} others"
+            rule,
+            f"expected the artifacts that the result names ({len(refs)}), got {len(outcome.refs)} others",
         )
     return result
 

@@ -1,10 +1,12 @@
 """Values as bytes, the same for equal values in every process; and the values again. Never pickle.
 
-In: frozen dataclasses of listed classes, tuples, numbers, texts, bytes, artifacts. Out: names of the classes, then the value as
-msgpack. Not done here: storage, digests. Only the listed classes are ever built from bytes, whatever the bytes say.
+In: frozen dataclasses of listed classes, tuples, numbers, texts, bytes, artifacts. Out: names of
+the classes, then the value as msgpack. Not done here: storage, digests. Only the listed classes are
+ever built from bytes, whatever the bytes say.
 
-A tuple is an array, anything else of ours a map of one entry: number of its kind -> its parts. So msgpack's own loops do all but one
-call per object. Lists would come back as tuples and mappings not at all: no artifact has any.
+A tuple is an array, anything else of ours a map of one entry: number of its kind -> its parts. So
+msgpack's own loops do all but one call per object. Lists would come back as tuples and mappings not
+at all: no artifact has any.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ Parts = Callable[[object], tuple[object, ...]]
 
 
 class Codec:
-    """Encodes and decodes; ``modules``: name of a class -> module that defines it, imported when it is first met."""
+    """Encodes and decodes; ``modules``: name of a class -> module that defines it, imported when it
+    is first met."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules
@@ -50,7 +53,9 @@ class Codec:
         """
         return self.decode_with_refs(content, loader)[0]
 
-    def decode_with_refs(self, content: bytes | memoryview, loader: Loader) -> tuple[Any, tuple[str, ...]]:
+    def decode_with_refs(
+        self, content: bytes | memoryview, loader: Loader
+    ) -> tuple[Any, tuple[str, ...]]:
         """Return the value and what ``encode`` returned with its bytes.
 
         Raises:
@@ -60,8 +65,12 @@ class Codec:
         end = _HEAD_BYTES + int.from_bytes(view[:_HEAD_BYTES], "big")
         try:
             names = str(view[_HEAD_BYTES:end], "ascii")
-            reader = _Reader([self._class(name) for name in names.split(",")] if names else [], loader)
-            value = unpack(view[end:], use_list=False, strict_map_key=False, object_hook=reader.build)
+            reader = _Reader(
+                [self._class(name) for name in names.split(",")] if names else [], loader
+            )
+            value = unpack(
+                view[end:], use_list=False, strict_map_key=False, object_hook=reader.build
+            )
         except Exception as error:  # noqa: BLE001  # a constructor may refuse what it gets in any way
             raise ValueError(f"not an encoded value: {error}") from None
         return value, tuple(reader.refs)
@@ -73,7 +82,9 @@ class Codec:
             if self._modules.get(name) != kind.__module__:
                 raise TypeError(f"{kind.__module__}.{name} is not among the classes of artifacts")
             # What a class keeps for itself (a hash) is not an argument of its constructor.
-            self._parts[kind] = _getter([field.name for field in dataclasses.fields(kind) if field.init])
+            self._parts[kind] = _getter(
+                [field.name for field in dataclasses.fields(kind) if field.init]
+            )
         return self._parts[kind]
 
     def _class(self, name: str) -> Callable[..., object]:

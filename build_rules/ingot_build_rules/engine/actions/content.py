@@ -1,7 +1,9 @@
 """Digests of values: the same for equal values in every process, on every machine.
 
-In: values made of frozen dataclasses, tuples, mappings, strings, bytes, numbers and artifacts. Out: sha256 digests.
-Not done here: keys (``key``), storage. Never ``hash()``, ``repr()`` of unknown objects or pickle: none of them is stable.
+In: values made of frozen dataclasses, tuples, mappings, strings, bytes, numbers and artifacts. Out:
+sha256 digests.
+Not done here: keys (``key``), storage. Never ``hash()``, ``repr()`` of unknown objects or pickle:
+none of them is stable.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def digest(value: object) -> str:
 
 
 def _feed(state: _Hash, value: object) -> None:
-    """Write a prefix-free encoding: a letter for the kind, a length where it varies, then the content."""
+    """Write a prefix-free encoding: a letter for the kind, a length where it varies, then the
+    content."""
     if value is None or isinstance(value, bool):
         state.update({None: b"n", True: b"t", False: b"f"}[value])
     elif isinstance(value, int):
@@ -51,7 +54,10 @@ def _feed(state: _Hash, value: object) -> None:
 
 
 def _feed_bytes(state: _Hash, kind: bytes, content: bytes | bytearray | memoryview) -> None:
-    state.update(kind + struct.pack("<Q", content.nbytes if isinstance(content, memoryview) else len(content)))
+    state.update(
+        kind
+        + struct.pack("<Q", content.nbytes if isinstance(content, memoryview) else len(content))
+    )
     state.update(content)
 
 
@@ -78,7 +84,9 @@ def _parts(value: object) -> Iterator[object]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         yield type(value).__qualname__
         for field in dataclasses.fields(value):
-            if field.compare:  # what equal values may differ in, such as a kept hash, is not content
+            if (
+                field.compare
+            ):  # what equal values may differ in, such as a kept hash, is not content
                 yield getattr(value, field.name)
     else:
         raise TypeError(f"no canonical encoding of {type(value).__name__}")

@@ -1,6 +1,8 @@
-"""Keys of actions: sha256 over a named list of ingredients; the same list is what explanations print.
+"""Keys of actions: sha256 over a named list of ingredients; the same list is what explanations
+print.
 
-In: a rule, its inputs, digests of its code and tools. Out: ``Key``. Not done here: storage, comparing two keys (``explain``).
+In: a rule, its inputs, digests of its code and tools. Out: ``Key``. Not done here: storage,
+comparing two keys (``explain``).
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ LOADED = "code "
 
 @dataclass(frozen=True, slots=True)
 class Ingredient:
-    """One thing that decides a result. ``text``: a short value as people write it, or ""; ``parts``: digests of the artifacts in it."""
+    """One thing that decides a result. ``text``: a short value as people write it, or "";
+    ``parts``: digests of the artifacts in it."""
 
     name: str
     digest: str
@@ -41,7 +44,9 @@ class Key:
 
 def make_key(ingredients: tuple[Ingredient, ...]) -> Key:
     """Return the key of a list of ingredients."""
-    text = "".join(f"{len(item.name)} {item.name} {len(item.digest)} {item.digest}\n" for item in ingredients)
+    text = "".join(
+        f"{len(item.name)} {item.name} {len(item.digest)} {item.digest}\n" for item in ingredients
+    )
     return Key(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), ingredients)
 
 
@@ -52,8 +57,8 @@ def _no_module(module: str) -> str:
 class KeyMaker:
     """Makes keys; what belongs to a rule and not to its inputs is described once.
 
-    ``code_of``: the rule -> digest of its code; ``tool_of``: name of a tool -> digest of its bytes; ``module_code_of``: a module that an
-    action loads -> digest of its code.
+    ``code_of``: the rule -> digest of its code; ``tool_of``: name of a tool -> digest of its bytes;
+    ``module_code_of``: a module that an action loads -> digest of its code.
     """
 
     def __init__(
@@ -72,7 +77,9 @@ class KeyMaker:
         """Return the key of ``rule`` for ``inputs``."""
         named = [self._describe(name, getattr(inputs, name)) for name in rule.ingredients]
         modules = dict.fromkeys(module_of(where) for where in rule.loaded_by(inputs))
-        loaded = [Ingredient(f"{LOADED}{module}", self._module_code_of(module)) for module in modules]
+        loaded = [
+            Ingredient(f"{LOADED}{module}", self._module_code_of(module)) for module in modules
+        ]
         return make_key((*self._of_rule(rule), *loaded, *named))
 
     def tool(self, name: str) -> str:
@@ -96,7 +103,9 @@ class KeyMaker:
             return Ingredient(name, digest(value), str(value)[:_TEXT_MAX])
         known = self._described.get(id(value))
         if known is None or known[0] is not value:
-            parts = tuple(dict.fromkeys(leaf.digest for leaf in leaves(value) if isinstance(leaf, Artifact)))
+            parts = tuple(
+                dict.fromkeys(leaf.digest for leaf in leaves(value) if isinstance(leaf, Artifact))
+            )
             text = "" if parts else str(value)
             known = (value, digest(value), text if len(text) <= _TEXT_MAX else "", parts)
             self._described[id(value)] = known

@@ -1,6 +1,7 @@
 """What a value is made of in the end.
 
-In: a value of frozen dataclasses, tuples, mappings, sets. Out: everything in it that is none of these. Not done here: what for.
+In: a value of frozen dataclasses, tuples, mappings, sets. Out: everything in it that is none of
+these. Not done here: what for.
 """
 
 from __future__ import annotations

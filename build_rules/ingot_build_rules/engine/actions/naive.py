@@ -1,6 +1,8 @@
-"""The executor without cache, processes or scheduler: the oracle of the incremental one, and the one for a single build in memory.
+"""The executor without cache, processes or scheduler: the oracle of the incremental one, and the
+one for a single build in memory.
 
-In: a rulebook. Out: results, and how often each rule ran. Not done here: everything that could be wrong in ``scheduler``.
+In: a rulebook. Out: results, and how often each rule ran. Not done here: everything that could be
+wrong in ``scheduler``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Runs one action in this process, wherever that is: the same function for every executor.
 
-In: an action, or a rule and its inputs; values. Out: ``Outcome``. Not done here: choosing a process, keys, the cache of results.
+In: an action, or a rule and its inputs; values. Out: ``Outcome``. Not done here: choosing a
+process, keys, the cache of results.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ Value = TypeVar("Value")
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of an action: ``result`` and the artifacts it names, or an error, or the digest of an artifact that was ``lost``;
-    or nothing, because it was ``cancelled``.
+    """What came of an action: ``result`` and the artifacts it names, or an error, or the digest of
+    an artifact that was ``lost``; or nothing, because it was ``cancelled``.
 
     ``reads``: names of what was found while running; ``messages``: for the user.
     """
@@ -84,10 +85,12 @@ def perform_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> Ou
 
 
 def open_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> tuple[AnyRule, object]:
-    """Return the rule and the inputs of an action; artifacts in them are loaded by way of ``values``.
+    """Return the rule and the inputs of an action; artifacts in them are loaded by way of
+    ``values``.
 
     Raises:
-        ActionError: this program has no such rule in this version, or the inputs are none of its own.
+        ActionError: this program has no such rule in this version, or the inputs are none of its
+            own.
     """
     rule = rulebook.by_name.get(action.rule)
     if rule is None or rule.version != action.version:
@@ -96,7 +99,9 @@ def open_action(action: ActionSpec, rulebook: Rulebook, values: Values) -> tuple
     try:
         return rule, values.codec.decode(action.inputs, values)
     except ValueError as error:
-        raise _refused(action, f"expected inputs that this program encodes, got others: {error}") from None
+        raise _refused(
+            action, f"expected inputs that this program encodes, got others: {error}"
+        ) from None
 
 
 def _refused(action: ActionSpec, why: str) -> ActionError:
@@ -107,25 +112,34 @@ def _refused(action: ActionSpec, why: str) -> ActionError:
 def perform(rule: AnyRule, inputs: Any, values: Values, rulebook: Rulebook) -> Outcome:
     """Run ``rule``; every exception but Ctrl-C becomes an outcome."""
     loadable = rulebook.loadable.get(rule.name, ())
-    context = RunningAction(values, [where for where in rule.loaded_by(inputs) if where in loadable])
+    context = RunningAction(
+        values, [where for where in rule.loaded_by(inputs) if where in loadable]
+    )
     started = time.perf_counter()
     try:
         result, refs = values.codec.encode(rule.compute(context, inputs))
     except (BlobMissing, BlobDamaged) as error:
         return Outcome(lost=error.digest)
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        return Outcome(error=_blamed(error, rule, rulebook.errors), seconds=time.perf_counter() - started)
+        return Outcome(
+            error=_blamed(error, rule, rulebook.errors), seconds=time.perf_counter() - started
+        )
     seconds = time.perf_counter() - started
     return Outcome(result, refs, tuple(sorted(context.reads)), tuple(context.messages), seconds)
 
 
-def _blamed(error: Exception | SystemExit, rule: AnyRule, errors: Sequence[type[Exception]]) -> Exception:
-    """What rules and the cache raise on purpose stays; anything else is our bug, or the machine's."""
+def _blamed(
+    error: Exception | SystemExit, rule: AnyRule, errors: Sequence[type[Exception]]
+) -> Exception:
+    """What rules and the cache raise on purpose stays; anything else is our bug, or the
+    machine's."""
     if isinstance(error, Exception) and isinstance(error, (ArtifactError, *errors)):
         return error
     if isinstance(error, MemoryError):
         do = "free memory, or use fewer processes (-j 1)"
-        return ActionError("out of memory", f"rule {rule.name}", str(error) or "the system refused memory", do)
+        return ActionError(
+            "out of memory", f"rule {rule.name}", str(error) or "the system refused memory", do
+        )
     last = traceback.extract_tb(error.__traceback__)[-1]
     why = f"{type(error).__name__}: {error}".splitlines()[0]
     return ActionError(

@@ -1,6 +1,8 @@
-"""What the cache remembers of an action: its result, what it was made from, what it found while running.
+"""What the cache remembers of an action: its result, what it was made from, what it found while
+running.
 
-In: the parts. Out: canonical bytes for the action index, and the record again from plain values. Not done here: storage.
+In: the parts. Out: canonical bytes for the action index, and the record again from plain values.
+Not done here: storage.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ _HEX = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """``ingredients``: (name, digest); ``refs``: digests of all blobs that the result names; ``reads``: (name, digest) that
-    were found while running."""
+    """``ingredients``: (name, digest); ``refs``: digests of all blobs that the result names;
+    ``reads``: (name, digest) that were found while running."""
 
     rule: str
     ingredients: tuple[tuple[str, str], ...]
@@ -30,7 +32,8 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class ReadSets:
-    """What an action with the same ingredients has noted so far, latest first: one tuple of names per run that differed."""
+    """What an action with the same ingredients has noted so far, latest first: one tuple of names
+    per run that differed."""
 
     sets: tuple[tuple[str, ...], ...]
 
@@ -68,7 +71,9 @@ def read_record(value: object) -> Record | ReadSets:
             raise ValueError("a record without a result")
         return Record(
             rule=str(plain["rule"]),
-            ingredients=tuple((str(name), str(item)) for name, item in plain["ingredients"].items()),
+            ingredients=tuple(
+                (str(name), str(item)) for name, item in plain["ingredients"].items()
+            ),
             result=plain["result"],
             refs=tuple(_digest(item) for item in plain["refs"]),
             reads=tuple((str(name), str(item)) for name, item in plain["reads"]),

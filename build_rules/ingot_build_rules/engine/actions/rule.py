@@ -1,7 +1,8 @@
 """A rule: one step of a build, with the named list of what its result depends on.
 
-In: nothing. Out: ``Rule``, ``RuleContext`` (what a running rule sees), ``Rulebook`` (all that a process needs to run any
-of them). Not done here: execution (``perform``, ``scheduler``, ``naive``), anything about what is being built.
+In: nothing. Out: ``Rule``, ``RuleContext`` (what a running rule sees), ``Rulebook`` (all that a
+process needs to run any of them). Not done here: execution (``perform``, ``scheduler``, ``naive``),
+anything about what is being built.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ class RuleContext(Protocol):
     """What a running rule may do besides looking at its inputs."""
 
     def keep(self, value: Value) -> Artifact[Value]:
-        """Make a part of the result an artifact of its own, so that others can depend on it alone."""
+        """Make a part of the result an artifact of its own, so that others can depend on it
+        alone."""
         ...
 
     def keep_bytes(self, content: bytes | memoryview) -> Artifact[memoryview]:
@@ -29,11 +31,13 @@ class RuleContext(Protocol):
         ...
 
     def load(self, where: str) -> Any:
-        """Return what "module:attribute" names; ``where`` is a text that the inputs have in one of ``Rule.loads``."""
+        """Return what "module:attribute" names; ``where`` is a text that the inputs have in one of
+        ``Rule.loads``."""
         ...
 
     def note(self, name: str) -> None:
-        """Say that the result depends on something that was found while running; ``Rule.resolve`` gives its digest."""
+        """Say that the result depends on something that was found while running; ``Rule.resolve``
+        gives its digest."""
         ...
 
     def warn(self, text: str) -> None:
@@ -47,7 +51,8 @@ def module_of(where: str) -> str:
 
 
 Timestamp = tuple[int, int]
-"""Nanoseconds by the clock that files get their times from, which may stand still for some milliseconds, and by one that does not."""
+"""Nanoseconds by the clock that files get their times from, which may stand still for some
+milliseconds, and by one that does not."""
 
 
 class FileDigests(Protocol):
@@ -66,14 +71,17 @@ class FileDigests(Protocol):
 class Rule(Generic[Inputs, Output]):
     """One step of a build.
 
-    ``compute`` is a function of its context and inputs alone; inputs and outputs are frozen dataclasses or plain values,
-    large parts of them artifacts. ``ingredients`` names the attributes of the inputs that decide the result: they make
-    the key, and an explanation names them. Attributes that are not listed (where to read what a digest already names)
-    must not change the result. ``version`` grows when results change without a change of code. ``resolve`` gives the
-    present digest of what ``compute`` noted; rules that note nothing have none. ``tools``: programs whose bytes decide too.
-    ``reads_files``: ``compute`` reads files that its inputs name by path, so only a machine that has them can run it.
-    ``loads``: ingredients that name code, each a text "module:attribute" or a tuple of such. ``compute`` gets it by ``RuleContext.load`` and
-    imports none of it, so that the key has the code that these inputs name, and no other that might have been named.
+    ``compute`` is a function of its context and inputs alone; inputs and outputs are frozen
+    dataclasses or plain values, large parts of them artifacts. ``ingredients`` names the attributes
+    of the inputs that decide the result: they make the key, and an explanation names them.
+    Attributes that are not listed (where to read what a digest already names) must not change the
+    result. ``version`` grows when results change without a change of code. ``resolve`` gives the
+    present digest of what ``compute`` noted; rules that note nothing have none. ``tools``: programs
+    whose bytes decide too. ``reads_files``: ``compute`` reads files that its inputs name by path,
+    so only a machine that has them can run it. ``loads``: ingredients that name code, each a text
+    "module:attribute" or a tuple of such. ``compute`` gets it by ``RuleContext.load`` and imports
+    none of it, so that the key has the code that these inputs name, and no other that might have
+    been named.
     """
 
     name: str
@@ -91,7 +99,11 @@ class Rule(Generic[Inputs, Output]):
     def loaded_by(self, inputs: Inputs) -> tuple[str, ...]:
         """Return every "module:attribute" that ``inputs`` name, each once."""
         values: list[str | tuple[str, ...]] = [getattr(inputs, name) for name in self.loads]
-        return tuple(dict.fromkeys(text for item in values for text in ((item,) if isinstance(item, str) else item)))
+        return tuple(
+            dict.fromkeys(
+                text for item in values for text in ((item,) if isinstance(item, str) else item)
+            )
+        )
 
 
 AnyRule = Rule[Any, Any]
@@ -101,8 +113,9 @@ AnyRule = Rule[Any, Any]
 class Rulebook:
     """Everything that running rules in another process takes.
 
-    ``where``: "module:attribute" of this very object; ``types``: class of an artifact -> its module; ``errors``: classes of
-    errors with the arguments (what, where, why, do). ``loadable``: rule -> all that inputs of it may name as code.
+    ``where``: "module:attribute" of this very object; ``types``: class of an artifact -> its
+    module; ``errors``: classes of errors with the arguments (what, where, why, do). ``loadable``:
+    rule -> all that inputs of it may name as code.
     """
 
     where: str
@@ -116,11 +129,14 @@ class Rulebook:
         table = {rule.name: rule for rule in self.rules}
         assert len(table) == len(self.rules), "two rules have one name"
         named = [name for rule in self.rules for name in rule.ingredients]
-        assert not {"rule", "version", "code"}.intersection(named), "every key has an ingredient of this name"
+        assert not {"rule", "version", "code"}.intersection(named), (
+            "every key has an ingredient of this name"
+        )
         assert {rule.name for rule in self.rules if rule.loads} == self.loadable.keys()
         object.__setattr__(self, "by_name", table)
 
     def modules_of(self, rule: AnyRule) -> tuple[str, ...]:
-        """Return the modules whose code any action of a rule may run: its own, then those that it may load."""
+        """Return the modules whose code any action of a rule may run: its own, then those that it
+        may load."""
         loaded = [module_of(where) for where in self.loadable.get(rule.name, ())]
         return tuple(dict.fromkeys((rule.compute.__module__, *loaded)))

@@ -1,6 +1,7 @@
 """Values of artifacts in one process: loaded from blobs, the latest kept in memory.
 
-In: blobs by digest, a codec. Out: ``Values``. Not done here: files (``ingot_artifacts.store``), keys.
+In: blobs by digest, a codec. Out: ``Values``. Not done here: files (``ingot_artifacts.store``),
+keys.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Results of actions over builds: by key, and by what they found while running.
 
-In: keys, outcomes. Out: records. Not done here: files and databases (``ingot_artifacts.store``), running.
+In: keys, outcomes. Out: records. Not done here: files and databases (``ingot_artifacts.store``),
+running.
 
-An action whose result depends on more than its key (an external file, a few bytes of a constant) has two entries: its key
-leads to the names that such actions have noted, the key with the present digests of these names leads to the record.
+An action whose result depends on more than its key (an external file, a few bytes of a constant)
+has two entries: its key leads to the names that such actions have noted, the key with the present
+digests of these names leads to the record.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ class ActionCache:
         self._blobs = blobs
 
     def find(self, key: Key, resolve: Resolve | None) -> tuple[bytes, Record] | None:
-        """Return the record of a key and where it is; only one that says so itself, whose blobs all seem to be there."""
+        """Return the record of a key and where it is; only one that says so itself, whose blobs all
+        seem to be there."""
         if resolve is None:
             return self._of(key, (), key.digest)
         sets = self._get(key.digest)
@@ -65,12 +68,22 @@ class ActionCache:
     def keep(
         self, key: Key, rule: str, outcome: Outcome, reads: Reads | None, *, lasting: bool = True
     ) -> tuple[bytes, Record]:
-        """Remember an outcome; return where. ``reads``: what was found while running, None for a rule that notes nothing.
+        """Remember an outcome; return where. ``reads``: what was found while running, None for a
+        rule that notes nothing.
 
-        What may have changed since it was read is not ``lasting``: what was noted is kept then, the result is not.
+        What may have changed since it was read is not ``lasting``: what was noted is kept then, the
+        result is not.
         """
         found = reads or ()
-        record = Record(rule, _ingredients(key), outcome.result, outcome.refs, found, outcome.messages, outcome.seconds)
+        record = Record(
+            rule,
+            _ingredients(key),
+            outcome.result,
+            outcome.refs,
+            found,
+            outcome.messages,
+            outcome.seconds,
+        )
         where = key.digest if reads is None else _with_reads(key, found)
         if lasting:
             self._put(where, record)

@@ -1,11 +1,13 @@
 """Digests of code: one for a module and everything that it can import.
 
-In: folders of packages, distributions to tell apart, a file of what was found last time. Out: for a module the sha256 over the
-sources of its static import closure, and the list behind it. Not done here: reading files (``source_files``) and imports
-(``source_references``); code outside of the given packages and distributions; the version of Python.
+In: folders of packages, distributions to tell apart, a file of what was found last time. Out: for a
+module the sha256 over the sources of its static import closure, and the list behind it. Not done
+here: reading files (``source_files``) and imports (``source_references``); code outside of the
+given packages and distributions; the version of Python.
 
-The closure of a module: itself, its packages' ``__init__``, what these refer to, and so on. It depends on names and sources
-alone, not on where the packages are installed or when their files were written.
+The closure of a module: itself, its packages' ``__init__``, what these refer to, and so on. It
+depends on names and sources alone, not on where the packages are installed or when their files were
+written.
 """
 
 from __future__ import annotations
@@ -35,8 +37,10 @@ class CodeDigests:
 
         Args:
             package_roots: top package -> its folder.
-            cache_file: saves reading what did not change; whatever is in it that is not sealed, the digests are right.
-            distributions: top module -> the distribution that it comes from, for those that decide results.
+            cache_file: saves reading what did not change; whatever is in it that is not sealed, the
+                digests are right.
+            distributions: top module -> the distribution that it comes from, for those that decide
+                results.
             search_path: the folders that distributions are looked for in.
             saves: whether ``cache_file`` is brought up to date.
             key: seals ``cache_file``.
@@ -69,24 +73,30 @@ class CodeDigests:
         return state.hexdigest()
 
     def files_of(self, module: str) -> tuple[tuple[str, str], ...]:
-        """Return (path that starts with the top package, sha256) of each file in the closure, sorted."""
+        """Return (path that starts with the top package, sha256) of each file in the closure,
+        sorted."""
         if module not in self._listed:
             files = (file for name in self._closure(module) for file in self._files.get(name, ()))
             self._listed[module] = tuple(sorted((file.path, file.digest) for file in files))
         return self._listed[module]
 
     def distributions_of(self, module: str) -> tuple[tuple[str, str], ...]:
-        """Return ("NAME VERSION", sha256 of its files' digests) of each distribution in the closure, sorted."""
-        names = {self._distributions[top] for top in self._closure(module) & self._distributions.keys()}
+        """Return ("NAME VERSION", sha256 of its files' digests) of each distribution in the
+        closure, sorted."""
+        names = {
+            self._distributions[top] for top in self._closure(module) & self._distributions.keys()
+        }
         found = [self._installed[name] for name in sorted(names)]
         return tuple((f"{item.name} {item.version}", item.digest) for item in found)
 
     def records(self) -> tuple[str, ...]:
-        """Return the path of the list of files of each distribution that is installed and has one, sorted."""
+        """Return the path of the list of files of each distribution that is installed and has one,
+        sorted."""
         return tuple(sorted(item.record for item in self._installed.values() if item.digest))
 
     def _add(self, files: Iterable[SourceFile]) -> None:
-        """Note what each name that a reference can have leads to; ``~`` names, which only packages have, not from ``a^``."""
+        """Note what each name that a reference can have leads to; ``~`` names, which only packages
+        have, not from ``a^``."""
         below: dict[str, list[str]] = {}
         for file in files:
             self._references[file.module] = self._references[f"{file.module}^"] = file.references
@@ -100,7 +110,8 @@ class CodeDigests:
         self._references |= below
 
     def _closure(self, module: str) -> frozenset[str]:
-        """Return every name that ``module`` leads to, as in ``source_references``; ``a^`` as ``a``."""
+        """Return every name that ``module`` leads to, as in ``source_references``; ``a^`` as
+        ``a``."""
         if module not in self._files:
             raise LookupError(f"no module {module!r} in the packages")
         if module not in self._closures:
@@ -108,7 +119,9 @@ class CodeDigests:
             waiting = {module}
             while waiting:
                 reached |= waiting
-                waiting = {name for known in waiting for name in self._references[known]} & self._references.keys()
+                waiting = {
+                    name for known in waiting for name in self._references[known]
+                } & self._references.keys()
                 waiting -= reached
             self._closures[module] = frozenset(name.removesuffix("^") for name in reached)
         return self._closures[module]

@@ -2,10 +2,11 @@
 
 In: paths. Out: sha256 of their contents. Not done here: which files matter (rules say).
 
-A file is taken for the same while its size, inode and times are; one younger than two seconds is never remembered, since it could
-change again without any sign of it. ``rehash`` trusts nothing.
+A file is taken for the same while its size, inode and times are; one younger than two seconds is
+never remembered, since it could change again without any sign of it. ``rehash`` trusts nothing.
 
-Who reads a file and then asks for its digest may have read what it was before: ``is_steady`` says whether that cannot be.
+Who reads a file and then asks for its digest may have read what it was before: ``is_steady`` says
+whether that cannot be.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE
 
 
 class WatchedFiles:
-    """Digests by way of another object, and the ``paths`` that were asked for. Implements ``FileDigests``."""
+    """Digests by way of another object, and the ``paths`` that were asked for. Implements
+    ``FileDigests``."""
 
     def __init__(self, files: FileDigests) -> None:
         """Ask ``files``."""
@@ -44,7 +46,8 @@ class WatchedFiles:
 
 
 def stamp_of(path: str) -> Stamp | None:
-    """What a file or folder looks like; None where neither is: a pipe would not give the same bytes twice."""
+    """What a file or folder looks like; None where neither is: a pipe would not give the same bytes
+    twice."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -67,8 +70,11 @@ def file_digest(path: str) -> str:
 class DiskFiles:
     """The files of one build. Implements ``FileDigests``."""
 
-    def __init__(self, cache_file: str | None, *, rehash: bool = False, saves: bool = True, key: bytes = b"") -> None:
-        """Read the digests of last time, if they are sealed with ``key``; without ``saves``, those of this time are not kept."""
+    def __init__(
+        self, cache_file: str | None, *, rehash: bool = False, saves: bool = True, key: bytes = b""
+    ) -> None:
+        """Read the digests of last time, if they are sealed with ``key``; without ``saves``, those
+        of this time are not kept."""
         self._cache_file, self._saves, self._key = cache_file, saves, key
         self._known = _read(cache_file, key) if cache_file and not rehash else {}
         self._seen: dict[str, tuple[Stamp, str]] = {}
@@ -103,7 +109,11 @@ class DiskFiles:
 
     def save(self) -> None:
         """Keep the digests of files that have not changed for a while."""
-        settled = {path: seen for path, seen in self._seen.items() if max(seen[0][0], seen[0][3]) < self._settled_ns}
+        settled = {
+            path: seen
+            for path, seen in self._seen.items()
+            if max(seen[0][0], seen[0][3]) < self._settled_ns
+        }
         kept = self._known | settled
         if self._saves and self._cache_file and kept != self._known:
             plain = {path: (*stamp, digest) for path, (stamp, digest) in kept.items()}

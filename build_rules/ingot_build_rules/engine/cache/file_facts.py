@@ -1,7 +1,7 @@
 """What was once read off files, kept between builds for as long as they stay as they are.
 
-In: files, a function of their content, the path of the cache. Out: the function's results. Not done here: which files, what is
-read off them.
+In: files, a function of their content, the path of the cache. Out: the function's results. Not done
+here: which files, what is read off them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ _Entry = tuple[int, int, int, int, str, tuple[str, ...]]
 
 
 class FileFacts:
-    """Facts by path. A file is the same while its size, inode and times are; ``kind`` names what the facts depend on besides.
+    """Facts by path. A file is the same while its size, inode and times are; ``kind`` names what
+    the facts depend on besides.
 
     Nothing that is in the cache's file makes this fail.
     """
 
-    def __init__(self, cache_file: str | None, kind: str, *, saves: bool = True, key: bytes = b"") -> None:
-        """Read the facts of last time, if they are sealed with ``key``; without ``saves``, those of this time are not kept."""
+    def __init__(
+        self, cache_file: str | None, kind: str, *, saves: bool = True, key: bytes = b""
+    ) -> None:
+        """Read the facts of last time, if they are sealed with ``key``; without ``saves``, those of
+        this time are not kept."""
         self._cache_file, self._kind, self._saves = cache_file, kind, saves
         self._key = key
         self._known = _entries(read_state(cache_file, kind, key) if cache_file else None)
@@ -51,13 +55,16 @@ class FileFacts:
         return entry[4], entry[5]
 
     def save(self) -> None:
-        """Keep the facts of the files that were asked for, and of others that are still there: of another installation over this cache."""
+        """Keep the facts of the files that were asked for, and of others that are still there: of
+        another installation over this cache."""
         if (
             self._saves
             and self._cache_file
             and any(self._known.get(path) != entry for path, entry in self._kept.items())
         ):
-            others = [path for path in self._known if path not in self._kept and os.path.isfile(path)]
+            others = [
+                path for path in self._known if path not in self._kept and os.path.isfile(path)
+            ]
             kept = {path: self._known[path] for path in others[-_OTHERS_MAX:]} | self._kept
             write_state(self._cache_file, self._kind, kept, self._key)
 
@@ -67,7 +74,9 @@ def _entries(state: object) -> dict[str, _Entry]:
     if not isinstance(state, dict):
         return {}
     found = cast("dict[object, object]", state)
-    return {path: entry for path, entry in found.items() if isinstance(path, str) and _is_entry(entry)}
+    return {
+        path: entry for path, entry in found.items() if isinstance(path, str) and _is_entry(entry)
+    }
 
 
 def _is_entry(value: object) -> TypeGuard[_Entry]:

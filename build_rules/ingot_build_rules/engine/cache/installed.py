@@ -1,7 +1,7 @@
 """Which version of a distribution is installed, to the byte, and wherever it lies.
 
-In: names of distributions, the folders that Python searches. Out: version and digest of each. Not done here: reading the
-distribution's files: its installer wrote their digests into ``RECORD``.
+In: names of distributions, the folders that Python searches. Out: version and digest of each. Not
+done here: reading the distribution's files: its installer wrote their digests into ``RECORD``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _ENDING = ".dist-info"
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Version and sha256 over the digests of the installed files; both are empty for what is not installed. ``record``: the list of
-    the files, which changes when it is installed again."""
+    """Version and sha256 over the digests of the installed files; both are empty for what is not
+    installed. ``record``: the list of the files, which changes when it is installed again."""
 
     name: str
     version: str
@@ -29,11 +29,14 @@ class Installed:
 
 
 def installed_versions(names: Iterable[str], search_path: Sequence[str]) -> dict[str, str]:
-    """Return name -> version as its folder of notes is called, sorted; "" for what is not installed.
+    """Return name -> version as its folder of notes is called, sorted; "" for what is not
+    installed.
 
     The standard library's way loads a parser of mails for it.
     """
-    found = {stem: version for folder in reversed(search_path) for stem, version, _ in _entries(folder)}
+    found = {
+        stem: version for folder in reversed(search_path) for stem, version, _ in _entries(folder)
+    }
     return {name: found.get(_normal(name)) or _other_version(name) for name in sorted(names)}
 
 
@@ -47,7 +50,9 @@ def _other_version(name: str) -> str:
         return ""
 
 
-def find_installed(names: Iterable[str], search_path: Sequence[str], facts: FileFacts) -> dict[str, Installed]:
+def find_installed(
+    names: Iterable[str], search_path: Sequence[str], facts: FileFacts
+) -> dict[str, Installed]:
     """Find each distribution in the first folder that has it, as Python does."""
     wanted = {_normal(name): name for name in names}
     found: dict[str, Installed] = {name: Installed(name, "", "") for name in wanted.values()}
@@ -55,7 +60,9 @@ def find_installed(names: Iterable[str], search_path: Sequence[str], facts: File
         for stem, version, entry in _entries(folder):
             if stem in wanted:
                 record = os.path.join(folder, entry, "RECORD")
-                found[wanted[stem]] = Installed(wanted[stem], version, _digest(record, facts), record)
+                found[wanted[stem]] = Installed(
+                    wanted[stem], version, _digest(record, facts), record
+                )
     return found
 
 
@@ -82,14 +89,18 @@ def _digest(record: str, facts: FileFacts) -> str:
 def record_digest(record: bytes) -> str:
     """Digest the installed files as ``RECORD`` lists them.
 
-    Left out is what differs between two installations of the same files: scripts outside of the folder (their first line
-    has a path), compiled files (no digest) and what installers note about themselves.
+    Left out is what differs between two installations of the same files: scripts outside of the
+    folder (their first line has a path), compiled files (no digest) and what installers note about
+    themselves.
     """
     rows = csv.reader(record.decode("utf-8", "surrogateescape").splitlines())
     kept = sorted(
         f"{row[0]}\n{row[1]}\n"
         for row in rows
-        if len(row) >= 2 and row[1] and not row[0].startswith(("../", "/")) and _ENDING + "/" not in row[0]
+        if len(row) >= 2
+        and row[1]
+        and not row[0].startswith(("../", "/"))
+        and _ENDING + "/" not in row[0]
     )
     return hashlib.sha256("".join(kept).encode("utf-8", "surrogateescape")).hexdigest()
 

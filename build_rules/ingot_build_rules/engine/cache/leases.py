@@ -1,6 +1,7 @@
 """What the scheduler asks of leases: who runs which action, over all processes of a machine.
 
-In: keys. Out: whether the lease was to be had. Not done here: how processes agree (``ingot_artifacts.store.leases``).
+In: keys. Out: whether the lease was to be had. Not done here: how processes agree
+(``ingot_artifacts.store.leases``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The files of Python packages: what each is called, what it refers to, its digest.
 
-In: folders of packages. Out: ``SourceFile`` of every file. Not done here: what the references lead to (``code_digest``).
+In: folders of packages. Out: ``SourceFile`` of every file. Not done here: what the references lead
+to (``code_digest``).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from ingot_build_rules.engine.cache.source_references import references
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One file; ``path`` starts with the name of its top package, so that it is the same wherever that is installed.
+    """One file; ``path`` starts with the name of its top package, so that it is the same wherever
+    that is installed.
 
-    ``module``: the dotted name of a Python file; of another file the package that it lies in, and a slash.
+    ``module``: the dotted name of a Python file; of another file the package that it lies in, and a
+    slash.
     """
 
     path: str
@@ -49,7 +52,8 @@ def _read(module: str, content: bytes, *, is_package: bool) -> Fact:
 
 
 def _walk(package: str, folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield the files of a package; of a package and a module with the same name, the package comes last and wins."""
+    """Yield the files of a package; of a package and a module with the same name, the package comes
+    last and wins."""
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:

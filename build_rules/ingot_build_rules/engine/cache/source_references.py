@@ -1,7 +1,7 @@
 """What a Python source file may refer to, read off its syntax.
 
-In: a module's name and source. Out: ``references``: dotted names, more than there are modules. Not done here: which of them
-exist (``code_digest``).
+In: a module's name and source. Out: ``references``: dotted names, more than there are modules. Not
+done here: which of them exist (``code_digest``).
 
 ===========  =======================================================================================================
 ``a.b.c``    ``from a.b import c`` and ``import a.b.c``: what may be a module
@@ -23,14 +23,17 @@ _BY_NAME = ("import_module", "__import__", "find_spec")
 
 
 def references(module: str, source: bytes, *, is_package: bool) -> tuple[str, ...]:
-    """Return the references of a source file, sorted; none if it is no Python, since nothing of it is ever run."""
+    """Return the references of a source file, sorted; none if it is no Python, since nothing of it
+    is ever run."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return ()
     package = module.split(".") if is_package else module.split(".")[:-1]
     found = {*_passed(module), *_imports(tree.body, package)}
-    if any(name in source for name in (b"import_module", b"__import__", b"find_spec", b"resources")):
+    if any(
+        name in source for name in (b"import_module", b"__import__", b"find_spec", b"resources")
+    ):
         found.update(_calls(tree, module))
     functions = [statement for statement in tree.body if isinstance(statement, ast.FunctionDef)]
     if is_package and functions and _is_quiet(tree, functions):
@@ -73,17 +76,24 @@ def _is_type_checking(test: ast.expr) -> bool:
 
 
 def _is_quiet(tree: ast.Module, functions: Sequence[ast.FunctionDef]) -> bool:
-    """Tell whether importing the module calls nothing and hands none of its functions to anybody."""
+    """Tell whether importing the module calls nothing and hands none of its functions to
+    anybody."""
     names = {function.name for function in functions}
     run = [statement for statement in tree.body if statement not in functions]
     run_nodes = [node for statement in run for node in ast.walk(statement)]
     for function in functions:
-        parts = (*function.decorator_list, function.args, *([function.returns] if function.returns else []))
+        parts = (
+            *function.decorator_list,
+            function.args,
+            *([function.returns] if function.returns else []),
+        )
         run_nodes += [node for part in parts for node in ast.walk(part)]
         if function.decorator_list:
             return False
     return not any(
-        isinstance(node, ast.Call | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        isinstance(
+            node, ast.Call | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+        )
         or (isinstance(node, ast.Name) and node.id in names)
         for node in run_nodes
     )
@@ -103,7 +113,8 @@ def _calls(tree: ast.Module, module: str) -> Iterator[str]:
 
 
 def _named(name: ast.expr, module: str) -> str:
-    """Return the constant name, or what it surely starts with and ``.*``; in doubt the module's whole top package."""
+    """Return the constant name, or what it surely starts with and ``.*``; in doubt the module's
+    whole top package."""
     prefix = ""
     for part in name.values if isinstance(name, ast.JoinedStr) else [name]:
         value = part.value if isinstance(part, ast.Constant | ast.FormattedValue) else None

@@ -1,10 +1,11 @@
 """Small files of state between builds: whole, or as good as not there.
 
-In: a path, a kind (name and version of what is kept), plain values, a key. Out: the values again, or None. Not done here: what is
-kept; whose key it is (empty: accidents are found, forgery is not); locks (the last writer wins, and a reader sees one writer's whole file).
+In: a path, a kind (name and version of what is kept), plain values, a key. Out: the values again,
+or None. Not done here: what is kept; whose key it is (empty: accidents are found, forgery is not);
+locks (the last writer wins, and a reader sees one writer's whole file).
 
-What is kept can be found anew, so no failure here is an error: a file that is damaged, of another kind or not readable reads
-as None, one that cannot be written is not written.
+What is kept can be found anew, so no failure here is an error: a file that is damaged, of another
+kind or not readable reads as None, one that cannot be written is not written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ SIZE_BYTES_MAX = 64 << 20
 
 
 def read_state(path: str, kind: str, key: bytes = b"") -> object:
-    """Return what was written for ``kind`` by who has the ``key``, lists as tuples; None if the file is not exactly that."""
+    """Return what was written for ``kind`` by who has the ``key``, lists as tuples; None if the
+    file is not exactly that."""
     try:
         with open(path, "rb") as file:
             content = file.read(SIZE_BYTES_MAX + 1)
@@ -39,7 +41,8 @@ def read_state(path: str, kind: str, key: bytes = b"") -> object:
 
 
 def write_state(path: str, kind: str, value: object, key: bytes = b"") -> bool:
-    """Replace the file in one step; return False, with nothing left behind, if the system refuses."""
+    """Replace the file in one step; return False, with nothing left behind, if the system
+    refuses."""
     packed = pack(value)
     content = _MAGIC + _check(kind, packed, key) + packed
     temporary = f"{path}.{os.urandom(8).hex()}.part"

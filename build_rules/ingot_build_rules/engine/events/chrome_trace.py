@@ -2,8 +2,9 @@
 
 In: events and when they came. Out: JSON, the same for the same events. Not done here: writing it.
 
-One lane per job; one for hits and messages; one that repeats the critical path: the chain of actions, each of which used the
-result of the one before, that took longest. No number of jobs makes the build faster than that.
+One lane per job; one for hits and messages; one that repeats the critical path: the chain of
+actions, each of which used the result of the one before, that took longest. No number of jobs makes
+the build faster than that.
 """
 
 from __future__ import annotations
@@ -51,17 +52,34 @@ def chrome_trace(events: Iterable[tuple[float, Event]]) -> str:
         *points,
         *(_slice(*action, critical=action[3].number in path) for action in actions),
     ]
-    entries += [_slice(_CRITICAL_LANE, *action[1:], critical=True) for action in actions if action[3].number in path]
-    summary |= {"critical_path_seconds": sum(path.values()), "action_seconds": sum(item.seconds for item in finished)}
-    return json.dumps({"traceEvents": entries, "otherData": summary}, separators=(",", ":"), sort_keys=True) + "\n"
+    entries += [
+        _slice(_CRITICAL_LANE, *action[1:], critical=True)
+        for action in actions
+        if action[3].number in path
+    ]
+    summary |= {
+        "critical_path_seconds": sum(path.values()),
+        "action_seconds": sum(item.seconds for item in finished),
+    }
+    return (
+        json.dumps(
+            {"traceEvents": entries, "otherData": summary}, separators=(",", ":"), sort_keys=True
+        )
+        + "\n"
+    )
 
 
 def _free_lane(taken: Sequence[int]) -> int:
-    return next(lane for lane in range(_FIRST_JOB_LANE, _FIRST_JOB_LANE + len(taken) + 1) if lane not in taken)
+    return next(
+        lane
+        for lane in range(_FIRST_JOB_LANE, _FIRST_JOB_LANE + len(taken) + 1)
+        if lane not in taken
+    )
 
 
 def _critical_path(actions: Sequence[ActionFinished]) -> Mapping[int, float]:
-    """Return number -> seconds of the actions on the path; an action comes after those that it needs."""
+    """Return number -> seconds of the actions on the path; an action comes after those that it
+    needs."""
     total: dict[int, float] = {}
     before: dict[int, int] = {}
     seconds = {action.number: action.seconds for action in actions}
@@ -101,10 +119,20 @@ def _microseconds(seconds: float) -> int:
 
 def _point(name: str, seconds: float, event: Event) -> dict[str, Any]:
     kind = event.rule if isinstance(event, ActionFinished) else "build"
-    return {"ph": "i", "s": "t", "pid": 1, "tid": _POINTS_LANE, "name": name, "cat": kind, "ts": _microseconds(seconds)}
+    return {
+        "ph": "i",
+        "s": "t",
+        "pid": 1,
+        "tid": _POINTS_LANE,
+        "name": name,
+        "cat": kind,
+        "ts": _microseconds(seconds),
+    }
 
 
-def _slice(lane: int, start: float, end: float, action: ActionFinished, *, critical: bool) -> dict[str, Any]:
+def _slice(
+    lane: int, start: float, end: float, action: ActionFinished, *, critical: bool
+) -> dict[str, Any]:
     begin = _microseconds(start)
     arguments: dict[str, Any] = {
         "number": action.number,
@@ -117,7 +145,15 @@ def _slice(lane: int, start: float, end: float, action: ActionFinished, *, criti
         arguments["error"] = action.error
     name = f"{action.rule} {action.label}".rstrip()
     times = {"ts": begin, "dur": _microseconds(end) - begin}
-    return {"ph": "X", "pid": 1, "tid": lane, "name": name, "cat": action.rule, "args": arguments, **times}
+    return {
+        "ph": "X",
+        "pid": 1,
+        "tid": lane,
+        "name": name,
+        "cat": action.rule,
+        "args": arguments,
+        **times,
+    }
 
 
 def _lane_names(lanes: Iterable[int]) -> list[dict[str, Any]]:

@@ -1,10 +1,12 @@
-r"""A depfile: tells make and ninja which files a result depends on, in the part of make's language that both read alike.
+r"""A depfile: tells make and ninja which files a result depends on, in the part of make's language
+that both read alike.
 
 In: paths. Out: text. Not done here: writing it, knowing the dependencies.
 
-Both read ``\ ``, ``\#``, ``$$`` and ``\:`` as the character; backslashes elsewhere stand for themselves (GNU make manual "Rule
-Syntax"; ninja's ``depfile_parser.in.cc``). Other characters that one of them takes for its own language have no spelling that
-both read: paths with these are refused.
+Both read ``\ ``, ``\#``, ``$$`` and ``\:`` as the character; backslashes elsewhere stand for
+themselves (GNU make manual "Rule Syntax"; ninja's ``depfile_parser.in.cc``). Other characters that
+one of them takes for its own language have no spelling that both read: paths with these are
+refused.
 """
 
 from __future__ import annotations
@@ -26,15 +28,21 @@ _REFUSED_TARGET = (*_REFUSED, (re.compile("[%=&]"), "one of % = &"))
 
 
 def depfile_text(target: str, dependencies: Sequence[str]) -> str:
-    """Return the text of a depfile. A dependency that is gone makes the target out of date; it is no error.
+    """Return the text of a depfile. A dependency that is gone makes the target out of date; it is
+    no error.
 
     Raises:
-        OutputError: a path that make and ninja do not both read right, or dependencies that all have ``=`` in their name.
+        OutputError: a path that make and ninja do not both read right, or dependencies that all
+            have ``=`` in their name.
     """
-    names = sorted({_escaped(path, _REFUSED) for path in dependencies}, key=lambda name: ("=" in name, name))
+    names = sorted(
+        {_escaped(path, _REFUSED) for path in dependencies}, key=lambda name: ("=" in name, name)
+    )
     if names and "=" in names[0]:
         # `a: b=c` gives a variable a value, unless something else stands before it.
-        raise _refusal(names[0], "make takes = for an assignment unless another name stands before it")
+        raise _refusal(
+            names[0], "make takes = for an assignment unless another name stands before it"
+        )
     rules = [" \\\n  ".join([f"{_escaped(target, _REFUSED_TARGET)}:", *names])]
     # Without a rule for it, make stops at a file that is gone.
     rules += [f"{name}:" for name in names if not re.search("[%=&]", name)]
@@ -51,5 +59,8 @@ def _escaped(path: str, refused: Sequence[tuple[re.Pattern[str], str]]) -> str:
 
 def _refusal(path: str, why: str) -> OutputError:
     return OutputError(
-        "no depfile can name this file", path, why, "give the file another name, or build without a depfile"
+        "no depfile can name this file",
+        path,
+        why,
+        "give the file another name, or build without a depfile",
     )

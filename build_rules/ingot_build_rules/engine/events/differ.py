@@ -1,6 +1,7 @@
 """Where two values of one kind differ: paths into them, for explanations.
 
-In: two values made of dataclasses, tuples, mappings and plain values. Out: ``Difference`` of each leaf.
+In: two values made of dataclasses, tuples, mappings and plain values. Out: ``Difference`` of each
+leaf.
 Not done here: what a path means to a user.
 """
 
@@ -16,7 +17,8 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``path``: names of fields and positions; ``old`` and ``new``: what stands there, None where nothing does."""
+    """``path``: names of fields and positions; ``old`` and ``new``: what stands there, None where
+    nothing does."""
 
     path: Path
     old: object
@@ -39,20 +41,26 @@ def differences(old: object, new: object, path: Path = ()) -> Iterator[Differenc
         for item in dataclasses.fields(new):
             if not item.compare:  # what equal values may differ in
                 continue
-            yield from differences(getattr(old, item.name), getattr(new, item.name), (*path, item.name))
+            yield from differences(
+                getattr(old, item.name), getattr(new, item.name), (*path, item.name)
+            )
     else:
         yield Difference(path, old, new)
 
 
 def _items(old: tuple[object, ...], new: tuple[object, ...], path: Path) -> Iterator[Difference]:
-    """Position by position; what was only put in, or only taken out, does not count as a change of all behind it."""
+    """Position by position; what was only put in, or only taken out, does not count as a change of
+    all behind it."""
     if len(old) == len(new):
         for index, (was, now) in enumerate(zip(old, new, strict=True)):
             yield from differences(was, now, (*path, index))
         return
     shorter = min(len(old), len(new))
     start = next((index for index in range(shorter) if old[index] != new[index]), shorter)
-    end = next((index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]), shorter - start)
+    end = next(
+        (index for index in range(shorter - start) if old[-1 - index] != new[-1 - index]),
+        shorter - start,
+    )
     gone, come = old[start : len(old) - end], new[start : len(new) - end]
     if gone and come:
         yield Difference(path, _whole(old), _whole(new))
@@ -63,4 +71,8 @@ def _items(old: tuple[object, ...], new: tuple[object, ...], path: Path) -> Iter
 
 def _whole(items: tuple[object, ...]) -> object:
     """A sequence of plain values as it is, of others how many there are."""
-    return items if all(isinstance(item, str | int | float) for item in items) else f"{len(items)} elements"
+    return (
+        items
+        if all(isinstance(item, str | int | float) for item in items)
+        else f"{len(items)} elements"
+    )

@@ -1,9 +1,11 @@
 """The events of a build as lines of JSON, for other programs and for replay.
 
-In: events and when they happened; lines. Out: lines; the same events again. Not done here: files, displays.
+In: events and when they happened; lines. Out: lines; the same events again. Not done here: files,
+displays.
 
-A line is ``{"v": 1, "t": SECONDS, "kind": KIND, ...fields}``. New fields and kinds may come without a new version: a reader
-ignores fields that it does not know and turns a line that it cannot use into a ``Message``.
+A line is ``{"v": 1, "t": SECONDS, "kind": KIND, ...fields}``. New fields and kinds may come without
+a new version: a reader ignores fields that it does not know and turns a line that it cannot use
+into a ``Message``.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ def event_line(event: Event, seconds_since_start: float) -> str:
     head = {"v": VERSION, "t": round(seconds_since_start, 6), "kind": _NAMES[type(event)]}
     fields = {field.name: getattr(event, field.name) for field in _FIELDS[type(event)]}
     # Printable ASCII on a terminal too: the only control character that ``json`` leaves is DEL.
-    return json.dumps(head | fields, allow_nan=False, separators=(",", ":")).replace("\x7f", "\\u007f")
+    return json.dumps(head | fields, allow_nan=False, separators=(",", ":")).replace(
+        "\x7f", "\\u007f"
+    )
 
 
 def read_events(lines: Iterable[str]) -> Iterator[Event]:
@@ -47,7 +51,8 @@ def read_events(lines: Iterable[str]) -> Iterator[Event]:
 def read_timed_events(lines: Iterable[str]) -> Iterator[tuple[float, Event]]:
     """Yield (seconds since the start, event) of a stream; never raises for what a line holds.
 
-    A line of a newer version or a damaged one becomes a note or a warning in its place, at the time of the line before it.
+    A line of a newer version or a damaged one becomes a note or a warning in its place, at the time
+    of the line before it.
     """
     seconds = 0.0
     for index, line in enumerate(lines, 1):
@@ -68,7 +73,9 @@ def _read(line: str) -> tuple[float, Event]:
     kind, seconds = _text(values.get("kind")), _number(values.get("t"))
     if kind not in KINDS:
         version = values.get("v")
-        return seconds, Message("note", f"an event of kind {kind!r} (version {version}) is newer than this reader")
+        return seconds, Message(
+            "note", f"an event of kind {kind!r} (version {version}) is newer than this reader"
+        )
     made: dict[str, object] = {}
     for field in _FIELDS[KINDS[kind]]:
         if field.name in values:

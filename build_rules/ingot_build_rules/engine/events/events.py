@@ -1,10 +1,11 @@
 """What happens in a build, as a stream of small values.
 
-In: an executor's progress. Out: events, handed to an ``Observer`` in the order in which they happen. Not done here: the stream
-as text (``event_lines``), displays, traces.
+In: an executor's progress. Out: events, handed to an ``Observer`` in the order in which they
+happen. Not done here: the stream as text (``event_lines``), displays, traces.
 
-A build is one ``BuildStarted``, any of the others, one ``BuildFinished``. Actions have numbers that are unique within a build.
-``ActionQueued`` and ``ActionStarted`` are optional for an action (a hit has neither); ``ActionFinished`` is not.
+A build is one ``BuildStarted``, any of the others, one ``BuildFinished``. Actions have numbers that
+are unique within a build. ``ActionQueued`` and ``ActionStarted`` are optional for an action (a hit
+has neither); ``ActionFinished`` is not.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class ActionStarted:
 class ActionFinished:
     """An action is done; its job is free.
 
-    ``seconds``: how long it held its job. ``error``: its first line, for one that failed. ``needs``: numbers of the actions
-    whose results it used.
+    ``seconds``: how long it held its job. ``error``: its first line, for one that failed.
+    ``needs``: numbers of the actions whose results it used.
     """
 
     number: int
@@ -83,7 +84,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class BuildFinished:
-    """The summary: every rule's counts, wall seconds, targets that failed and targets that are there."""
+    """The summary: every rule's counts, wall seconds, targets that failed and targets that are
+    there."""
 
     counts: Counts
     seconds: float
@@ -91,5 +93,13 @@ class BuildFinished:
     built: tuple[str, ...]
 
 
-Event = BuildStarted | ActionQueued | ActionStarted | ActionFinished | TargetFinished | Message | BuildFinished
+Event = (
+    BuildStarted
+    | ActionQueued
+    | ActionStarted
+    | ActionFinished
+    | TargetFinished
+    | Message
+    | BuildFinished
+)
 Observer = Callable[[Event], None]

@@ -1,9 +1,10 @@
 """Why an action ran: which of its ingredients is another one than last time, and who made it.
 
-In: traces of two builds of one target. Out: for each action that ran its ``Reason``. Not done here: what is different inside an
-artifact (who knows its meaning says that), printing.
+In: traces of two builds of one target. Out: for each action that ran its ``Reason``. Not done here:
+what is different inside an artifact (who knows its meaning says that), printing.
 
-An action is compared with the one of the same rule and label, else with one of the same rule whose label is like its own.
+An action is compared with the one of the same rule and label, else with one of the same rule whose
+label is like its own.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ Files = tuple[tuple[str, str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One ingredient: digests and, for short values, texts; ``maker``: the action that made the new one, "" where it comes
-    from outside; ``old_parts`` and ``new_parts``: digests of artifacts that are only in one of the two."""
+    """One ingredient: digests and, for short values, texts; ``maker``: the action that made the new
+    one, "" where it comes from outside; ``old_parts`` and ``new_parts``: digests of artifacts that
+    are only in one of the two."""
 
     name: str
     old: str
@@ -44,8 +46,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why ``action`` ran: ``kind`` is ``changed``, ``new`` (no action like it before: every ingredient of its own is a change) or
-    ``lost`` (the same key as before, and the cache has no result)."""
+    """Why ``action`` ran: ``kind`` is ``changed``, ``new`` (no action like it before: every
+    ingredient of its own is a change) or ``lost`` (the same key as before, and the cache has no
+    result)."""
 
     action: TracedAction
     kind: str
@@ -54,8 +57,8 @@ class Reason:
 
 
 def explain(old: TargetTrace | None, new: TargetTrace, files: Mapping[str, Files]) -> list[Reason]:
-    """Return the reason of every action of ``new`` that ran; ``files``: rule or loaded module -> files of its code that
-    are other ones."""
+    """Return the reason of every action of ``new`` that ran; ``files``: rule or loaded module ->
+    files of its code that are other ones."""
     ran = [item for item in new.actions if item.how in ("ran", "failed")]
     before = _counterparts(old.actions if old else (), new.actions)
     makers: dict[str, str] = {}
@@ -81,10 +84,16 @@ def changed_files(old: Code, new: Code) -> dict[str, Files]:
     return changed
 
 
-def _counterparts(old: Sequence[TracedAction], new: Sequence[TracedAction]) -> dict[str, TracedAction]:
+def _counterparts(
+    old: Sequence[TracedAction], new: Sequence[TracedAction]
+) -> dict[str, TracedAction]:
     """Key of a new action -> the old one that it stands for."""
     left = {(item.rule, item.label): item for item in reversed(old)}
-    found = {item.key: left.pop((item.rule, item.label)) for item in new if (item.rule, item.label) in left}
+    found = {
+        item.key: left.pop((item.rule, item.label))
+        for item in new
+        if (item.rule, item.label) in left
+    }
     for rule in dict.fromkeys(item.rule for item in new if item.key not in found):
         others = [item for item in reversed(left.values()) if item.rule == rule]
         for item in (item for item in new if item.rule == rule and item.key not in found):
@@ -95,14 +104,19 @@ def _counterparts(old: Sequence[TracedAction], new: Sequence[TracedAction]) -> d
 
 
 def _most_alike(label: str, others: Sequence[str]) -> int | None:
-    if len(others) > _ALIKE_COUNT_MAX:  # comparing texts is slow; labels come in the order of the build
+    if (
+        len(others) > _ALIKE_COUNT_MAX
+    ):  # comparing texts is slow; labels come in the order of the build
         return 0
     close = difflib.get_close_matches(label, others, 1, _ALIKE)
     return others.index(close[0]) if close else None
 
 
 def _reason(
-    item: TracedAction, before: TracedAction | None, makers: Mapping[str, str], files: Mapping[str, Files]
+    item: TracedAction,
+    before: TracedAction | None,
+    makers: Mapping[str, str],
+    files: Mapping[str, Files],
 ) -> Reason:
     old = {part.name: part for part in _parts(before)} if before else {}
     changes: list[Change] = []
@@ -113,7 +127,9 @@ def _reason(
             changes.append(_change(was, part, makers, files.get(_code(item, part), ())))
     if before is None:  # what makes it another one than all before is what others made for it
         changes = [change for change in changes if change.maker] or changes
-    return Reason(item, "new" if before is None else "changed" if changes else "lost", tuple(changes), before)
+    return Reason(
+        item, "new" if before is None else "changed" if changes else "lost", tuple(changes), before
+    )
 
 
 def _code(item: TracedAction, part: Ingredient) -> str:
@@ -134,4 +150,6 @@ def _change(was: Ingredient, part: Ingredient, makers: Mapping[str, str], files:
     names = list(dict.fromkeys(makers[digest] for digest in fresh if digest in makers))
     more = [f"{len(names) - _MAKERS_MAX} more"] if len(names) > _MAKERS_MAX else []
     maker = ", ".join([*names[:_MAKERS_MAX], *more])
-    return Change(part.name, was.digest, part.digest, was.text, part.text, maker, gone, fresh, files)
+    return Change(
+        part.name, was.digest, part.digest, was.text, part.text, maker, gone, fresh, files
+    )

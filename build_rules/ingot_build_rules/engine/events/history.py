@@ -1,6 +1,7 @@
 """How long actions of each rule took in past builds, for an estimate of what is left of this one.
 
-In: events; a file in the workspace. Out: medians in seconds, an estimate. Not done here: displays. No result depends on it.
+In: events; a file in the workspace. Out: medians in seconds, an estimate. Not done here: displays.
+No result depends on it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ Samples = Mapping[str, tuple[float, ...]]
 
 
 def read_history(path: str) -> dict[str, tuple[float, ...]]:
-    """Return what ``write_history`` kept; nothing where the file is damaged, foreign or not there."""
+    """Return what ``write_history`` kept; nothing where the file is damaged, foreign or not
+    there."""
     state = read_state(path, _KIND)
     if not isinstance(state, dict):
         return {}
     entries = cast("dict[object, object]", state)
-    return {rule: seconds for rule, seconds in entries.items() if isinstance(rule, str) and _are_seconds(seconds)}
+    return {
+        rule: seconds
+        for rule, seconds in entries.items()
+        if isinstance(rule, str) and _are_seconds(seconds)
+    }
 
 
 def write_history(path: str, samples: Samples) -> bool:

@@ -1,6 +1,8 @@
-"""What the actions of one target were made from, kept until the next build to say what has changed since.
+"""What the actions of one target were made from, kept until the next build to say what has changed
+since.
 
-In: actions. Out: ``TargetTrace``, as a small file and again. Not done here: comparing two (``explain``).
+In: actions. Out: ``TargetTrace``, as a small file and again. Not done here: comparing two
+(``explain``).
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ _KIND = "target trace 2"
 
 @dataclass(frozen=True, slots=True)
 class TracedAction:
-    """One action: ``how`` is that of ``Action``, or checked for a hit that was run again; ``reads`` are (name, digest) that it found while running; ``refs`` the artifacts that it made; ``where`` its
-    record is in the cache."""
+    """One action: ``how`` is that of ``Action``, or checked for a hit that was run again; ``reads``
+    are (name, digest) that it found while running; ``refs`` the artifacts that it made; ``where``
+    its record is in the cache."""
 
     rule: str
     label: str
@@ -35,7 +38,8 @@ class TracedAction:
 
 @dataclass(frozen=True, slots=True)
 class TargetTrace:
-    """``code``: digest of all code that it was made by; ``explanation``: of the last build in which something ran."""
+    """``code``: digest of all code that it was made by; ``explanation``: of the last build in which
+    something ran."""
 
     actions: tuple[TracedAction, ...]
     code: str = ""
@@ -43,7 +47,8 @@ class TargetTrace:
 
 
 def traced(trace: Iterable[tuple[str, Action]]) -> tuple[TracedAction, ...]:
-    """Return the actions of a target, each once, in the order in which they were asked for; equal labels are numbered."""
+    """Return the actions of a target, each once, in the order in which they were asked for; equal
+    labels are numbered."""
     found: dict[bytes, TracedAction] = {}
     counts: dict[tuple[str, str], int] = {}
     for label, action in trace:
@@ -88,7 +93,9 @@ def read_trace(path: str) -> TargetTrace | None:
     state = read_state(path, _KIND)
     try:
         actions, code, explanation = cast("Any", state)
-        return TargetTrace(tuple(_action(*item) for item in actions), str(code), tuple(map(str, explanation)))
+        return TargetTrace(
+            tuple(_action(*item) for item in actions), str(code), tuple(map(str, explanation))
+        )
     except (TypeError, ValueError):
         return None
 

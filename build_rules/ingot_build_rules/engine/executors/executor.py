@@ -1,6 +1,7 @@
 """Where actions run: the interface, and the executor that runs them in this process.
 
-In: actions as data (``ActionSpec``). Out: outcomes. Not done here: processes (``pool``), choosing what runs (``scheduler``).
+In: actions as data (``ActionSpec``). Out: outcomes. Not done here: processes (``pool``), choosing
+what runs (``scheduler``).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Handle:
 class Executor(Protocol):
     """Runs actions somewhere. Used by one thread.
 
-    An executor finds everything about an action in its ``ActionSpec``. ``tests/unit/test_executor_conformance.py`` holds what each must
-    keep.
+    An executor finds everything about an action in its ``ActionSpec``.
+    ``tests/unit/test_executor_conformance.py`` holds what each must keep.
     """
 
     def capacity(self) -> int:
@@ -41,25 +42,29 @@ class Executor(Protocol):
     def cancel(self, handle: Handle) -> None:
         """Say that nobody needs the outcome any more; never waits.
 
-        ``wait`` still gives one outcome for it: a cancelled one if the action had not begun or could be stopped, else what came of
-        it. An action that has ended stays as it is.
+        ``wait`` still gives one outcome for it: a cancelled one if the action had not begun or
+        could be stopped, else what came of it. An action that has ended stays as it is.
         """
         ...
 
     def wait(self, timeout_seconds: float | None) -> list[tuple[Handle, Outcome]]:
-        """Return what has ended, when something has or the time is over; now and then nothing before.
+        """Return what has ended, when something has or the time is over; now and then nothing
+        before.
 
-        Each submission has one outcome, in any order. An executor that is lost while it runs an action gives an outcome with an error.
+        Each submission has one outcome, in any order. An executor that is lost while it runs an
+        action gives an outcome with an error.
         """
         ...
 
     def close(self, *, kill: bool) -> None:
-        """End; with ``kill`` at once, and what was running is lost. What has no outcome yet gets none."""
+        """End; with ``kill`` at once, and what was running is lost. What has no outcome yet gets
+        none."""
         ...
 
 
 class InlineExecutor:
-    """Runs one action at a time in this process, while somebody waits: what is cancelled before never runs."""
+    """Runs one action at a time in this process, while somebody waits: what is cancelled before
+    never runs."""
 
     def __init__(self, rulebook: Rulebook, values: Values) -> None:
         """Run the rules of a rulebook on values of this process."""

@@ -1,9 +1,11 @@
 """The GNU make jobserver: how many jobs all programs below one ``make -jN`` may run together.
 
-In: the text of ``MAKEFLAGS``. Out: ``JobServer``, which lends tokens. Not done here: jobs; reading the environment; being a server.
+In: the text of ``MAKEFLAGS``. Out: ``JobServer``, which lends tokens. Not done here: jobs; reading
+the environment; being a server.
 
-A program that make starts has one token from the start, the implicit one; for each further job it takes a byte from make's
-pipe or fifo and writes the same byte back when the job is done (GNU make manual, "Job Slots").
+A program that make starts has one token from the start, the implicit one; for each further job it
+takes a byte from make's pipe or fifo and writes the same byte back when the job is done (GNU make
+manual, "Job Slots").
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ _AUTH = re.compile(r"(?:^|\s)--jobserver-(?:auth|fds)=(?P<auth>\S+)")
 class JobServer:
     """A client of make's jobserver. Not safe for several threads at once.
 
-    Use it in a ``with`` block: whatever ends the block, every token goes back. ``warning`` is empty, or says why there is no
-    server to ask; then the implicit token is the only one (``-j1``).
+    Use it in a ``with`` block: whatever ends the block, every token goes back. ``warning`` is
+    empty, or says why there is no server to ask; then the implicit token is the only one (``-j1``).
     """
 
     def __init__(self, read_fd: int | None, write_fd: int | None, warning: str = "") -> None:
-        """Take over two open descriptors, the reading one without blocking; use ``from_makeflags``."""
+        """Take over two open descriptors, the reading one without blocking; use
+        ``from_makeflags``."""
         self.warning = warning
         self._read_fd, self._write_fd = read_fd, write_fd
         self._is_implicit_taken = False
@@ -33,10 +36,11 @@ class JobServer:
 
     @classmethod
     def from_makeflags(cls, makeflags: str) -> JobServer | None:
-        """Connect to the server that ``MAKEFLAGS`` names; None if it names none: the caller's own ``-j`` decides.
+        """Connect to the server that ``MAKEFLAGS`` names; None if it names none: the caller's own
+        ``-j`` decides.
 
-        A server that cannot be reached gives a ``warning``: make closes its pipe for a recipe that it does not take for a
-        make (no ``+`` before it).
+        A server that cannot be reached gives a ``warning``: make closes its pipe for a recipe that
+        it does not take for a make (no ``+`` before it).
         """
         found = _AUTH.findall(makeflags.split(" -- ", 1)[0])  # variables of the command line follow
         if not found:
@@ -50,7 +54,8 @@ class JobServer:
 
     @property
     def fd(self) -> int | None:
-        """A descriptor that becomes readable when a token may be had; None if there never will be one."""
+        """A descriptor that becomes readable when a token may be had; None if there never will be
+        one."""
         return self._read_fd
 
     def try_acquire(self) -> bool:
@@ -60,7 +65,8 @@ class JobServer:
             return True
         if self._read_fd is None:
             return False
-        # The system writes into a list that `release_all` knows: Ctrl-C right after the call loses no token.
+        # The system writes into a list that `release_all` knows: Ctrl-C right after the call loses
+        # no token.
         token = bytearray(1)
         self._tokens.append(token)
         try:
@@ -71,7 +77,8 @@ class JobServer:
         return True
 
     def release(self) -> None:
-        """Give back the token of one job that is done; make's tokens go first, since others wait for them.
+        """Give back the token of one job that is done; make's tokens go first, since others wait
+        for them.
 
         Raises:
             ValueError: no token is held.
@@ -96,14 +103,18 @@ class JobServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Give back every token and close the connection."""
         self.release_all()
         self._close()
 
     def _give_last(self) -> None:
-        # Python hears Ctrl-C at the start of a function and after each call: between these two lines it hears none.
+        # Python hears Ctrl-C at the start of a function and after each call: between these two
+        # lines it hears none.
         try:
             if self._write_fd is not None and self._tokens[-1][0]:
                 os.write(self._write_fd, self._tokens[-1])
@@ -118,7 +129,8 @@ class JobServer:
 
 
 def _connect(auth: str) -> tuple[int, int]:
-    """Open the server's two ends anew, so that not waiting is a matter of ours: make and its other programs share the old ones.
+    """Open the server's two ends anew, so that not waiting is a matter of ours: make and its other
+    programs share the old ones.
 
     Raises:
         OSError: nothing is open there. ValueError: it is no pipe.

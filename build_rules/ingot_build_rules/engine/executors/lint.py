@@ -1,10 +1,11 @@
 """An executor that fails actions which read files that their keys do not know of.
 
-In: actions, run in this process under an audit hook. Out: their outcomes, or ``UndeclaredReadError``. Not done here: what the
-programs that a rule calls read, and what an earlier action left in memory.
+In: actions, run in this process under an audit hook. Out: their outcomes, or
+``UndeclaredReadError``. Not done here: what the programs that a rule calls read, and what an
+earlier action left in memory.
 
-A rule may read what its inputs name, what it notes, what it has made itself, the cache, and code: of Python, of installed
-packages, of the folders that it is told to trust.
+A rule may read what its inputs name, what it notes, what it has made itself, the cache, and code:
+of Python, of installed packages, of the folders that it is told to trust.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ _PYTHON = ("stdlib", "platstdlib", "purelib", "platlib")
 
 @dataclass(slots=True)
 class _Watch:
-    """Regular files that were there and were opened for reading; files and folders that were made."""
+    """Regular files that were there and were opened for reading; files and folders that were
+    made."""
 
     read: dict[str, None] = field(default_factory=dict[str, None])
     made: set[str] = field(default_factory=set[str])
@@ -54,7 +56,8 @@ class _Watch:
 
 
 class LintExecutor(InlineExecutor):
-    """Runs each action where it is submitted, and looks on; ``trusted``: folders of code and of what belongs to it."""
+    """Runs each action where it is submitted, and looks on; ``trusted``: folders of code and of
+    what belongs to it."""
 
     def __init__(self, rulebook: Rulebook, values: Values, trusted: Sequence[str]) -> None:
         """Run the rules of a rulebook on values of this process."""
@@ -75,7 +78,9 @@ class LintExecutor(InlineExecutor):
             known = {_real(leaf) for leaf in leaves(inputs) if isinstance(leaf, str)} | {
                 _real(path) for path in _noted(rule, inputs, outcome)
             }
-            wrong = [path for path in watch.read if path not in known and not self._may_read(path, watch)]
+            wrong = [
+                path for path in watch.read if path not in known and not self._may_read(path, watch)
+            ]
             if wrong:
                 outcome.error = _error(rule, wrong)
         return outcome
@@ -88,7 +93,8 @@ class LintExecutor(InlineExecutor):
 
 @functools.cache
 def _watches() -> list[_Watch]:
-    """Those who look on now. The one hook stays for the life of the process: Python takes none away."""
+    """Those who look on now. The one hook stays for the life of the process: Python takes none
+    away."""
     watches: list[_Watch] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

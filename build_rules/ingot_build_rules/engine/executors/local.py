@@ -1,9 +1,12 @@
-"""The executor of this machine: in this process until enough actions wait to be worth starting others, then in those.
+"""The executor of this machine: in this process until enough actions wait to be worth starting
+others, then in those.
 
-In: actions, and the backlog of those that are not submitted yet. Out: outcomes. Not done here: running (``executor``), processes (``pool``).
+In: actions, and the backlog of those that are not submitted yet. Out: outcomes. Not done here:
+running (``executor``), processes (``pool``).
 
-A worker needs as long to start and to load its modules as many a small build takes in all. While workers start, this process goes on;
-once one listens, this process does nothing but schedule. Where none can be had, it does all of it.
+A worker needs as long to start and to load its modules as many a small build takes in all. While
+workers start, this process goes on; once one listens, this process does nothing but schedule. Where
+none can be had, it does all of it.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ class LocalExecutor:
         self._current: InlineExecutor | PoolExecutor = inline
 
     def capacity(self) -> int:
-        """How many more actions can start; workers are started if those that wait take long enough."""
+        """How many more actions can start; workers are started if those that wait take long
+        enough."""
         if self._jobs > 1:
             worth = int(self._backlog.seconds() / _WORTH_SECONDS)
             try:

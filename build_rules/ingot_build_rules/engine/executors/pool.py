@@ -1,12 +1,15 @@
 """The executor that runs actions in worker processes on this machine.
 
-In: actions. Out: outcomes, in the order in which they end. Not done here: what a worker does (``worker``).
+In: actions. Out: outcomes, in the order in which they end. Not done here: what a worker does
+(``worker``).
 
-Workers are plain Python programs that speak over pipes: ``fork`` would copy a process whose other threads may hold locks, and
-``multiprocessing``'s other ways import the caller's main module again and pickle. They get digests and read the cache
-themselves. A worker that dies fails its action, takes its children with it, and is replaced. Each has a session of its own: what a
-terminal sends reaches the scheduler alone, which ends its workers. Their temporary files lie in a folder of the pool, which goes
-with it; if the scheduler is killed, too, the next collection of the cache finds it.
+Workers are plain Python programs that speak over pipes: ``fork`` would copy a process whose other
+threads may hold locks, and ``multiprocessing``'s other ways import the caller's main module again
+and pickle. They get digests and read the cache themselves. A worker that dies fails its action,
+takes its children with it, and is replaced. Each has a session of its own: what a terminal sends
+reaches the scheduler alone, which ends its workers. Their temporary files lie in a folder of the
+pool, which goes with it; if the scheduler is killed, too, the next collection of the cache finds
+it.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ _TOKEN_SECONDS = 0.02
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """``handle``: of the action that it runs, None when idle; ``made``: digests of artifacts that it has in memory;
-    ``serves``: it has said that it is there."""
+    """``handle``: of the action that it runs, None when idle; ``made``: digests of artifacts that
+    it has in memory; ``serves``: it has said that it is there."""
 
     process: subprocess.Popen[bytes]
     handle: Handle | None = None
@@ -71,10 +74,14 @@ class PoolExecutor:
     """As many workers as it was told to have."""
 
     def __init__(
-        self, rulebook: Rulebook, addresses: Sequence[str], temporary: str, tokens: Tokens | None = None
+        self,
+        rulebook: Rulebook,
+        addresses: Sequence[str],
+        temporary: str,
+        tokens: Tokens | None = None,
     ) -> None:
-        """Workers open the blobs of a cache by the ``addresses`` of its layers; their temporary files lie in a folder of their own in
-        ``temporary``; ``tokens`` limits jobs further."""
+        """Workers open the blobs of a cache by the ``addresses`` of its layers; their temporary
+        files lie in a folder of their own in ``temporary``; ``tokens`` limits jobs further."""
         self._rulebook = rulebook
         self._codec = Codec(rulebook.types)  # of errors
         self._addresses = list(addresses)
@@ -85,7 +92,8 @@ class PoolExecutor:
         self._workers: list[_Worker] = []
 
     def grow(self, size: int) -> None:
-        """Have at least so many workers; they start beside what runs meanwhile, where tokens are lent each when it has one."""
+        """Have at least so many workers; they start beside what runs meanwhile, where tokens are
+        lent each when it has one."""
         self._size = max(self._size, size)
         while len(self._workers) < (self._size if self._tokens is None else 1):
             self._start()
@@ -102,7 +110,8 @@ class PoolExecutor:
         return any(worker.serves for worker in self._workers)
 
     def capacity(self) -> int:
-        """How many workers have nothing to do; where tokens are lent, the one for the next action is taken now."""
+        """How many workers have nothing to do; where tokens are lent, the one for the next action
+        is taken now."""
         free = self._size - self._busy_count()
         if self._tokens is None or free <= 0:
             return free
@@ -114,7 +123,9 @@ class PoolExecutor:
         self._has_token = False
         message = plain_action(action)
         worker = self._choose(action)
-        while worker is not None and not _tell(worker, message):  # it died while it had nothing to do
+        while worker is not None and not _tell(
+            worker, message
+        ):  # it died while it had nothing to do
             self._bury(worker)
             worker = self._choose(action)
         if worker is None:
@@ -124,14 +135,19 @@ class PoolExecutor:
         return worker.handle
 
     def cancel(self, handle: Handle) -> None:
-        """Let the action end: its worker would have to load everything anew, and the next build has use for the result."""
+        """Let the action end: its worker would have to load everything anew, and the next build has
+        use for the result."""
 
     def wait(self, timeout_seconds: float | None) -> list[tuple[Handle, Outcome]]:
         """Return what has ended."""
         if self._tokens is not None and self._has_token:  # others may need it meanwhile
             self._tokens.release()
             self._has_token = False
-        busy = {_output(worker).fileno(): worker for worker in self._workers if worker.handle is not None}
+        busy = {
+            _output(worker).fileno(): worker
+            for worker in self._workers
+            if worker.handle is not None
+        }
         if self._tokens is not None and len(busy) < self._size:  # a token may come any time
             timeout_seconds = min(_TOKEN_SECONDS, timeout_seconds or _TOKEN_SECONDS)
         poll = select.poll()
@@ -139,7 +155,9 @@ class PoolExecutor:
             poll.register(descriptor, select.POLLIN)
         ready = poll.poll(None if timeout_seconds is None else timeout_seconds * 1000)
         workers = [busy[descriptor] for descriptor, _ in ready]
-        return [self._outcome(worker) for worker in workers if worker.serves or not self._greet(worker)]
+        return [
+            self._outcome(worker) for worker in workers if worker.serves or not self._greet(worker)
+        ]
 
     def close(self, *, kill: bool) -> None:
         """End all workers and wait for them."""
@@ -158,21 +176,38 @@ class PoolExecutor:
 
     def _choose(self, action: ActionSpec) -> _Worker | None:
         idle = [worker for worker in self._workers if worker.handle is None]
-        return max(idle, key=lambda worker: (worker.serves, _known_count(worker, action)), default=None)
+        return max(
+            idle, key=lambda worker: (worker.serves, _known_count(worker, action)), default=None
+        )
 
     def _greet(self, worker: _Worker) -> bool:
-        """Hear that a worker has begun to listen; False if it has ended instead. What follows stays in the pipe, to be waited for."""
+        """Hear that a worker has begun to listen; False if it has ended instead. What follows stays
+        in the pipe, to be waited for."""
         worker.serves = bool(os.read(_output(worker).fileno(), 1))
         return worker.serves
 
     def _start(self) -> _Worker:
         addresses = [str(len(self._addresses)), *self._addresses]
-        command = [sys.executable, "-I", "-c", _BOOT, self._rulebook.where, self._temporary, *addresses, *sys.path]
+        command = [
+            sys.executable,
+            "-I",
+            "-c",
+            _BOOT,
+            self._rulebook.where,
+            self._temporary,
+            *addresses,
+            *sys.path,
+        ]
         try:
             os.makedirs(self._temporary, 0o700, exist_ok=True)
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
         except OSError as error:
-            why, do = error.strerror or str(error), "use fewer processes (-j 1), or check the machine's limits"
+            why, do = (
+                error.strerror or str(error),
+                "use fewer processes (-j 1), or check the machine's limits",
+            )
             raise ActionError("a worker process cannot be started", command[0], why, do) from error
         self._workers.append(_Worker(process))
         return self._workers[-1]
@@ -230,7 +265,8 @@ def _tell(worker: _Worker, message: object) -> bool:
 
 
 def _kill(worker: _Worker) -> None:
-    """End a worker and its children; while nobody has waited for it, its number is nobody else's."""
+    """End a worker and its children; while nobody has waited for it, its number is nobody
+    else's."""
     with suppress(ProcessLookupError):
         os.killpg(worker.process.pid, signal.SIGKILL)
 

@@ -1,6 +1,7 @@
 """What processes tell each other of actions: framed messages of msgpack, never pickle.
 
-In: actions, outcomes. Out: bytes on pipes, and the same again. Not done here: processes (``pool``, ``worker``).
+In: actions, outcomes. Out: bytes on pipes, and the same again. Not done here: processes (``pool``,
+``worker``).
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def plain_outcome(outcome: Outcome, codec: Codec) -> dict[str, object]:
 
 
 def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]], codec: Codec) -> Outcome:
-    """Return the outcome; its error is of the nearest class that is known here, and refers to what it did there."""
+    """Return the outcome; its error is of the nearest class that is known here, and refers to what
+    it did there."""
     return Outcome(
         result=plain["result"],
         refs=tuple(plain["refs"]),
@@ -97,9 +99,13 @@ def read_outcome(plain: dict[str, Any], errors: Sequence[type[Exception]], codec
 
 
 def _plain_error(error: Exception, codec: Codec) -> list[object]:
-    """Names of its class and of those above; each part as it is encoded among artifacts, or as a text."""
+    """Names of its class and of those above; each part as it is encoded among artifacts, or as a
+    text."""
     parts = cast("tuple[object, ...]", getattr(error, "parts", (str(error),)))
-    return [[kind.__qualname__ for kind in type(error).__mro__], [_plain_part(part, codec) for part in parts]]
+    return [
+        [kind.__qualname__ for kind in type(error).__mro__],
+        [_plain_part(part, codec) for part in parts],
+    ]
 
 
 def _plain_part(part: object, codec: Codec) -> bytes:

@@ -1,7 +1,7 @@
 """A worker process: runs actions that it is told, until its standard input ends.
 
-In: actions on standard input. Out: that it listens, then outcomes, on standard output. Not done here: choosing, keys, records; a
-worker writes blobs and nothing else.
+In: actions on standard input. Out: that it listens, then outcomes, on standard output. Not done
+here: choosing, keys, records; a worker writes blobs and nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def serve(where: str, temporary: str, addresses: Sequence[str]) -> None:
-    """Run actions of the rulebook at ``where`` ("module:attribute") over the blobs of a cache whose layers have these addresses.
+    """Run actions of the rulebook at ``where`` ("module:attribute") over the blobs of a cache whose
+    layers have these addresses.
 
     Temporary files lie in the folder ``temporary``.
     """
@@ -53,7 +54,8 @@ def _send(sink: IO[bytes], content: bytes) -> None:
 
 
 def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Keep the pipes for messages: rules and the programs that they call read nothing, and what they print goes to the errors."""
+    """Keep the pipes for messages: rules and the programs that they call read nothing, and what
+    they print goes to the errors."""
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -63,7 +65,8 @@ def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _die_with(parent: int) -> None:
-    """End when the parent does, however it ends; where the system cannot promise that, the end of the pipe does it."""
+    """End when the parent does, however it ends; where the system cannot promise that, the end of
+    the pipe does it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:

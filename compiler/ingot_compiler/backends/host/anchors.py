@@ -1,7 +1,8 @@
-"""What ops with register tiles ask of their operands: layouts, packed weights; with them all ops with loops that processors run.
+"""What ops with register tiles ask of their operands: layouts, packed weights; with them all ops
+with loops that processors run.
 
-In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops whose loops any device runs
-(``lowering.fusion.loop_anchors``). One function and one line per op.
+In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops whose
+loops any device runs (``lowering.fusion.loop_anchors``). One function and one line per op.
 """
 
 from __future__ import annotations
@@ -43,17 +44,27 @@ def _converted(fuser: Fuser, index: int, value: int, dtype: DType) -> int:
     if values.type_of(value).dtype == dtype:
         return value
     if values.is_constant(value):
-        result, stored = fuser.constant(packing.cast_to(values.expression(value), dtype), values.device_of(value))
+        result, stored = fuser.constant(
+            packing.cast_to(values.expression(value), dtype), values.device_of(value)
+        )
         fuser.storage.put(result, stored)
         return result
     result = values.add_converted(value, dtype)
-    cast = Node("cast", (value,), (result,), make_attributes({"dtype": dtype}), (), values.node(index).source)
+    cast = Node(
+        "cast",
+        (value,),
+        (result,),
+        make_attributes({"dtype": dtype}),
+        (),
+        values.node(index).source,
+    )
     fuser.defer_added(cast, [fuser.leaf(value)])
     return result
 
 
 def conv(fuser: Fuser, index: int, node: Node) -> None:
-    """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for depthwise)."""
+    """ONNX Conv: input channels-last with halo, weights in panels (or [kernel.., C] for
+    depthwise)."""
     x, w = node.operands[:2]
     dtype = sum_dtype(fuser.values.type_of(x).dtype)
     x = _converted(fuser, index, x, dtype)
@@ -67,7 +78,9 @@ def conv(fuser: Fuser, index: int, node: Node) -> None:
         weights, anchor = _conv_weights(fuser, index, node, dtype)
     biases = [fuser.leaf(_converted(fuser, index, bias, dtype)) for bias in node.operands[2:]]
     leaves = [image_leaf, weights, *biases]
-    fuser.defer_anchor(index, replace(anchor, operands=tuple(leaf for leaf, _ in leaves)), kind, leaves)
+    fuser.defer_anchor(
+        index, replace(anchor, operands=tuple(leaf for leaf, _ in leaves)), kind, leaves
+    )
 
 
 def _conv_facts(fuser: Fuser, node: Node) -> ConvFacts:
@@ -87,7 +100,9 @@ def _becomes_output(values: FusionValues, value: int) -> bool:
     """Whether all that comes of a value are graph outputs, through elementwise ops."""
     users = values.users(value)
     elementwise = all(Trait.ELEMENTWISE in OPS_BY_NAME[user.op].traits for user in users)
-    return elementwise and all(_becomes_output(values, result) for user in users for result in user.results)
+    return elementwise and all(
+        _becomes_output(values, result) for user in users for result in user.results
+    )
 
 
 def _conv_weights(fuser: Fuser, index: int, node: Node, dtype: DType) -> tuple[Leaf, Node]:
@@ -115,7 +130,8 @@ def _weights_at_run_time(fuser: Fuser, w: int, groups: int) -> Leaf:
 
 
 def matmul(fuser: Fuser, index: int, node: Node) -> None:
-    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous rows."""
+    """Numpy matmul: rows contiguous in K; a constant matrix in panels, any other B with contiguous
+    rows."""
     values, b = fuser.values, node.operands[1]
     dtype = _factor_dtype([values.type_of(operand).dtype for operand in node.operands])
     a = _converted(fuser, index, node.operands[0], dtype)
@@ -125,7 +141,9 @@ def matmul(fuser: Fuser, index: int, node: Node) -> None:
     else:
         b = _converted(fuser, index, b, dtype)
         b_leaf, extra = fuser.leaf_at(b, contiguous(fuser, b)), {}
-    fuser.defer_anchor(index, _with(node, (a_leaf[0], b_leaf[0]), **extra), MATMUL, [a_leaf, b_leaf])
+    fuser.defer_anchor(
+        index, _with(node, (a_leaf[0], b_leaf[0]), **extra), MATMUL, [a_leaf, b_leaf]
+    )
 
 
 def _factor_dtype(dtypes: Sequence[DType]) -> DType:
@@ -139,7 +157,9 @@ def _packed_matrix(fuser: Fuser, node: Node, a: int, dtype: DType) -> Leaf:
     """A constant matrix in panels of the tile that the product runs with."""
     values, (result,) = fuser.values, node.results
     rows_count, device = dim_product(values.type_of(a).shape[:-1]), values.device_of(result)
-    width = panel_width(rows_count, values.type_of(result).shape[-1], fuser.targets[device], sum_dtype(dtype))
+    width = panel_width(
+        rows_count, values.type_of(result).shape[-1], fuser.targets[device], sum_dtype(dtype)
+    )
     matrix = packing.cast_to(values.expression(node.operands[1]), dtype)
     pairs = has_pairs(dtype, values.type_of(a).shape[-1])
     return fuser.constant(packing.pack_matrix(matrix, width, 2 if pairs else 1), device)
@@ -158,7 +178,8 @@ def attention(fuser: Fuser, index: int, node: Node) -> None:
 
 
 def recurrent(fuser: Fuser, index: int, node: Node) -> None:
-    """Weights in panels where they are constant; the kernel runs at once and has all results, and gates of its own."""
+    """Weights in panels where they are constant; the kernel runs at once and has all results, and
+    gates of its own."""
     del index
     values, names = fuser.values, operand_names(dict(node.attributes))
     leaves: list[Leaf] = []
@@ -173,7 +194,9 @@ def recurrent(fuser: Fuser, index: int, node: Node) -> None:
     extra = [values.add(TensorType(y.dtype, (directions, batch, gates * hidden)), device)]
     if "candidate" in names:
         extra.append(values.add(TensorType(y.dtype, (directions, batch, hidden)), device))
-    fuser.compute_results(RECURRENT, replace(node, operands=tuple(leaf for leaf, _ in leaves)), leaves, extra)
+    fuser.compute_results(
+        RECURRENT, replace(node, operands=tuple(leaf for leaf, _ in leaves)), leaves, extra
+    )
 
 
 def _recurrent_panels(fuser: Fuser, node: Node, weights: int) -> Leaf:

@@ -1,9 +1,12 @@
-"""Where fused attention keeps its panels in a thread's scratch, and with which register tiles it runs.
+"""Where fused attention keeps its panels in a thread's scratch, and with which register tiles it
+runs.
 
-In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done here: code (``backends.host.emit.kernels.attention``).
+In: extents and a target. Out: ``AttentionLayout``, bytes of scratch. Not done here: code
+(``backends.host.emit.kernels.attention``).
 
-Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values ``[keys][value_padded]``, then the scores of
-one tile of queries ``[rows][keys_padded]``; all f32, every part a multiple of 64 bytes.
+Scratch: keys transposed in panels ``[keys / panel][depth][panel]``, values
+``[keys][value_padded]``, then the scores of one tile of queries ``[rows][keys_padded]``; all f32,
+every part a multiple of 64 bytes.
 """
 
 from dataclasses import dataclass
@@ -35,7 +38,9 @@ class AttentionLayout:
         return self.vectors * self.lanes
 
 
-def attention_layout(keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget) -> AttentionLayout:
+def attention_layout(
+    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget
+) -> AttentionLayout:
     """Lay out attention over `keys` keys of `depth` elements and values of `value` elements."""
     rows, vectors = _tile_budget(target)
     rows, lanes = min(rows, query_block), target.f32_lanes
@@ -45,16 +50,21 @@ def attention_layout(keys: Dim, depth: int, value: int, query_block: int, target
     values_offset = _dim_rounded_up(dim_mul(keys_padded, depth))
     scores_offset = dim_add(values_offset, dim_mul(keys, value_padded))
     element_count = _dim_rounded_up(dim_add(scores_offset, dim_mul(keys_padded, rows)))
-    return AttentionLayout(rows, vectors, lanes, keys_padded, value_padded, values_offset, scores_offset, element_count)
+    return AttentionLayout(
+        rows, vectors, lanes, keys_padded, value_padded, values_offset, scores_offset, element_count
+    )
 
 
-def attention_scratch_bytes(keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget) -> Dim:
+def attention_scratch_bytes(
+    keys: Dim, depth: int, value: int, query_block: int, target: KernelTarget
+) -> Dim:
     """Return the bytes of scratch, per thread, that an ``Attention`` statement needs."""
     return dim_mul(attention_layout(keys, depth, value, query_block, target).element_count, 4)
 
 
 def attention_query_block(queries: int | None, target: KernelTarget) -> int:
-    """Choose the queries of one unit: whole register tiles, about ``_QUERY_BLOCK``, of even size."""
+    """Choose the queries of one unit: whole register tiles, about ``_QUERY_BLOCK``, of even
+    size."""
     rows = _tile_budget(target)[0]
     if queries is None:
         return _QUERY_BLOCK

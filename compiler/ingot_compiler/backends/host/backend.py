@@ -1,6 +1,7 @@
 """The host's back end: LLVM makes the code of its processors, LLD puts it together.
 
-In: nothing. Out: ``BACKEND``. Not done here: the hooks; `main`, which is the host's alone (``host.main``).
+In: nothing. Out: ``BACKEND``. Not done here: the hooks; `main`, which is the host's alone
+(``host.main``).
 """
 
 from ingot_compiler.backends.backend import Backend

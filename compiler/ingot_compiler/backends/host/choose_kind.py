@@ -1,6 +1,8 @@
-"""Which kind of kernel an op becomes where there is a choice: pure functions of types, attributes and layouts.
+"""Which kind of kernel an op becomes where there is a choice: pure functions of types, attributes
+and layouts.
 
-In: facts of a node. Out: a kind. Not done here: the layouts and packed weights that the kind then asks for (``anchors``).
+In: facts of a node. Out: a kind. Not done here: the layouts and packed weights that the kind then
+asks for (``anchors``).
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ _PLANE_RANKS = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class ConvFacts:
-    """Types of a convolution; ``x_view``: how its image lies if it is stored and in no channels-last form; ``becomes_output``: nothing
-    but elementwise ops stands between the result and the graph's outputs."""
+    """Types of a convolution; ``x_view``: how its image lies if it is stored and in no
+    channels-last form; ``becomes_output``: nothing but elementwise ops stands between the result
+    and the graph's outputs."""
 
     x: TensorType
     weights: TensorType
@@ -34,7 +37,8 @@ class ConvFacts:
 
 
 def conv_kind(node: Node, facts: ConvFacts) -> Kind:
-    """A depthwise convolution is of floats, has one input and one output channel per group, and weights known to the build."""
+    """A depthwise convolution is of floats, has one input and one output channel per group, and
+    weights known to the build."""
     groups = node.integer("groups")
     out_channels, own_channels = facts.weights.shape[:2]
     one_each = groups != 1 and out_channels == groups and own_channels == 1
@@ -44,14 +48,24 @@ def conv_kind(node: Node, facts: ConvFacts) -> Kind:
 
 
 def _stays_row_major(node: Node, facts: ConvFacts) -> bool:
-    """Whether a depthwise convolution runs on planes: the image lies row-major, the result becomes an output, all sizes of the plane are
-    known, and every other pixel at most is skipped."""
+    """Whether a depthwise convolution runs on planes: the image lies row-major, the result becomes
+    an output, all sizes of the plane are known, and every other pixel at most is skipped."""
     x, view = facts.x, facts.x_view
     if view is None or x.rank not in _PLANE_RANKS or x.dtype not in ("f32", "f64"):
         return False
-    sizes = (*x.shape[2:], *facts.weights.shape[2:], *node.dims("pads_before"), *facts.result.shape[2:])
+    sizes = (
+        *x.shape[2:],
+        *facts.weights.shape[2:],
+        *node.dims("pads_before"),
+        *facts.result.shape[2:],
+    )
     dense = view.strides[-1] == 1 and x.shape[1] != 1
-    return _all_known(sizes) and dense and node.ints("strides")[-1] <= PLANE_STRIDE_MAX and facts.becomes_output
+    return (
+        _all_known(sizes)
+        and dense
+        and node.ints("strides")[-1] <= PLANE_STRIDE_MAX
+        and facts.becomes_output
+    )
 
 
 def _all_known(sizes: tuple[Dim, ...]) -> bool:

@@ -1,6 +1,7 @@
 """The hook ``compile_kernel`` of processors: a loop program to one kernel's object.
 
-In: a loop program, a target. Out: symbol and ELF object. Not done here: IR text (``emit``), LLVM (``object``).
+In: a loop program, a target. Out: symbol and ELF object. Not done here: IR text (``emit``), LLVM
+(``object``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The geometry of a convolution: where its kernel positions lie in a channels-last image with a zero halo.
+"""The geometry of a convolution: where its kernel positions lie in a channels-last image with a
+zero halo.
 
-In: a conv node and its stored operand. Out: taps, depth and offsets for contraction and depthwise kernels.
+In: a conv node and its stored operand. Out: taps, depth and offsets for contraction and depthwise
+kernels.
 Not done here: which buffer gets a halo (``fuse``). Source: ONNX Conv-22.
 """
 
@@ -56,7 +58,8 @@ class ConvShape:
         return offset
 
     def reduction(self, x: Operand) -> tuple[tuple[tuple[str, Dim], ...], Dim, Dim]:
-        """(taps, depth, offset over taps and ``k``): the last kernel axis joins the channels where they lie as one."""
+        """(taps, depth, offset over taps and ``k``): the last kernel axis joins the channels where
+        they lie as one."""
         taps: list[tuple[str, Dim]] = list(zip(TAP_NAMES, self.kernel, strict=False))
         depth = self.channels_per_group
         offset = self.tap_offset(x) + dim_mul(symbol("k"), x.view.strides[1])

@@ -1,4 +1,5 @@
-"""The hook ``device_rules`` of processors: what fusion is told of a device that runs the host's code.
+"""The hook ``device_rules`` of processors: what fusion is told of a device that runs the host's
+code.
 
 In: a target. Out: ``DeviceRules``. Not done here: the rules (``anchors``).
 """

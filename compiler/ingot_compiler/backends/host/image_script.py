@@ -1,6 +1,8 @@
-"""The linker script of an image: a flat position-independent binary with its export table at offset 0.
+"""The linker script of an image: a flat position-independent binary with its export table at offset
+0.
 
-In: symbols of exports and kernels, page size. Out: script text. Not done here: running the linker (``link``).
+In: symbols of exports and kernels, page size. Out: script text. Not done here: running the linker
+(``link``).
 Source of the layout: ``ingot_runtime.format.abi``, IMAGE_HEADER and EXPORTS.
 """
 
@@ -9,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from ingot_runtime.format import abi
 
 IMAGE_END_SYMBOL = "ingot_image_end"
-"""Defined at the end of the image, a multiple of the page: the loader's writable page lies there."""
+"""Defined at the end of the image, a multiple of the page: the loader's writable page lies
+there."""
 
 # Sections that would need a relocation or a writable page at run time.
 _FORBIDDEN = (
@@ -42,10 +45,17 @@ SECTIONS {{
 
 
 def image_script(exports: Mapping[str, str], kernels: Sequence[str], page_size_bytes: int) -> str:
-    """Write the script; `exports` maps names of ``abi.EXPORTS`` to symbols, absent ones get offset 0."""
-    words = [*_header_words(len(kernels)), *(exports.get(name, "0") for name in abi.EXPORTS), *kernels]
+    """Write the script; `exports` maps names of ``abi.EXPORTS`` to symbols, absent ones get offset
+    0."""
+    words = [
+        *_header_words(len(kernels)),
+        *(exports.get(name, "0") for name in abi.EXPORTS),
+        *kernels,
+    ]
     table = " ".join(f"LONG({word})" for word in words)
-    return _TEMPLATE.format(table=table, page=page_size_bytes, end=IMAGE_END_SYMBOL, forbidden=_FORBIDDEN)
+    return _TEMPLATE.format(
+        table=table, page=page_size_bytes, end=IMAGE_END_SYMBOL, forbidden=_FORBIDDEN
+    )
 
 
 def _header_words(kernel_count: int) -> list[str]:

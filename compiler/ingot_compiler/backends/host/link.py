@@ -1,7 +1,9 @@
 """Objects to an image: LLD from the pinned ``ziglang`` package, with our script.
 
-In: ELF objects by name, symbols to export. Out: the image's bytes. Not done here: code generation, the bundle.
-The image calls nothing outside itself, has no relocation and no writable data; the script and ``-z defs`` refuse all.
+In: ELF objects by name, symbols to export. Out: the image's bytes. Not done here: code generation,
+the bundle.
+The image calls nothing outside itself, has no relocation and no writable data; the script and
+``-z defs`` refuse all.
 """
 
 import os
@@ -38,29 +40,36 @@ def link_image(
         target: the host CPU that the objects were compiled for.
 
     Returns:
-        The image, a multiple of the target's page in size; the same bytes on every machine and in every directory.
+        The image, a multiple of the target's page in size; the same bytes on every machine and in
+        every directory.
 
     Raises:
-        InternalError: an undefined symbol (named), writable data, or a relocation that the loader would have to do.
+        InternalError: an undefined symbol (named), writable data, or a relocation that the loader
+            would have to do.
         BuildError: no linker on this machine.
     """
     unknown = sorted(set(exports) - set(abi.EXPORTS))
     if unknown:
-        raise InternalError(f"unknown export {unknown[0]!r}", why=f"expected one of {', '.join(abi.EXPORTS)}")
+        raise InternalError(
+            f"unknown export {unknown[0]!r}", why=f"expected one of {', '.join(abi.EXPORTS)}"
+        )
     ordered = sorted(objects)
     with tempfile.TemporaryDirectory(prefix="ingot-link-") as folder:
         with open(os.path.join(folder, "image.ld"), "w", encoding="utf-8") as file:
             file.write(image_script(exports, kernels, target.page_bytes))
         with open(os.path.join(folder, "objects.a"), "wb") as file:
             file.writelines(_archive([content for _, content in ordered]))
-        _run_linker(folder, ["-m", target.family.linker_emulation, *_FLAGS], [name for name, _ in ordered])
+        _run_linker(
+            folder, ["-m", target.family.linker_emulation, *_FLAGS], [name for name, _ in ordered]
+        )
         with open(os.path.join(folder, "image.bin"), "rb") as file:
             image = file.read()
     return image + bytes(-len(image) % target.page_bytes)
 
 
 def _archive(objects: Sequence[bytes]) -> Iterator[bytes]:
-    """Yield an archive in the common `ar` format, without an index: one file is written sooner than hundreds."""
+    """Yield an archive in the common `ar` format, without an index: one file is written sooner than
+    hundreds."""
     yield b"!<arch>\n"
     for index, content in enumerate(objects):
         name = f"{index}.o/"
@@ -77,13 +86,21 @@ def _run_linker(folder: str, arguments: Sequence[str], object_names: Sequence[st
 def _link_error(text: str, object_names: Sequence[str]) -> InternalError:
     """Turn the linker's own words into ours: numbered files get the names that the caller gave."""
     named = re.sub(
-        r"\b(\d+)\.o\b", lambda found: object_names[int(found[1])], text.replace(" in archive objects.a", "")
+        r"\b(\d+)\.o\b",
+        lambda found: object_names[int(found[1])],
+        text.replace(" in archive objects.a", ""),
     )
     undefined = sorted(set(re.findall(r"(?:undefined symbol|symbol not found): (\S+)", named)))
-    lines = [line.strip().removeprefix("ld.lld: error: ") for line in named.splitlines() if line.strip()]
+    lines = [
+        line.strip().removeprefix("ld.lld: error: ") for line in named.splitlines() if line.strip()
+    ]
     return InternalError(
-        f"undefined symbol {', '.join(undefined)} in a code image" if undefined else "a code image does not link",
-        where=", ".join(sorted(set(re.findall(r">>>\s+(?:referenced by )?(\S[^<>\n]*:\([^)\n]*\))", named)))),
+        f"undefined symbol {', '.join(undefined)} in a code image"
+        if undefined
+        else "a code image does not link",
+        where=", ".join(
+            sorted(set(re.findall(r">>>\s+(?:referenced by )?(\S[^<>\n]*:\([^)\n]*\))", named)))
+        ),
         why="; ".join(lines[:_ERROR_LINES_MAX]),
         do="report this with the model that was compiled",
     )

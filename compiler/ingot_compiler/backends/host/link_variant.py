@@ -1,6 +1,7 @@
 """The hook ``link_image`` of the host: the objects of one variant to its image.
 
-In: objects of kernels, `main` and support. Out: the image's bytes. Not done here: the linker's ways (``link``).
+In: objects of kernels, `main` and support. Out: the image's bytes. Not done here: the linker's ways
+(``link``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import InternalError
 
 
-def link_variant(kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str) -> bytes:
+def link_variant(
+    kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str
+) -> bytes:
     """Link a variant; ``kernels`` are (symbol, object) in the order of the image's kernel table.
 
     Raises:

@@ -1,6 +1,7 @@
 """The part of LLVM that code generation uses, with types; the only module that imports llvmlite.
 
-In: final IR text (no pass pipeline runs over it) and a target. Out: object bytes, assembly text, code in this process.
+In: final IR text (no pass pipeline runs over it) and a target. Out: object bytes, assembly text,
+code in this process.
 Not done here: writing IR, linking, several modules at once (``object``).
 """
 
@@ -16,8 +17,9 @@ from ingot_compiler.backends.host.targets.target import Target, native_target
 from ingot_compiler.ir.errors import InternalError
 
 Level = Literal[0, 2]
-"""Of LLVM's code generator. For loops, 0 costs 1.9-3x in run time and 3 gains nothing measurable; for code that runs straight on
-and calls kernels, 0 is as fast and compiles in a tenth of the time."""
+"""Of LLVM's code generator. For loops, 0 costs 1.9-3x in run time and 3 gains nothing measurable;
+for code that runs straight on and calls kernels, 0 is as fast and compiles in a tenth of the
+time."""
 
 
 class Module(Protocol):
@@ -75,7 +77,9 @@ class _Context(Protocol):
 
 
 class _LlvmTarget(Protocol):
-    def create_target_machine(self, *, cpu: str, features: str, opt: int, reloc: str, codemodel: str) -> Machine: ...
+    def create_target_machine(
+        self, *, cpu: str, features: str, opt: int, reloc: str, codemodel: str
+    ) -> Machine: ...
 
 
 class _TargetFactory(Protocol):
@@ -115,11 +119,14 @@ def emit_assembly(ir_text: str, target: Target) -> str:
 
 
 def host_target() -> Target:
-    """Return the target of the build machine, as LLVM sees it: for code that runs while building, never for a bundle."""
+    """Return the target of the build machine, as LLVM sees it: for code that runs while building,
+    never for a bundle."""
     arch = _llvm.get_process_triple().partition("-")[0].replace("_", "-")
     known = [feature for family in TARGETS if family.arch == arch for feature in family.features]
     present = _llvm.get_host_cpu_features()
-    return native_target([feature.name for feature in known if present.get(feature.llvm_name)], arch)
+    return native_target(
+        [feature.name for feature in known if present.get(feature.llvm_name)], arch
+    )
 
 
 def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:
@@ -135,7 +142,8 @@ def load_in_process(ir_text: str, target: Target, level: Level = 2) -> Engine:
 
 
 def load_object_in_process(content: bytes, target: Target) -> Engine:
-    """Load an ELF object into this process; the code lives as long as the returned engine, which finds visible symbols only."""
+    """Load an ELF object into this process; the code lives as long as the returned engine, which
+    finds visible symbols only."""
     engine = load_in_process("", target)
     engine.add_object_file(_llvm.ObjectFileRef.from_data(content))
     engine.finalize_object()
@@ -144,7 +152,8 @@ def load_object_in_process(content: bytes, target: Target) -> Engine:
 
 @contextmanager
 def _parsed(ir_text: str, target: Target, *, verify: bool) -> Generator[Module, None, None]:
-    """Parse in a context of its own, so that a long build keeps no types and constants of former modules."""
+    """Parse in a context of its own, so that a long build keeps no types and constants of former
+    modules."""
     context = _llvm.create_context()
     try:
         module = _parse(ir_text, target, context)
@@ -159,7 +168,8 @@ def _parsed(ir_text: str, target: Target, *, verify: bool) -> Generator[Module, 
 
 
 def _parse(ir_text: str, target: Target, context: _Context) -> Module:
-    # Without the layout, the parser would give unmarked loads and stores the alignments of another machine.
+    # Without the layout, the parser would give unmarked loads and stores the alignments of another
+    # machine.
     header = f'target datalayout = "{_machine(target, 2).target_data}"\ntarget triple = "{target.triple}"\n'
     try:
         return _llvm.parse_assembly(header + ir_text, context)

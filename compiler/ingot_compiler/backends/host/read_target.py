@@ -11,6 +11,7 @@ from ingot_compiler.backends.host.targets.target import Target, parse_target
 
 
 def read_target(text: str, host_targets: Sequence[str]) -> Target:
-    """Read a target of the host; it is one of ``host_targets`` itself, so these say nothing more."""
+    """Read a target of the host; it is one of ``host_targets`` itself, so these say nothing
+    more."""
     del host_targets
     return parse_target(text)

@@ -1,10 +1,12 @@
 """Register tiles and row blocks of contractions, from an analytic cost model.
 
-In: extents (None where they are symbolic) and a target. Out: ``RegisterTile``, row blocks, the lanes of a dtype, the
-length of a block. Not done here: emitting the tiles (``backends.host.emit.kernels``), measuring.
+In: extents (None where they are symbolic) and a target. Out: ``RegisterTile``, row blocks, the
+lanes of a dtype, the length of a block. Not done here: emitting the tiles
+(``backends.host.emit.kernels``), measuring.
 
-Constants, measured on a 512-bit core with two multiply-add and two load ports (128x768x768, % of the peak): 6x4 97,
-8x3 98, 14x2 96, 12x2 98, 4x6 85-98 (the panel leaves L2 sooner), 7x4 87 (33 registers: spills).
+Constants, measured on a 512-bit core with two multiply-add and two load ports (128x768x768, % of
+the peak): 6x4 97, 8x3 98, 14x2 96, 12x2 98, 4x6 85-98 (the panel leaves L2 sooner), 7x4 87 (33
+registers: spills).
 """
 
 from functools import cache
@@ -31,7 +33,9 @@ def lanes_of(dtype: DType, target: KernelTarget) -> int:
 
 
 @cache
-def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dtype: DType = "f32") -> RegisterTile:
+def choose_tile(
+    rows: int | None, columns: int | None, target: KernelTarget, dtype: DType = "f32"
+) -> RegisterTile:
     """Choose the register tile of a contraction with `rows` x `columns` results.
 
     The panel width of packed weights is ``tile.vectors * lanes_of(dtype, target)`` columns.
@@ -44,11 +48,17 @@ def choose_tile(rows: int | None, columns: int | None, target: KernelTarget, dty
         for tile in _tiles(target, target.has_fma and dtype in FLOATS)
         if tile.rows <= height and (tile.vectors - 1) * lanes < width
     ]
-    return min(candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows))
+    return min(
+        candidates, key=lambda tile: (_cost(tile, height, width, lanes), -tile.vectors, tile.rows)
+    )
 
 
 def choose_row_block(
-    rows: int | None, columns: int | None, tile: RegisterTile, target: KernelTarget, dtype: DType = "f32"
+    rows: int | None,
+    columns: int | None,
+    tile: RegisterTile,
+    target: KernelTarget,
+    dtype: DType = "f32",
 ) -> int:
     """Choose how many rows one unit of the parallel index covers: a multiple of ``tile.rows``.
 
@@ -66,7 +76,8 @@ def choose_row_block(
 
 @cache
 def _tiles(target: KernelTarget, fused: bool) -> list[RegisterTile]:
-    """List the tiles whose accumulators, row of B and broadcast (and product, where it is not `fused` with the sum) fit the registers."""
+    """List the tiles whose accumulators, row of B and broadcast (and product, where it is not
+    `fused` with the sum) fit the registers."""
     budget = target.vector_register_count - (1 if fused else 2)
     vectors = (1, 2, 3, 4, 5, 6, _VECTORS_MAX)
     return [RegisterTile(r, v) for v in vectors for r in range(1, 15) if r * v + v <= budget]
@@ -87,7 +98,8 @@ def _cost(tile: RegisterTile, rows: int, columns: int, lanes: int) -> float:
 
 @cache
 def _step_cycles(rows: int, vectors: int) -> float:
-    """Cycles of one step of depth on one tile: the busiest of multiply-add ports, load ports and latency."""
+    """Cycles of one step of depth on one tile: the busiest of multiply-add ports, load ports and
+    latency."""
     if rows == 0 or vectors == 0:
         return 0.0
     busy = max(rows * vectors, rows + vectors, _CHAINS_MIN) / _PORTS
@@ -97,8 +109,8 @@ def _step_cycles(rows: int, vectors: int) -> float:
 def choose_pixels(extent: int | None, taps: tuple[int, ...], target: KernelTarget) -> int:
     """Choose how many neighbouring pixels of a depthwise row are summed together.
 
-    ``extent`` is the row's length in pixels, ``taps`` the extents of the kernel, outer to inner. As many as the
-    registers hold beside one row of weights and two inputs, at most 14, spread evenly.
+    ``extent`` is the row's length in pixels, ``taps`` the extents of the kernel, outer to inner. As
+    many as the registers hold beside one row of weights and two inputs, at most 14, spread evenly.
     """
     inner = taps[-1] if taps else 1
     largest = max(1, min(_PIXELS_MAX, target.vector_register_count - inner - 2))

@@ -3,8 +3,9 @@
 In: calls that name instructions. Out: module text in final form (no pass runs over it).
 Not done here: what to compute (``emit``), compiling the text (``object``).
 
-Every value is an ``LlvmValue``; lines go to the current insertion point, which ``mark`` and ``at`` move, so that code can
-be placed in front of a loop after the loop was begun. Integer constants are folded.
+Every value is an ``LlvmValue``; lines go to the current insertion point, which ``mark`` and ``at``
+move, so that code can be placed in front of a loop after the loop was begun. Integer constants are
+folded.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.targets.target import Target
 
-_SIZES_BYTES = {"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
+_SIZES_BYTES = {
+    "i1": 1,
+    "i8": 1,
+    "i16": 2,
+    "i32": 4,
+    "i64": 8,
+    "half": 2,
+    "float": 4,
+    "double": 8,
+    "ptr": 8,
+}
 _SUFFIXES = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
 _FLOATS = ("half", "float", "double")
 
@@ -26,7 +37,8 @@ Lines = list["str | Lines"]
 
 @dataclass(frozen=True, slots=True)
 class LlvmValue:
-    """An SSA name or constant: ``text`` of LLVM type ``element`` (``lanes`` 0) or ``<lanes x element>``."""
+    """An SSA name or constant: ``text`` of LLVM type ``element`` (``lanes`` 0) or
+    ``<lanes x element>``."""
 
     text: str
     element: str
@@ -85,7 +97,9 @@ def constant(value: float, element: str, lanes: int = 0) -> LlvmValue:
 
 def constants(values: Sequence[int], element: str) -> LlvmValue:
     """A vector constant with the given integers."""
-    return LlvmValue(f"<{', '.join(f'{element} {value}' for value in values)}>", element, len(values))
+    return LlvmValue(
+        f"<{', '.join(f'{element} {value}' for value in values)}>", element, len(values)
+    )
 
 
 class Writer:
@@ -117,7 +131,7 @@ class Writer:
         self.label = "entry"
         self.lines += ["entry:", self._slots, self.entry]
 
-    # ---- text -------------------------------------------------------------------------------------------------------
+    # ---- text ------------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         """Append an instruction without result."""
@@ -150,19 +164,22 @@ class Writer:
             self._sink = sink
 
     def module(self, header: str, attributes: str) -> str:
-        """The whole module: arrays, declarations, one function ``define HEADER ATTRIBUTES { ... }``."""
+        """The whole module: arrays, declarations, one function
+        ``define HEADER ATTRIBUTES { ... }``."""
         body: list[str] = []
         _flatten(self.lines, body)
         parts = [self._arrays[name] for name in sorted(self._arrays)]
         parts += [self._declarations[name] for name in sorted(self._declarations)]
         return "\n".join([*parts, f"define {header} {attributes} {{", *body, "}", ""])
 
-    # ---- arithmetic -------------------------------------------------------------------------------------------------
+    # ---- arithmetic ------------------------------------------------------------------------------
 
     def binary(self, opcode: str, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``opcode left, right`` for operands of one type."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (opcode, left, right)
-        return self.define(f"{opcode} {left.type} {left.text}, {right.text}", left.element, left.lanes)
+        return self.define(
+            f"{opcode} {left.type} {left.text}, {right.text}", left.element, left.lanes
+        )
 
     def add(self, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """Integer sum."""
@@ -196,25 +213,33 @@ class Writer:
         """``icmp`` or ``fcmp``: i1 lanes."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (predicate, left, right)
         opcode = "fcmp" if left.is_float else "icmp"
-        return self.define(f"{opcode} {predicate} {left.type} {left.text}, {right.text}", "i1", left.lanes)
+        return self.define(
+            f"{opcode} {predicate} {left.type} {left.text}, {right.text}", "i1", left.lanes
+        )
 
     def select(self, condition: LlvmValue, left: LlvmValue, right: LlvmValue) -> LlvmValue:
         """``condition ? left : right``; a scalar condition may choose between vectors."""
         assert (left.element, left.lanes) == (right.element, right.lanes), (left, right)
-        return self.define(f"select {condition.typed}, {left.typed}, {right.typed}", left.element, left.lanes)
+        return self.define(
+            f"select {condition.typed}, {left.typed}, {right.typed}", left.element, left.lanes
+        )
 
     def convert(self, opcode: str, value: LlvmValue, element: str) -> LlvmValue:
         """``sext zext trunc fpext fptrunc sitofp uitofp fptosi fptoui bitcast`` lane by lane."""
         if value.element == element:
             return value
-        return self.define(f"{opcode} {value.typed} to {vector_type(element, value.lanes)}", element, value.lanes)
+        return self.define(
+            f"{opcode} {value.typed} to {vector_type(element, value.lanes)}", element, value.lanes
+        )
 
     def intrinsic(self, name: str, *operands: LlvmValue) -> LlvmValue:
         """``llvm.NAME`` overloaded on the first operand's type, which is also the result's."""
         first = operands[0]
         return self.call(f"llvm.{name}.{suffix(first)}", operands, first.element, first.lanes)
 
-    def call(self, name: str, operands: Sequence[LlvmValue], element: str, lanes: int = 0) -> LlvmValue:
+    def call(
+        self, name: str, operands: Sequence[LlvmValue], element: str, lanes: int = 0
+    ) -> LlvmValue:
         """Call an intrinsic (declared on the way) that returns a value."""
         return self.define(self._call(name, operands, vector_type(element, lanes)), element, lanes)
 
@@ -222,13 +247,20 @@ class Writer:
         """Call an intrinsic that returns nothing."""
         self.line(self._call(name, operands, "void"))
 
-    def _call(self, name: str, operands: Sequence[LlvmValue], result: str, attributes: Sequence[str] = ()) -> str:
-        self._declarations[name] = f"declare {result} @{name}({', '.join(operand.type for operand in operands)})"
+    def _call(
+        self, name: str, operands: Sequence[LlvmValue], result: str, attributes: Sequence[str] = ()
+    ) -> str:
+        self._declarations[name] = (
+            f"declare {result} @{name}({', '.join(operand.type for operand in operands)})"
+        )
         notes = [f" {note}" if note else "" for note in attributes] or [""] * len(operands)
-        texts = (f"{operand.type}{note} {operand.text}" for operand, note in zip(operands, notes, strict=True))
+        texts = (
+            f"{operand.type}{note} {operand.text}"
+            for operand, note in zip(operands, notes, strict=True)
+        )
         return f"call {result} @{name}({', '.join(texts)})"
 
-    # ---- lanes ------------------------------------------------------------------------------------------------------
+    # ---- lanes -----------------------------------------------------------------------------------
 
     def splat(self, value: LlvmValue, lanes: int) -> LlvmValue:
         """The same scalar in every lane; vectors pass."""
@@ -237,11 +269,15 @@ class Writer:
         if not value.text.startswith("%"):
             return LlvmValue(f"splat ({value.typed})", value.element, lanes)
         kind = vector_type(value.element, lanes)
-        one = self.define(f"insertelement {kind} poison, {value.typed}, i32 0", value.element, lanes)
+        one = self.define(
+            f"insertelement {kind} poison, {value.typed}, i32 0", value.element, lanes
+        )
         text = f"shufflevector {kind} {one.text}, {kind} poison, <{lanes} x i32> zeroinitializer"
         return self.define(text, value.element, lanes)
 
-    def shuffle(self, left: LlvmValue, indices: Sequence[int], right: LlvmValue | None = None) -> LlvmValue:
+    def shuffle(
+        self, left: LlvmValue, indices: Sequence[int], right: LlvmValue | None = None
+    ) -> LlvmValue:
         """Choose lanes of left (then right) by number."""
         other = right.text if right else "poison"
         mask = constants(indices, "i32")
@@ -250,7 +286,11 @@ class Writer:
 
     def extract(self, value: LlvmValue, lane: int) -> LlvmValue:
         """One lane; scalars pass."""
-        return self.define(f"extractelement {value.typed}, i32 {lane}", value.element) if value.lanes else value
+        return (
+            self.define(f"extractelement {value.typed}, i32 {lane}", value.element)
+            if value.lanes
+            else value
+        )
 
     def any_lane(self, mask: LlvmValue) -> LlvmValue:
         """Whether an i1 holds in any lane, a scalar i1."""
@@ -259,14 +299,16 @@ class Writer:
         bits = self.define(f"bitcast {mask.typed} to i{mask.lanes}", f"i{mask.lanes}")
         return self.define(f"icmp ne {bits.typed}, 0", "i1")
 
-    # ---- memory -----------------------------------------------------------------------------------------------------
+    # ---- memory ----------------------------------------------------------------------------------
 
     def offset(self, pointer: LlvmValue, index: LlvmValue, element: str) -> LlvmValue:
         """``pointer + index`` elements; a vector of indices gives a vector of pointers."""
         if index.integer == 0:
             return pointer
         return self.define(
-            f"getelementptr {element}, {pointer.typed}, {index.typed}", "ptr", index.lanes or pointer.lanes
+            f"getelementptr {element}, {pointer.typed}, {index.typed}",
+            "ptr",
+            index.lanes or pointer.lanes,
         )
 
     def load(self, pointer: LlvmValue, element: str, lanes: int = 0, align: int = 0) -> LlvmValue:
@@ -276,26 +318,36 @@ class Writer:
 
     def store(self, value: LlvmValue, pointer: LlvmValue, align: int = 0) -> None:
         """Store a scalar or contiguous lanes; aligned to the element unless told better."""
-        self.line(f"store {value.typed}, {pointer.typed}, align {align or _SIZES_BYTES[value.element]}")
+        self.line(
+            f"store {value.typed}, {pointer.typed}, align {align or _SIZES_BYTES[value.element]}"
+        )
 
     def masked_load(self, pointer: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Contiguous lanes where the mask holds, 0 elsewhere; nothing else is read."""
         rest = LlvmValue("zeroinitializer", element, mask.lanes)
         notes = (f"align {_SIZES_BYTES[element]}", "", "")
-        text = self._call(f"llvm.masked.load.{suffix(rest)}.p0", (pointer, mask, rest), rest.type, notes)
+        text = self._call(
+            f"llvm.masked.load.{suffix(rest)}.p0", (pointer, mask, rest), rest.type, notes
+        )
         return self.define(text, element, mask.lanes)
 
     def masked_store(self, value: LlvmValue, pointer: LlvmValue, mask: LlvmValue) -> None:
         """Store the lanes where the mask holds; nothing else is written."""
         notes = ("", f"align {_SIZES_BYTES[value.element]}", "")
-        self.line(self._call(f"llvm.masked.store.{suffix(value)}.p0", (value, pointer, mask), "void", notes))
+        self.line(
+            self._call(
+                f"llvm.masked.store.{suffix(value)}.p0", (value, pointer, mask), "void", notes
+            )
+        )
 
     def gather(self, pointers: LlvmValue, mask: LlvmValue, element: str) -> LlvmValue:
         """Lanes from a vector of pointers where the mask holds, 0 elsewhere."""
         rest = LlvmValue("zeroinitializer", element, mask.lanes)
         notes = (f"align {_SIZES_BYTES[element]}", "", "")
         name = f"llvm.masked.gather.{suffix(rest)}.{suffix(pointers)}"
-        return self.define(self._call(name, (pointers, mask, rest), rest.type, notes), element, mask.lanes)
+        return self.define(
+            self._call(name, (pointers, mask, rest), rest.type, notes), element, mask.lanes
+        )
 
     def scatter(self, value: LlvmValue, pointers: LlvmValue, mask: LlvmValue) -> None:
         """Store lanes to a vector of pointers where the mask holds."""
@@ -314,15 +366,22 @@ class Writer:
         self._slots.append(f"  {result.text} = alloca {element}, i64 {count}, align {align}")
         return result
 
-    def array(self, name: str, element: str, values: Sequence[str | int | float], align: int = 64) -> LlvmValue:
+    def array(
+        self, name: str, element: str, values: Sequence[str | int | float], align: int = 64
+    ) -> LlvmValue:
         """A read-only array in the module, shared by name."""
-        texts = (str(value) if element not in _FLOATS else float_text(float(value), element) for value in values)
+        texts = (
+            str(value) if element not in _FLOATS else float_text(float(value), element)
+            for value in values
+        )
         content = ", ".join(f"{element} {text}" for text in texts)
         kind = f"[{len(values)} x {element}]"
-        self._arrays[name] = f"@{name} = private unnamed_addr constant {kind} [{content}], align {align}"
+        self._arrays[name] = (
+            f"@{name} = private unnamed_addr constant {kind} [{content}], align {align}"
+        )
         return LlvmValue(f"@{name}", "ptr")
 
-    # ---- control ----------------------------------------------------------------------------------------------------
+    # ---- control ---------------------------------------------------------------------------------
 
     def new_label(self, hint: str) -> str:
         """A label that is not used yet."""
@@ -367,7 +426,8 @@ class Writer:
         *,
         nonempty: bool = False,
     ) -> tuple[LlvmValue, ...]:
-        """``for index in range(first, last, step): carried = body(index, carried)``; returns the last ``carried``.
+        """``for index in range(first, last, step): carried = body(index, carried)``; returns the
+        last ``carried``.
 
         ``nonempty`` promises at least one round; for integer bounds it is seen.
         """
@@ -389,12 +449,19 @@ class Writer:
         following = self.binary("add", index, constant(step, first.element))
         self.branch_if(self.compare("slt", following, last), head, done)
         with self.at(phis):
-            for name, start, again in zip((index, *inside), (first, *carried), (following, *results), strict=True):
-                self.line(f"{name.text} = phi {name.type} [ {start.text}, %{before} ], [ {again.text}, %{latch} ]")
+            for name, start, again in zip(
+                (index, *inside), (first, *carried), (following, *results), strict=True
+            ):
+                self.line(
+                    f"{name.text} = phi {name.type} [ {start.text}, %{before} ], [ {again.text}, %{latch} ]"
+                )
         self.start(done)
         if nonempty:
             return tuple(results)
-        return tuple(self.phi(((old, before), (new, latch))) for old, new in zip(carried, results, strict=True))
+        return tuple(
+            self.phi(((old, before), (new, latch)))
+            for old, new in zip(carried, results, strict=True)
+        )
 
     def loop_while(
         self,
@@ -403,7 +470,12 @@ class Writer:
         body: Callable[[tuple[LlvmValue, ...]], Sequence[LlvmValue]],
     ) -> tuple[LlvmValue, ...]:
         """``while condition(carried): carried = body(carried)``; the condition is a scalar i1."""
-        before, head, again, done = self.label, self.new_label("test"), self.new_label("loop"), self.new_label("exit")
+        before, head, again, done = (
+            self.label,
+            self.new_label("test"),
+            self.new_label("loop"),
+            self.new_label("exit"),
+        )
         self.branch(head)
         self.start(head)
         phis = self.mark()
@@ -415,7 +487,9 @@ class Writer:
         self.branch(head)
         with self.at(phis):
             for name, start, following in zip(inside, carried, results, strict=True):
-                self.line(f"{name.text} = phi {name.type} [ {start.text}, %{before} ], [ {following.text}, %{latch} ]")
+                self.line(
+                    f"{name.text} = phi {name.type} [ {start.text}, %{before} ], [ {following.text}, %{latch} ]"
+                )
         self.start(done)
         return inside
 

@@ -1,7 +1,8 @@
 """The pinned ``ziglang`` package: one program that is a linker and a C compiler for every target.
 
-In: arguments, files. Out: what the program made. Not done here: what is linked (``link``) and compiled (``support``).
-It is started without an environment and with caches of its own in a folder that goes away: the same bytes on every machine.
+In: arguments, files. Out: what the program made. Not done here: what is linked (``link``) and
+compiled (``support``). It is started without an environment and with caches of its own in a folder
+that goes away: the same bytes on every machine.
 """
 
 import importlib.util

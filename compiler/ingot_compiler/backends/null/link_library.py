@@ -1,6 +1,7 @@
 """The hook ``link_image`` of ``null``: the objects of its kernels to a library of the host's code.
 
-In: objects of kernels and support. Out: the bytes of a library section. Not done here: the linker's ways (``host.link``).
+In: objects of kernels and support. Out: the bytes of a library section. Not done here: the linker's
+ways (``host.link``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from ingot_compiler.backends.host.targets.target import parse_target
 from ingot_compiler.ir.errors import InternalError
 
 
-def link_library(kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str) -> bytes:
+def link_library(
+    kernels: Sequence[tuple[str, bytes]], main: bytes | None, support: bytes, target: str
+) -> bytes:
     """Link a library; ``kernels`` are (symbol, object) in the order of its kernel table.
 
     Raises:
@@ -22,4 +25,6 @@ def link_library(kernels: Sequence[tuple[str, bytes]], main: bytes | None, suppo
     if main is not None:
         raise InternalError("a library with a main", where=f"target {target}")
     symbols = [symbol for symbol, _ in kernels]
-    return link_image((*kernels, ("support", support)), symbols, SUPPORT_EXPORTS, parse_target(target))
+    return link_image(
+        (*kernels, ("support", support)), symbols, SUPPORT_EXPORTS, parse_target(target)
+    )

@@ -1,6 +1,7 @@
 """The hook ``parse_target`` of ``null``: its targets are the host's.
 
-In: a text, the host's targets. Out: a ``Target``. Not done here: reading a target of the host (``host.targets``).
+In: a text, the host's targets. Out: a ``Target``. Not done here: reading a target of the host
+(``host.targets``).
 """
 
 from __future__ import annotations

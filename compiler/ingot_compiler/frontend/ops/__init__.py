@@ -1,6 +1,7 @@
 """The ONNX ops that Ingot translates. One file per op and one line here.
 
-In: nothing. Out: ``OPS_BY_NAME``. Not done here: core ops (``ir/ops``); ops that only have ONNX's function body need no line.
+In: nothing. Out: ``OPS_BY_NAME``. Not done here: core ops (``ir/ops``); ops that only have ONNX's
+function body need no line.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,7 @@
 """ONNX Attention (opset 23): the core op where it is plain, else ONNX's own function body.
 
-In: Q, K, V in three or four dimensions, perhaps a mask. Out: core ``attention`` for 4-D, else the translated body.
+In: Q, K, V in three or four dimensions, perhaps a mask. Out: core ``attention`` for 4-D, else the
+translated body.
 Not done here: attention that exporters write as several nodes (``passes``).
 """
 
@@ -20,7 +21,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     q, k, v = (context.operand(position) for position in range(3))
     three = context.rank_of(q) == 3
     if three:
-        heads, groups = context.int_attribute("q_num_heads", 0), context.int_attribute("kv_num_heads", 0)
+        heads, groups = (
+            context.int_attribute("q_num_heads", 0),
+            context.int_attribute("kv_num_heads", 0),
+        )
         q, k, v = _heads(context, q, heads), _heads(context, k, groups), _heads(context, v, groups)
     size = context.shape_of(q)[3]
     assert isinstance(size, int)
@@ -42,14 +46,19 @@ def _heads(context: OpContext, x: int, heads: int) -> int:
     batch, rows, size = context.shape_of(x)
     if heads < 1 or not isinstance(size, int) or size % heads:
         raise OpTypeError(f"a last dimension that {heads} heads divide", context.type_of(x))
-    return transpose(context, reshape(context, x, (batch, rows, heads, size // heads)), (0, 2, 1, 3))
+    return transpose(
+        context, reshape(context, x, (batch, rows, heads, size // heads)), (0, 2, 1, 3)
+    )
 
 
-_PLAIN_ATTRIBUTES = frozenset(("scale", "is_causal", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode"))
+_PLAIN_ATTRIBUTES = frozenset(
+    ("scale", "is_causal", "q_num_heads", "kv_num_heads", "softcap", "qk_matmul_output_mode")
+)
 
 
 def _is_plain(context: OpContext) -> bool:
-    """No cache, window, cap, further results; sizes of heads known; causal only without a mask (ONNX aligns them its own way)."""
+    """No cache, window, cap, further results; sizes of heads known; causal only without a mask
+    (ONNX aligns them its own way)."""
     q, mask = context.operand(0), context.optional(3)
     values = [context.operand(position) for position in range(3)]
     causal = bool(context.int_attribute("is_causal", 0))
@@ -63,7 +72,9 @@ def _is_plain(context: OpContext) -> bool:
         and len({context.rank_of(value) for value in values}) == 1
         and context.rank_of(q) in (3, 4)
         and all(isinstance(context.shape_of(value)[-1], int) for value in values)
-        and (mask is None or (not causal and context.dtype_of(mask) in ("bool", context.dtype_of(q))))
+        and (
+            mask is None or (not causal and context.dtype_of(mask) in ("bool", context.dtype_of(q)))
+        )
     )
 
 

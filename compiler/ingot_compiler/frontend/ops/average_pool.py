@@ -16,7 +16,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     x = context.operand(0)
     attributes, counted = pool_attributes(context, x)
     include = bool(context.int_attribute("count_include_pad", 0))
-    return (context.add("average_pool", x, **attributes, count_include_pad=include, pads_counted_after=counted),)
+    return (
+        context.add(
+            "average_pool", x, **attributes, count_include_pad=include, pads_counted_after=counted
+        ),
+    )
 
 
 OP = OnnxOp("AveragePool", _translate)

@@ -1,6 +1,7 @@
 """ONNX BatchNormalization in inference: given statistics per channel.
 
-In: x[N, C, ..], scale, bias, mean, variance [C]. Out: core ``batch_norm``. Not done here: training mode (unsupported).
+In: x[N, C, ..], scale, bias, mean, variance [C]. Out: core ``batch_norm``. Not done here: training
+mode (unsupported).
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ def _translate(context: OpContext) -> Sequence[int]:
     if len(context.shape_of(values[0])) < 2:
         raise OpTypeError("x[N, C, ..] of rank >= 2", context.type_of(values[0]))
     wide = in_dtype(context, values, widest([context.dtype_of(value) for value in values]))
-    return (cast(context, context.add("batch_norm", *wide, epsilon=context.float_attribute("epsilon", 1e-5)), dtype),)
+    return (
+        cast(
+            context,
+            context.add("batch_norm", *wide, epsilon=context.float_attribute("epsilon", 1e-5)),
+            dtype,
+        ),
+    )
 
 
 OP = OnnxOp("BatchNormalization", _translate, since=7)

@@ -1,6 +1,7 @@
 """ONNX BitShift: bits moved left or right.
 
-In: two integer tensors. Out: core ``shift_left`` or ``shift_right``. Not done here: types (``ir/ops``).
+In: two integer tensors. Out: core ``shift_left`` or ``shift_right``. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Cast: change of element type.
 
-In: a tensor. Out: core ``cast``. Not done here: strings, 4- and 8-bit floats (reported as unsupported).
+In: a tensor. Out: core ``cast``. Not done here: strings, 4- and 8-bit floats (reported as
+unsupported).
 """
 
 from __future__ import annotations

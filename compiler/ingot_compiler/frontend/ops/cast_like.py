@@ -1,6 +1,7 @@
 """ONNX CastLike: change to the element type of another tensor.
 
-In: a tensor and one of the wanted type. Out: core ``cast``. Not done here: strings, 4- and 8-bit floats.
+In: a tensor and one of the wanted type. Out: core ``cast``. Not done here: strings, 4- and 8-bit
+floats.
 """
 
 from __future__ import annotations

@@ -14,7 +14,9 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 def _translate(context: OpContext) -> Sequence[int]:
     x, alpha = context.operand(0), context.float_attribute("alpha", 1.0)
-    power = context.add("exp", binary_scalar(context, "div", binary_scalar(context, "min", x, 0), alpha))
+    power = context.add(
+        "exp", binary_scalar(context, "div", binary_scalar(context, "min", x, 0), alpha)
+    )
     negative = binary_scalar(context, "mul", binary_scalar(context, "sub", power, 1), alpha)
     positive = binary_scalar(context, "max", x, 0)
     return (context.add("add", positive, binary_scalar(context, "min", negative, 0)),)

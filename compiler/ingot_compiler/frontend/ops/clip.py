@@ -1,6 +1,7 @@
 """ONNX Clip: x limited to [min, max]; the limits are attributes before opset 11, then operands.
 
-In: a tensor, perhaps limits. Out: core ``max``, ``min`` (where min > max, max wins). Not done here: types (``ir/ops``).
+In: a tensor, perhaps limits. Out: core ``max``, ``min`` (where min > max, max wins). Not done here:
+types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Col2Im: overlapping blocks added into an image.
 
-In: columns [N, C * block elements, blocks]; image and block shape. Out: core ``conv_transpose`` with weights that are 0 or 1. Not done here: types (``ir/ops``).
+In: columns [N, C * block elements, blocks]; image and block shape. Out: core ``conv_transpose``
+with weights that are 0 or 1. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -20,11 +21,18 @@ def _translate(context: OpContext) -> Sequence[int]:
     image, block = context.read_dims(context.operand(1)), context.read_dims(context.operand(2))
     count, taps = len(block), product(block)
     if len(image) != count or taps == 0:
-        raise OpTypeError("image_shape and block_shape of one length, no block size 0", f"{image} and {block}")
-    strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
+        raise OpTypeError(
+            "image_shape and block_shape of one length, no block size 0", f"{image} and {block}"
+        )
+    strides, dilations = (
+        spatial(context, "strides", count, 1),
+        spatial(context, "dilations", count, 1),
+    )
     pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
     if len(pads) != 2 * count or min(strides, default=1) < 1:
-        raise OpTypeError(f"{2 * count} pads and strides above 0", f"pads {pads}, strides {strides}")
+        raise OpTypeError(
+            f"{2 * count} pads and strides above 0", f"pads {pads}, strides {strides}"
+        )
     shape = sizes_of(context, x, 3)
     channels = dim_floordiv(shape[1], taps)
     blocks: list[Dim] = []
@@ -35,7 +43,9 @@ def _translate(context: OpContext) -> Sequence[int]:
         rests.append(room - (blocks[-1] - 1) * strides[axis])
     # Every channel is an image of its own, whose elements of a block are the channels.
     columns = reshape(context, x, (shape[0] * channels, taps, *blocks))
-    one_hot = context.add("equal", range_mask(context, (taps, taps), 0), range_mask(context, (taps, taps), 1))
+    one_hot = context.add(
+        "equal", range_mask(context, (taps, taps), 0), range_mask(context, (taps, taps), 1)
+    )
     weights = reshape(context, cast(context, one_hot, context.dtype_of(x)), (taps, 1, *block))
     joined = context.add(
         "conv_transpose", columns, weights, strides=strides, dilations=dilations, pads_before=pads[:count],

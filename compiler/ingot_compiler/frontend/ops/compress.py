@@ -1,6 +1,7 @@
 """ONNX Compress: the slices along an axis, or the elements, whose condition is true.
 
-In: a tensor and a bool vector, perhaps shorter than the axis. Out: the slices; their number is known at run time only. Not done here: types (``ir/ops``).
+In: a tensor and a bool vector, perhaps shorter than the axis. Out: the slices; their number is
+known at run time only. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Constant: a tensor that is written in the node.
 
-In: an attribute. Out: core ``literal`` or ``constant``. Not done here: strings, sparse tensors (reported as unsupported).
+In: an attribute. Out: core ``literal`` or ``constant``. Not done here: strings, sparse tensors
+(reported as unsupported).
 """
 
 from __future__ import annotations

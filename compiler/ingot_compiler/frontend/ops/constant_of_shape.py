@@ -1,6 +1,7 @@
 """ONNX ConstantOfShape: a tensor of one value.
 
-In: a shape that is known or computed at run time. Out: core ``literal``, ``broadcast_to``. Not done here: types.
+In: a shape that is known or computed at run time. Out: core ``literal``, ``broadcast_to``. Not done
+here: types.
 """
 
 from __future__ import annotations

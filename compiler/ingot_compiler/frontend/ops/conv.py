@@ -1,6 +1,7 @@
 """ONNX Conv: convolution over any number of spatial axes.
 
-In: x[N, C, spatial..], w[O, C/group, kernel..], perhaps bias[O]. Out: core ``conv``. Not done here: types (``ir/ops``).
+In: x[N, C, spatial..], w[O, C/group, kernel..], perhaps bias[O]. Out: core ``conv``. Not done here:
+types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, w = context.operand(0), context.operand(1)
     count = spatial_count(context, x)
     bias = context.given()[2:]
-    strides, dilations = spatial(context, "strides", count, 1), spatial(context, "dilations", count, 1)
+    strides, dilations = (
+        spatial(context, "strides", count, 1),
+        spatial(context, "dilations", count, 1),
+    )
     kernel = context.shape_of(w)[2:]
     if len(kernel) != count:
         raise OpTypeError(f"w of rank {count + 2}", context.type_of(w))
@@ -41,13 +45,16 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 
 def _with_kernel(context: OpContext, w: int) -> tuple[int, tuple[Dim, ...]]:
-    """The weights under the sizes that ``kernel_shape`` promises, where their own are known at run time only."""
+    """The weights under the sizes that ``kernel_shape`` promises, where their own are known at run
+    time only."""
     own = context.shape_of(w)[2:]
     given = context.ints_attribute("kernel_shape")
     if given is None:
         return w, own
     pairs = zip(given, own, strict=False)
-    if len(given) != len(own) or any(isinstance(size, int) and size != promised for promised, size in pairs):
+    if len(given) != len(own) or any(
+        isinstance(size, int) and size != promised for promised, size in pairs
+    ):
         raise OpTypeError(message("kernel_shape ", list(own), " as w has"), list(given))
     return reshape(context, w, (*context.shape_of(w)[:2], *given)), given
 
@@ -56,7 +63,13 @@ def _crop(context: OpContext, x: int, before: Sequence[Dim], after: Sequence[Dim
     """Negative pads take elements away."""
     for axis, (low, high) in enumerate(zip(before, after, strict=True), 2):
         first, last = minimum(low, 0), minimum(high, 0)
-        x = slice_axis(context, x, axis, dim_mul(first, -1), dim_add(context.shape_of(x)[axis], dim_add(first, last)))
+        x = slice_axis(
+            context,
+            x,
+            axis,
+            dim_mul(first, -1),
+            dim_add(context.shape_of(x)[axis], dim_add(first, last)),
+        )
     return x
 
 

@@ -16,7 +16,12 @@ from ingot_compiler.frontend.quantization import along, centred
 
 
 def convolution(
-    context: OpContext, x: int, x_zero: int | None, w: int, w_zero: int | None, bias: int | None = None
+    context: OpContext,
+    x: int,
+    x_zero: int | None,
+    w: int,
+    w_zero: int | None,
+    bias: int | None = None,
 ) -> int:
     """i32 convolution. Sums of products of 8-bit integers are exact in f64."""
     x_offset = None if x_zero is None else along(context, x_zero, x, 1)
@@ -28,7 +33,15 @@ def convolution(
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (convolution(context, context.operand(0), context.optional(2), context.operand(1), context.optional(3)),)
+    return (
+        convolution(
+            context,
+            context.operand(0),
+            context.optional(2),
+            context.operand(1),
+            context.optional(3),
+        ),
+    )
 
 
 OP = OnnxOp("ConvInteger", _translate)

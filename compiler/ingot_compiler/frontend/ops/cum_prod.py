@@ -1,6 +1,7 @@
 """ONNX CumProd: running products along an axis.
 
-In: a tensor of numbers and an axis. Out: core ``select`` and ``reduce`` over pairs of positions. Not done here: types (``ir/ops``).
+In: a tensor of numbers and an axis. Out: core ``select`` and ``reduce`` over pairs of positions.
+Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def _along(context: OpContext, x: int, axis: int) -> int:
     strict = bool(context.int_attribute("exclusive", 0))
     counts = context.add("less" if strict else "less_equal", other, own)
     factors = context.add(
-        "select", counts, reshape(context, rows, (*shape[:-1], 1, shape[-1])), context.scalar(context.dtype_of(x), 1)
+        "select",
+        counts,
+        reshape(context, rows, (*shape[:-1], 1, shape[-1])),
+        context.scalar(context.dtype_of(x), 1),
     )
     products = context.add("reduce", factors, function="product", axes=(rank,), keepdims=False)
     return transpose(context, products, swap)
@@ -38,7 +42,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     if known:
         return (_along(context, x, context.axis(known[0], rank)),)
     # An axis that only a run knows: all axes, one of which is chosen.
-    return (chosen_along(context, context.operand(1), [_along(context, x, other) for other in range(rank)], rank),)
+    return (
+        chosen_along(
+            context, context.operand(1), [_along(context, x, other) for other in range(rank)], rank
+        ),
+    )
 
 
 OP = OnnxOp("CumProd", _translate, 26)

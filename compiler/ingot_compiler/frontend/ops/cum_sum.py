@@ -1,6 +1,7 @@
 """ONNX CumSum: running sums along an axis.
 
-In: a tensor and an axis, known or computed at run time. Out: core ``cumsum``. Not done here: types (``ir/ops``).
+In: a tensor and an axis, known or computed at run time. Out: core ``cumsum``. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     if known is not None:
         return (_along(context, x, context.axis(known[0], rank)),)
     # An axis that comes at run time: all sums, and one is chosen.
-    return (chosen_along(context, axis, [_along(context, x, other) for other in range(rank)], rank),)
+    return (
+        chosen_along(context, axis, [_along(context, x, other) for other in range(rank)], rank),
+    )
 
 
 def _along(context: OpContext, x: int, axis: int) -> int:

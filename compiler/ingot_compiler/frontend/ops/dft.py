@@ -1,7 +1,9 @@
 """ONNX DFT: discrete Fourier transform along one axis, by its matrix.
 
-In: a real or complex tensor [.., 1 or 2], perhaps length and axis. Out: core ``matmul`` with cosines and sines.
-Not done here: an axis known at run time only, when the sizes of the axes differ in the result's shape (reported as unsupported).
+In: a real or complex tensor [.., 1 or 2], perhaps length and axis. Out: core ``matmul`` with
+cosines and sines.
+Not done here: an axis known at run time only, when the sizes of the axes differ in the result's
+shape (reported as unsupported).
 """
 
 from __future__ import annotations
@@ -39,10 +41,18 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = len(sizes_from(context, x, 2))
     axis = _axis(context, rank)
     axes = range(rank - 1) if axis is None else (axis,)
-    results = [transform(context, x, along, size, inverse=inverse, onesided=onesided) for along in axes]
+    results = [
+        transform(context, x, along, size, inverse=inverse, onesided=onesided) for along in axes
+    ]
     if len({context.shape_of(result) for result in results}) > 1:
-        raise Unsupported("an axis that is computed at run time and decides the shape of the result")
-    return (results[0] if axis is not None else chosen_along(context, context.operand(2), results, rank),)
+        raise Unsupported(
+            "an axis that is computed at run time and decides the shape of the result"
+        )
+    return (
+        results[0]
+        if axis is not None
+        else chosen_along(context, context.operand(2), results, rank),
+    )
 
 
 OP = OnnxOp("DFT", _translate, 17)

@@ -1,6 +1,7 @@
 """ONNX Dropout in inference: the operand itself, and a mask that keeps everything.
 
-In: a tensor. Out: the same value; the mask as a literal. Not done here: training mode (reported as unsupported).
+In: a tensor. Out: the same value; the mask as a literal. Not done here: training mode (reported as
+unsupported).
 """
 
 from __future__ import annotations

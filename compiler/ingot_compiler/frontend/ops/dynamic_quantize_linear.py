@@ -28,7 +28,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     # A tensor of zeros: any scale is right, and 0 / 0 is not.
     offset = context.add("select", context.add("equal", span, zero), zero, offset)
     point = rounded(context, offset, None, "u8")
-    quotient = context.add("select", context.add("equal", span, zero), zero, context.add("div", x, scale))
+    quotient = context.add(
+        "select", context.add("equal", span, zero), zero, context.add("div", x, scale)
+    )
     return rounded(context, quotient, point, "u8"), scale, point
 
 

@@ -1,13 +1,21 @@
 """ONNX Einsum: sums of products over named axes.
 
-In: an equation and its operands. Out: core ``transpose``, ``reshape``, ``reduce``, ``matmul``. Not done here: types.
+In: an equation and its operands. Out: core ``transpose``, ``reshape``, ``reduce``, ``matmul``. Not
+done here: types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import broadcast_dim, broadcast_to, product, range_mask, reshape, transpose
+from ingot_compiler.frontend.compose import (
+    broadcast_dim,
+    broadcast_to,
+    product,
+    range_mask,
+    reshape,
+    transpose,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim
@@ -34,22 +42,30 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 
 def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """Labels per operand and of the result; the axes of an ellipsis get labels 0, 1, .. counted from its end."""
+    """Labels per operand and of the result; the axes of an ellipsis get labels 0, 1, .. counted
+    from its end."""
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise OpTypeError(f"an equation of {len(ranks)} operands", equation)
     hidden = [rank - len(term.replace("...", "")) for term, rank in zip(terms, ranks, strict=True)]
-    if any(count < 0 or (count and "..." not in term) for term, count in zip(terms, hidden, strict=True)):
+    if any(
+        count < 0 or (count and "..." not in term)
+        for term, count in zip(terms, hidden, strict=True)
+    ):
         raise OpTypeError("as many labels as dimensions", f"{equation} for ranks {list(ranks)}")
-    names = [_ellipsis(count if "..." in term else 0) for term, count in zip(terms, hidden, strict=True)]
+    names = [
+        _ellipsis(count if "..." in term else 0) for term, count in zip(terms, hidden, strict=True)
+    ]
     labels = [term.replace("...", name) for term, name in zip(terms, names, strict=True)]
     widest_name = max(names, key=len)
     if arrow:
         return labels, right.replace("...", widest_name)
     # Implicit result: the ellipsis, then labels that appear once, sorted.
     everything = "".join(term.replace("...", "") for term in terms)
-    return labels, widest_name + "".join(sorted(label for label in set(everything) if everything.count(label) == 1))
+    return labels, widest_name + "".join(
+        sorted(label for label in set(everything) if everything.count(label) == 1)
+    )
 
 
 def _ellipsis(count: int) -> str:
@@ -63,7 +79,11 @@ def _diagonal(context: OpContext, x: int, term: str) -> tuple[int, str]:
             first, second = term.index(label), term.rindex(label)
             shape = context.shape_of(x)
             masks = [
-                range_mask(context, [size if other == axis else 1 for other, size in enumerate(shape)], axis)
+                range_mask(
+                    context,
+                    [size if other == axis else 1 for other, size in enumerate(shape)],
+                    axis,
+                )
                 for axis in (first, second)
             ]
             zero = context.scalar(context.dtype_of(x), 0)
@@ -83,9 +103,14 @@ def _summed(context: OpContext, x: int, term: str, needed: set[str]) -> tuple[in
 
 
 def _contract(
-    context: OpContext, left: tuple[int, str], right: tuple[int, str], needed: set[str], sizes: dict[str, Dim]
+    context: OpContext,
+    left: tuple[int, str],
+    right: tuple[int, str],
+    needed: set[str],
+    sizes: dict[str, Dim],
 ) -> tuple[int, str]:
-    """One product of two operands as a batch of matrix products; labels not in ``needed`` are summed."""
+    """One product of two operands as a batch of matrix products; labels not in ``needed`` are
+    summed."""
     a, term_a = _summed(context, *left, needed | set(right[1]))
     b, term_b = _summed(context, *right, needed | set(left[1]))
     shared = [label for label in term_a if label in term_b]
@@ -101,7 +126,11 @@ def _contract(
 
 
 def _matrices(
-    context: OpContext, x: int, term: str, groups: tuple[list[str], list[str], list[str]], sizes: dict[str, Dim]
+    context: OpContext,
+    x: int,
+    term: str,
+    groups: tuple[list[str], list[str], list[str]],
+    sizes: dict[str, Dim],
 ) -> int:
     """``x`` as [batch, rows, columns], each the product of its labels."""
     order = [label for group in groups for label in group]

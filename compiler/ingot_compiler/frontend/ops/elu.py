@@ -17,7 +17,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     # min(x, 0): the branch that is not taken must not overflow.
     power = context.add("exp", binary_scalar(context, "min", x, 0))
     negative = binary_scalar(
-        context, "mul", binary_scalar(context, "sub", power, 1), context.float_attribute("alpha", 1.0)
+        context,
+        "mul",
+        binary_scalar(context, "sub", power, 1),
+        context.float_attribute("alpha", 1.0),
     )
     return (context.add("select", less_scalar(context, x, 0), negative, x),)
 

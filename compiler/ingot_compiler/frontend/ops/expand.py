@@ -1,13 +1,21 @@
 """ONNX Expand: broadcasting to a shape, in both directions.
 
-In: a tensor and a shape that is known or computed at run time. Out: core ``broadcast_to``. Not done here: types.
+In: a tensor and a shape that is known or computed at run time. Out: core ``broadcast_to``. Not done
+here: types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, binary_scalar, broadcast_shape, broadcast_to, cast, concat
+from ingot_compiler.frontend.compose import (
+    as_vector,
+    binary_scalar,
+    broadcast_shape,
+    broadcast_to,
+    cast,
+    concat,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.ir.dims import Dim
@@ -29,7 +37,9 @@ def _read(context: OpContext, x: int, shape: int) -> tuple[Dim, ...]:
     if count < rank:
         wanted = concat(context, [context.integers([1] * (rank - count)), wanted], 0)
     sizes = context.integers((*[1] * (rank - len(own)), *own))
-    return context.read_dims(context.add("select", binary_scalar(context, "equal", wanted, 1), sizes, wanted))
+    return context.read_dims(
+        context.add("select", binary_scalar(context, "equal", wanted, 1), sizes, wanted)
+    )
 
 
 OP = OnnxOp("Expand", _translate)

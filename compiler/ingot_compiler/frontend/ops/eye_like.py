@@ -1,6 +1,7 @@
 """ONNX EyeLike: a matrix with ones on the diagonal ``k``.
 
-In: a matrix, for its shape and element type. Out: core ``iota``, ``equal``, ``cast``. Not done here: types (``ir/ops``).
+In: a matrix, for its shape and element type. Out: core ``iota``, ``equal``, ``cast``. Not done
+here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     shape = context.shape_of(x)
     if len(shape) != 2:
         raise OpTypeError("rank 2", context.type_of(x))
-    diagonal = binary_scalar(context, "add", range_mask(context, shape, 0), context.int_attribute("k", 0))
+    diagonal = binary_scalar(
+        context, "add", range_mask(context, shape, 0), context.int_attribute("k", 0)
+    )
     return (cast(context, context.add("equal", diagonal, range_mask(context, shape, 1)), dtype),)
 
 

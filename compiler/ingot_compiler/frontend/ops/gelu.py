@@ -1,6 +1,7 @@
 """ONNX Gelu: x * (1 + erf(x / sqrt(2))) / 2, or its tanh approximation.
 
-In: a float tensor. Out: core ``gelu``. Not done here: Gelu that exporters write as several nodes (``passes``).
+In: a float tensor. Out: core ``gelu``. Not done here: Gelu that exporters write as several nodes
+(``passes``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Gemm: alpha * A' B' + beta * C.
 
-In: two matrices, perhaps C that broadcasts. Out: core ``transpose``, ``matmul``, ``mul``, ``add``. Not done here: types.
+In: two matrices, perhaps C that broadcasts. Out: core ``transpose``, ``matmul``, ``mul``, ``add``.
+Not done here: types.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def _translate(context: OpContext) -> Sequence[int]:
         return (result,)
     own, other = context.shape_of(result), context.shape_of(c)
     sizes = zip(reversed(own), reversed(other), strict=False)
-    if len(other) > 2 or any(isinstance(d, int) and d != 1 and isinstance(o, int) and d != o for o, d in sizes):
+    if len(other) > 2 or any(
+        isinstance(d, int) and d != 1 and isinstance(o, int) and d != o for o, d in sizes
+    ):
         raise OpTypeError(message("C that broadcasts to ", list(own)), context.type_of(c))
     return (context.add("add", result, scaled(context, c, context.float_attribute("beta", 1.0))),)
 

@@ -21,7 +21,12 @@ def _translate(context: OpContext) -> Sequence[int]:
     powers = binary_scalar(context, "pow", context.add("abs", x), p)
     axes = tuple(range(2, 2 + spatial_count(context, x)))
     return (
-        binary_scalar(context, "pow", context.add("reduce", powers, function="sum", axes=axes, keepdims=True), 1 / p),
+        binary_scalar(
+            context,
+            "pow",
+            context.add("reduce", powers, function="sum", axes=axes, keepdims=True),
+            1 / p,
+        ),
     )
 
 

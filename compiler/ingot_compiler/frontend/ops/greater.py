@@ -1,6 +1,7 @@
 """ONNX Greater: a > b, elementwise with broadcasting.
 
-In: the node's operands. Out: core ``less`` with swapped operands. Not done here: types (``ir/ops``).
+In: the node's operands. Out: core ``less`` with swapped operands. Not done here: types
+(``ir/ops``).
 """
 
 from ingot_compiler.frontend.direct import swapped

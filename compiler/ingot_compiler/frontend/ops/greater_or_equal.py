@@ -1,6 +1,7 @@
 """ONNX GreaterOrEqual: a >= b, elementwise with broadcasting.
 
-In: the node's operands. Out: core ``less_equal`` with swapped operands. Not done here: types (``ir/ops``).
+In: the node's operands. Out: core ``less_equal`` with swapped operands. Not done here: types
+(``ir/ops``).
 """
 
 from ingot_compiler.frontend.direct import swapped

@@ -1,4 +1,5 @@
-"""ONNX GroupNormalization: groups of channels of every sample; scale and bias per group in opset 18, per channel from 21.
+"""ONNX GroupNormalization: groups of channels of every sample; scale and bias per group in opset
+18, per channel from 21.
 
 In: x[N, C, ..], scale, bias. Out: core ``group_norm``. Not done here: types (``ir/ops``).
 """
@@ -22,7 +23,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     parameters = [context.operand(1), context.operand(2)]
     if context.opset < 21:
         size = dim_floordiv(channels, groups)
-        wide = [broadcast_to(context, unsqueeze(context, value, (1,)), (groups, size)) for value in parameters]
+        wide = [
+            broadcast_to(context, unsqueeze(context, value, (1,)), (groups, size))
+            for value in parameters
+        ]
         parameters = [reshape(context, value, (channels,)) for value in wide]
     epsilon = context.float_attribute("epsilon", 1e-5)
     return (context.add("group_norm", x, *parameters, groups=groups, epsilon=epsilon),)

@@ -1,6 +1,7 @@
 """ONNX GRU: a recurrent layer, one or two directions.
 
-In: X, W, R and the optional operands. Out: a product and core ``recurrent``. Not done here: all of it (``recurrent_layers``).
+In: X, W, R and the optional operands. Out: a product and core ``recurrent``. Not done here: all of
+it (``recurrent_layers``).
 """
 
 from __future__ import annotations

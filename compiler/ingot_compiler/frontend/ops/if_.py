@@ -1,7 +1,7 @@
 """ONNX If: the results of one of two graphs.
 
-In: a bool and two graphs without inputs, which see the tensors outside. Out: core ``if``, or the nodes of one graph where the
-condition is known. Not done here: sequences and optionals as results.
+In: a bool and two graphs without inputs, which see the tensors outside. Out: core ``if``, or the
+nodes of one graph where the condition is known. Not done here: sequences and optionals as results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """ONNX InstanceNormalization: every channel of every sample by itself.
 
-In: x[N, C, spatial..], scale and bias [C]. Out: core ``group_norm`` with one channel per group; for a number of channels
-that is known at run time only, ``reduce`` and elementwise ops. Not done here: types (``ir/ops``).
+In: x[N, C, spatial..], scale and bias [C]. Out: core ``group_norm`` with one channel per group; for
+a number of channels that is known at run time only, ``reduce`` and elementwise ops. Not done here:
+types (``ir/ops``).
 """
 
 from __future__ import annotations

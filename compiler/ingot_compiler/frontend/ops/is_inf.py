@@ -12,8 +12,13 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    positive, negative = context.int_attribute("detect_positive", 1), context.int_attribute("detect_negative", 1)
-    return (context.add("isinf", context.operand(0), positive=bool(positive), negative=bool(negative)),)
+    positive, negative = (
+        context.int_attribute("detect_positive", 1),
+        context.int_attribute("detect_negative", 1),
+    )
+    return (
+        context.add("isinf", context.operand(0), positive=bool(positive), negative=bool(negative)),
+    )
 
 
 OP = OnnxOp("IsInf", _translate)

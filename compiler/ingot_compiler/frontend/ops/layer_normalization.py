@@ -1,6 +1,7 @@
 """ONNX LayerNormalization: mean 0 and variance 1 over the last axes, scaled and shifted.
 
-In: x, scale, perhaps bias. Out: core ``layer_norm``; the optional Mean and InvStdDev from ``reduce``. Not done here: types.
+In: x, scale, perhaps bias. Out: core ``layer_norm``; the optional Mean and InvStdDev from
+``reduce``. Not done here: types.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     else:
         shift = broadcast_to(context, bias, tail) if bias is not None else zeros
         assert shift is not None
-        result = context.add("layer_norm", x, broadcast_to(context, scale, tail), shift, axis=axis, epsilon=epsilon)
+        result = context.add(
+            "layer_norm", x, broadcast_to(context, scale, tail), shift, axis=axis, epsilon=epsilon
+        )
     if not (context.wants(1) or context.wants(2)):
         return (result,)
     # Statistics are f32 even of a half type (stash_type).

@@ -1,6 +1,7 @@
 """ONNX LogSoftmax: log of softmax along an axis.
 
-In: a float tensor. Out: core ``log_softmax``. Not done here: the matrix form before opset 13 (``softmaxes``).
+In: a float tensor. Out: core ``log_softmax``. Not done here: the matrix form before opset 13
+(``softmaxes``).
 """
 
 from __future__ import annotations

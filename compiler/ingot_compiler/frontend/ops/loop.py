@@ -1,7 +1,8 @@
-"""ONNX Loop: a graph over and over, values carried from one iteration to the next, others collected.
+"""ONNX Loop: a graph over and over, values carried from one iteration to the next, others
+collected.
 
-In: a trip count and a condition (either may be absent), carried values, a graph. Out: core ``loop``. Not done here: sequences as
-carried values.
+In: a trip count and a condition (either may be absent), carried values, a graph. Out: core
+``loop``. Not done here: sequences as carried values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from ingot_compiler.ir.ranges import at_least
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    body, initial = context.body("body"), [context.operand(at) for at in range(2, len(context.operands))]
+    body, initial = (
+        context.body("body"),
+        [context.operand(at) for at in range(2, len(context.operands))],
+    )
     if body.input_count != len(initial) + 2 or body.output_count < len(initial) + 1:
         expected = f"a body of {len(initial) + 2} inputs and at least {len(initial) + 1} outputs"
         raise OpTypeError(expected, f"{body.input_count} and {body.output_count}")

@@ -19,7 +19,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     total = context.add("reduce", powers, function="sum", axes=(axis,), keepdims=True)
     norm = total if first else context.add("sqrt", total)
     zero = context.scalar(context.dtype_of(x), 0)
-    return (context.add("select", context.add("equal", norm, zero), zero, context.add("div", x, norm)),)
+    return (
+        context.add("select", context.add("equal", norm, zero), zero, context.add("div", x, norm)),
+    )
 
 
 OP = OnnxOp("LpNormalization", _translate)

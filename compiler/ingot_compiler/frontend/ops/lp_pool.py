@@ -1,6 +1,7 @@
 """ONNX LpPool: the p-norm per window.
 
-In: x[N, C, spatial..] of floats. Out: core ``abs``, ``pow``, ``average_pool``, ``mul``. Not done here: types (``ir/ops``).
+In: x[N, C, spatial..] of floats. Out: core ``abs``, ``pow``, ``average_pool``, ``mul``. Not done
+here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     # A sum is the mean over every element of the window, padding counted as 0, times their number.
     powers = binary_scalar(context, "pow", context.add("abs", x), p)
     means = context.add(
-        "average_pool", powers, **attributes, count_include_pad=True, pads_counted_after=attributes["pads_after"]
+        "average_pool",
+        powers,
+        **attributes,
+        count_include_pad=True,
+        pads_counted_after=attributes["pads_after"],
     )
     sums = binary_scalar(context, "mul", means, prod(attribute_ints(attributes, "kernel")))
     return (binary_scalar(context, "pow", sums, 1 / p),)

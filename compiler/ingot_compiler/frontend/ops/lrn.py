@@ -1,6 +1,7 @@
 """ONNX LRN: x / (bias + alpha / size * sum of x^2 over neighbouring channels)^beta.
 
-In: x[N, C, spatial..] of floats. Out: core ``mul``, ``average_pool`` over channels, ``pow``, ``div``. Not done here: types.
+In: x[N, C, spatial..] of floats. Out: core ``mul``, ``average_pool`` over channels, ``pow``,
+``div``. Not done here: types.
 """
 
 from __future__ import annotations
@@ -22,9 +23,15 @@ def _translate(context: OpContext) -> Sequence[int]:
         "average_pool", image, kernel=(size, 1), strides=(1, 1), dilations=(1, 1), pads_before=(before, 0),
         pads_after=(after, 0), count_include_pad=True, pads_counted_after=(after, 0),
     )  # fmt: skip
-    scaled = binary_scalar(context, "mul", reshape(context, means, shape), context.float_attribute("alpha", 0.0001))
+    scaled = binary_scalar(
+        context, "mul", reshape(context, means, shape), context.float_attribute("alpha", 0.0001)
+    )
     base = binary_scalar(context, "add", scaled, context.float_attribute("bias", 1.0))
-    return (context.add("div", x, binary_scalar(context, "pow", base, context.float_attribute("beta", 0.75))),)
+    return (
+        context.add(
+            "div", x, binary_scalar(context, "pow", base, context.float_attribute("beta", 0.75))
+        ),
+    )
 
 
 OP = OnnxOp("LRN", _translate)

@@ -35,7 +35,15 @@ def product(context: OpContext, a: int, a_zero: int | None, b: int, b_zero: int 
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (product(context, context.operand(0), context.optional(2), context.operand(1), context.optional(3)),)
+    return (
+        product(
+            context,
+            context.operand(0),
+            context.optional(2),
+            context.operand(1),
+            context.optional(3),
+        ),
+    )
 
 
 OP = OnnxOp("MatMulInteger", _translate)

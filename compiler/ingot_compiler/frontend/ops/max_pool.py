@@ -1,6 +1,7 @@
 """ONNX MaxPool: the greatest element per window, perhaps with its position.
 
-In: x[N, C, spatial..]. Out: core ``max_pool``; positions by ``argmax`` over shifted copies. Not done here: types (``ir/ops``).
+In: x[N, C, spatial..]. Out: core ``max_pool``; positions by ``argmax`` over shifted copies. Not
+done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -26,16 +27,23 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 
 def _positions(context: OpContext, x: int, result: int, attributes: Attributes) -> int:
-    """The greatest element's index in the whole of x, of equals the first; ``storage_order`` 1 swaps the spatial axes."""
+    """The greatest element's index in the whole of x, of equals the first; ``storage_order`` 1
+    swaps the spatial axes."""
     shape, wanted = context.shape_of(x), context.shape_of(result)
     kernel, strides, dilations, before, after = (
-        attribute_dims(attributes, name) for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
+        attribute_dims(attributes, name)
+        for name in ("kernel", "strides", "dilations", "pads_before", "pads_after")
     )
     dtype = context.dtype_of(x)
     bits = dtype_size_bits(dtype)
     least = float("-inf") if dtype in FLOATS else 0 if dtype in UNSIGNED else -(1 << (bits - 1))
     padded = context.add(
-        "pad", x, context.scalar(dtype, least), before=(0, 0, *before), after=(0, 0, *after), mode="constant"
+        "pad",
+        x,
+        context.scalar(dtype, least),
+        before=(0, 0, *before),
+        after=(0, 0, *after),
+        mode="constant",
     )
     copies: list[int] = []
     places: list[int] = []
@@ -44,15 +52,23 @@ def _positions(context: OpContext, x: int, result: int, attributes: Attributes) 
         part = context.add("slice", padded, starts=starts, sizes=wanted, steps=(1, 1, *strides))
         copies.append(reshape(context, part, (*wanted, 1)))
         offsets = [start - pad for start, pad in zip(starts[2:], before, strict=True)]
-        places.append(reshape(context, _flat(context, shape, wanted, offsets, strides), (*wanted, 1)))
+        places.append(
+            reshape(context, _flat(context, shape, wanted, offsets, strides), (*wanted, 1))
+        )
     rank = len(shape)
-    best = context.add("argmax", concat(context, copies, rank), axis=rank, select_last=False, keepdims=True)
+    best = context.add(
+        "argmax", concat(context, copies, rank), axis=rank, select_last=False, keepdims=True
+    )
     chosen = context.add("gather_elements", concat(context, places, rank), best, axis=rank)
     return reshape(context, chosen, wanted)
 
 
 def _flat(
-    context: OpContext, shape: Sequence[Dim], wanted: Sequence[Dim], offsets: Sequence[Dim], strides: Sequence[Dim]
+    context: OpContext,
+    shape: Sequence[Dim],
+    wanted: Sequence[Dim],
+    offsets: Sequence[Dim],
+    strides: Sequence[Dim],
 ) -> int:
     """Index in x of every window's element at some offset."""
     order = list(range(len(shape)))
@@ -65,7 +81,9 @@ def _flat(
         if axis > 1:
             index = context.add("mul", index, dim_value(context, strides[axis - 2], "i64"))
             index = context.add("add", index, dim_value(context, offsets[axis - 2], "i64"))
-        total = context.add("add", context.add("mul", total, dim_value(context, shape[axis], "i64")), index)
+        total = context.add(
+            "add", context.add("mul", total, dim_value(context, shape[axis], "i64")), index
+        )
     return broadcast_to(context, total, wanted)
 
 

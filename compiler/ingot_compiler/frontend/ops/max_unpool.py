@@ -1,6 +1,7 @@
 """ONNX MaxUnpool: values put back where MaxPool found them, 0 elsewhere.
 
-In: x, i64 indices into the whole result, perhaps its shape. Out: core ``scatter_elements``. Not done here: types (``ir/ops``).
+In: x, i64 indices into the whole result, perhaps its shape. Out: core ``scatter_elements``. Not
+done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ from ingot_compiler.ir.op_type_error import OpTypeError
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, indices, given = context.operand(0), as_vector(context, context.operand(1)), context.optional(2)
+    x, indices, given = (
+        context.operand(0),
+        as_vector(context, context.operand(1)),
+        context.optional(2),
+    )
     count = spatial_count(context, x)
-    kernel, strides = spatial(context, "kernel_shape", count, 1), spatial(context, "strides", count, 1)
+    kernel, strides = (
+        spatial(context, "kernel_shape", count, 1),
+        spatial(context, "strides", count, 1),
+    )
     pads = context.ints_attribute("pads", [0] * 2 * count) or (0,) * (2 * count)
     if len(pads) != 2 * count:
         raise OpTypeError(f"{2 * count} pads", pads)
@@ -39,10 +47,14 @@ def _translate(context: OpContext) -> Sequence[int]:
         # The indices belong to the image that was pooled, which may be smaller than the one wanted.
         flat = context.scalar("i64", 0)
         for part, size in zip(split_index(context, indices, own), wanted, strict=True):
-            flat = context.add("add", context.add("mul", flat, dim_value(context, size, "i64")), part)
+            flat = context.add(
+                "add", context.add("mul", flat, dim_value(context, size, "i64")), part
+            )
         indices = flat
     base = full(context, context.dtype_of(x), 0, (product(wanted),))
-    placed = context.add("scatter_elements", base, indices, as_vector(context, x), axis=0, reduction="none")
+    placed = context.add(
+        "scatter_elements", base, indices, as_vector(context, x), axis=0, reduction="none"
+    )
     return (reshape(context, placed, wanted),)
 
 

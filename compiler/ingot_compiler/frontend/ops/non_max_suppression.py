@@ -1,6 +1,7 @@
 """ONNX NonMaxSuppression: boxes that no better box of their class overlaps.
 
-In: boxes[B, n, 4], scores[B, C, n], limits. Out: i64[count, 3]: batch, class, box; the count is known at run time only. Not done here: types (``ir/ops``).
+In: boxes[B, n, 4], scores[B, C, n], limits. Out: i64[count, 3]: batch, class, box; the count is
+known at run time only. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def _corners(context: OpContext, boxes: int) -> int:
         pairs = [(context.add("sub", b, height), context.add("add", b, height))]
         pairs.append((context.add("sub", a, width), context.add("add", a, width)))
     else:
-        pairs = [(context.add("min", low, high), context.add("max", low, high)) for low, high in ((a, c), (b, d))]
+        pairs = [
+            (context.add("min", low, high), context.add("max", low, high))
+            for low, high in ((a, c), (b, d))
+        ]
     (top, bottom), (left, right) = pairs
     return concat(context, [top, left, bottom, right], 1)
 
@@ -59,21 +63,29 @@ def _translate(context: OpContext) -> Sequence[int]:
         candidates = full(context, "bool", 1, (batches, classes, count))
     planes = reshape(context, _corners(context, boxes), (batches, 1, 4, count))
     wide = broadcast_to(context, planes, (batches, classes, 4, count))
-    places = broadcast_to(context, reshape(context, ranked, (batches, classes, 1, count)), (batches, classes, 4, count))
+    places = broadcast_to(
+        context,
+        reshape(context, ranked, (batches, classes, 1, count)),
+        (batches, classes, 4, count),
+    )
     ordered = context.add("gather_elements", wide, places, axis=3)
     rows = batches * classes
     kept = context.add(
         "suppress_overlaps", reshape(context, ordered, (rows, 4, count)), reshape(context, candidates, (rows, count)),
         _scalar(context, 3, "f32"),
     )  # fmt: skip
-    ordinal = context.add("cumsum", cast(context, kept, "i64"), axis=1, exclusive=False, reverse=False)
+    ordinal = context.add(
+        "cumsum", cast(context, kept, "i64"), axis=1, exclusive=False, reverse=False
+    )
     allowed = context.add("less_equal", ordinal, _scalar(context, 2, "i64"))
     kept = context.add("logical_and", kept, allowed)
     found = positions_of_true(context, reshape(context, kept, (rows * count,)))
     (total,) = context.shape_of(found)
     batch, class_, _ = split_index(context, found, (batches, classes, count))
     box = context.add("gather", reshape(context, ranked, (rows * count,)), found, axis=0)
-    return (concat(context, [reshape(context, part, (total, 1)) for part in (batch, class_, box)], 1),)
+    return (
+        concat(context, [reshape(context, part, (total, 1)) for part in (batch, class_, box)], 1),
+    )
 
 
 OP = OnnxOp("NonMaxSuppression", _translate)

@@ -1,6 +1,7 @@
 """ONNX NonZero: the indices of elements that are not 0.
 
-In: any tensor. Out: i64[rank, count], the count known at run time only. Not done here: types (``ir/ops``).
+In: any tensor. Out: i64[rank, count], the count known at run time only. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations

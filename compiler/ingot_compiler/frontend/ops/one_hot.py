@@ -1,13 +1,21 @@
 """ONNX OneHot: two values, the second where the position along a new axis equals the index.
 
-In: indices, depth (known or computed at run time), values [off, on]. Out: core ``equal``, ``select``. Not done here: types.
+In: indices, depth (known or computed at run time), values [off, on]. Out: core ``equal``,
+``select``. Not done here: types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import cast, element, less_scalar, range_mask, reshape, unsqueeze
+from ingot_compiler.frontend.compose import (
+    cast,
+    element,
+    less_scalar,
+    range_mask,
+    reshape,
+    unsqueeze,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 
@@ -19,7 +27,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = context.rank_of(indices) + 1
     axis = context.axis(context.int_attribute("axis", -1), rank)
     wrapped = context.add(
-        "select", less_scalar(context, indices, 0), context.add("add", indices, reshape(context, depth, ())), indices
+        "select",
+        less_scalar(context, indices, 0),
+        context.add("add", indices, reshape(context, depth, ())),
+        indices,
     )
     positions = range_mask(context, [size if axis == other else 1 for other in range(rank)], axis)
     hot = context.add("equal", unsqueeze(context, wrapped, (axis,)), positions)

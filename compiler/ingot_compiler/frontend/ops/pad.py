@@ -1,14 +1,22 @@
-"""ONNX Pad: elements added around (or, for negative pads, removed); pads are an attribute before opset 11, then an operand.
+"""ONNX Pad: elements added around (or, for negative pads, removed); pads are an attribute before
+opset 11, then an operand.
 
-In: a tensor, pads, perhaps a value and axes, known or computed at run time. Out: core ``slice``, ``pad``. Not done here:
-types (``ir/ops``).
+In: a tensor, pads, perhaps a value and axes, known or computed at run time. Out: core ``slice``,
+``pad``. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.frontend.compose import as_vector, binary_scalar, cast, concat, reshape, slice_axis
+from ingot_compiler.frontend.compose import (
+    as_vector,
+    binary_scalar,
+    cast,
+    concat,
+    reshape,
+    slice_axis,
+)
 from ingot_compiler.frontend.context import OpContext
 from ingot_compiler.frontend.onnx_op import OnnxOp
 from ingot_compiler.frontend.run_time_shapes import per_axis
@@ -51,7 +59,9 @@ def _signs(context: OpContext, pads: int) -> tuple[tuple[Dim, ...], tuple[Dim, .
     """What is added and what is removed, both >= 0."""
     dims = context.dims(pads)
     if dims is not None:
-        return tuple(at_least(dim, 0) for dim in dims), tuple(at_least(dim_mul(dim, -1), 0) for dim in dims)
+        return tuple(at_least(dim, 0) for dim in dims), tuple(
+            at_least(dim_mul(dim, -1), 0) for dim in dims
+        )
     vector = cast(context, as_vector(context, pads), "i64")
     added = context.read_dims(binary_scalar(context, "max", vector, 0))
     return added, context.read_dims(binary_scalar(context, "max", context.add("neg", vector), 0))

@@ -1,10 +1,11 @@
 """ONNX Pow: x^y elementwise, in the element type of x.
 
-In: x and y, perhaps of different types. Out: core ``pow``, ``cast``. Not done here: types (``ir/ops``).
+In: x and y, perhaps of different types. Out: core ``pow``, ``cast``. Not done here: types
+(``ir/ops``).
 
-The power is computed in a type that holds both, as ``onnx.reference`` does, and rounded to that of x: an exponent keeps its
-last bit, which decides the sign. A negative integer exponent of an integer, which numpy refuses and ONNX leaves open, gives the
-truncated reciprocal.
+The power is computed in a type that holds both, as ``onnx.reference`` does, and rounded to that of
+x: an exponent keeps its last bit, which decides the sign. A negative integer exponent of an
+integer, which numpy refuses and ONNX leaves open, gives the truncated reciprocal.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, y = context.operand(0), context.operand(1)
     dtype = context.dtype_of(x)
     wide = _wide(context, dtype, y)
-    return (cast(context, context.add("pow", cast(context, x, wide), cast(context, y, wide)), dtype),)
+    return (
+        cast(context, context.add("pow", cast(context, x, wide), cast(context, y, wide)), dtype),
+    )
 
 
 def _wide(context: OpContext, dtype: DType, y: int) -> DType:
@@ -41,7 +44,9 @@ def _is_held(context: OpContext, dtype: DType, y: int) -> bool:
     """Whether all exponents are known, and halves of whole numbers that a float type holds."""
     known_values = context.known_values(y)
     return known_values is not None and all(
-        isinstance(item, (int, float)) and abs(item) <= _EXACT_MAX[dtype] / 2 and (2 * item) % 1 == 0
+        isinstance(item, (int, float))
+        and abs(item) <= _EXACT_MAX[dtype] / 2
+        and (2 * item) % 1 == 0
         for item in known_values.flat
     )
 

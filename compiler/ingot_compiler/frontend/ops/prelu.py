@@ -1,6 +1,7 @@
 """ONNX PRelu: x where x >= 0, else slope * x, the slope broadcast to x.
 
-In: x and slope. Out: core ``mul``, ``less``, ``select``. Not done here: opset 6 and its slope per channel.
+In: x and slope. Out: core ``mul``, ``less``, ``select``. Not done here: opset 6 and its slope per
+channel.
 """
 
 from __future__ import annotations

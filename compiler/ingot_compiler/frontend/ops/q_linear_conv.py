@@ -1,6 +1,7 @@
 """ONNX QLinearConv: convolution of quantised tensors, quantised again.
 
-In: x, w, scales, zero points, perhaps bias. Out: an 8-bit tensor. Not done here: types (``ir/ops``).
+In: x, w, scales, zero points, perhaps bias. Out: an 8-bit tensor. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from ingot_compiler.frontend.quantization import along, rounded
 def _translate(context: OpContext) -> Sequence[int]:
     x, w, zero = context.operand(0), context.operand(3), context.operand(7)
     total = convolution(context, x, context.operand(2), w, context.operand(5), context.optional(8))
-    scales = [along(context, cast(context, context.operand(position), "f32"), total, 1) for position in (1, 4, 6)]
+    scales = [
+        along(context, cast(context, context.operand(position), "f32"), total, 1)
+        for position in (1, 4, 6)
+    ]
     factor = context.add("div", context.add("mul", scales[0], scales[1]), scales[2])
     scaled = context.add("mul", cast(context, total, "f64"), cast(context, factor, "f64"))
     return (rounded(context, scaled, along(context, zero, total, 1), context.dtype_of(zero)),)

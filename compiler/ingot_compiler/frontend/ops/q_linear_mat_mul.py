@@ -34,7 +34,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     # Exact products of up to 31 bits need more than f32 before they are scaled.
     scaled = context.add("mul", cast(context, total, "f64"), cast(context, factor, "f64"))
     zero = context.operand(7)
-    offset = zero if context.rank_of(zero) != 1 else along(context, zero, total, rank - 1 if rank else 0)
+    offset = (
+        zero if context.rank_of(zero) != 1 else along(context, zero, total, rank - 1 if rank else 0)
+    )
     dtype = context.dtype_of(zero)
     return (rounded(context, scaled, offset, dtype),)
 

@@ -1,6 +1,7 @@
 """ONNX QuantizeLinear: round(x / scale) + zero point, saturated.
 
-In: a float tensor, scales, perhaps zero points. Out: a tensor of 8- or 16-bit integers. Not done here: types (``ir/ops``).
+In: a float tensor, scales, perhaps zero points. Out: a tensor of 8- or 16-bit integers. Not done
+here: types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Range: start, start + delta, .. before limit.
 
-In: three rank-0 tensors, known or computed at run time. Out: core ``iota``, ``mul``, ``add``. Not done here: types.
+In: three rank-0 tensors, known or computed at run time. Out: core ``iota``, ``mul``, ``add``. Not
+done here: types.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def _translate(context: OpContext) -> Sequence[int]:
         delta = not_zero(context, delta, "delta")
         length = _read_length(context, start, limit, delta)
     if dtype == "f32":
-        start, delta = cast(context, start, "f64"), cast(context, delta, "f64")  # numbers above 2^24 count, too
+        start, delta = (
+            cast(context, start, "f64"),
+            cast(context, delta, "f64"),
+        )  # numbers above 2^24 count, too
     iota = context.add("iota", dtype="i64", length=length)
     steps = context.add("mul", cast(context, iota, context.dtype_of(start)), delta)
     return (cast(context, context.add("add", steps, start), dtype),)
@@ -50,22 +54,32 @@ def _known_length(context: OpContext, start: int, limit: int, delta: int) -> Dim
 
 def _read_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
     if context.dtype_of(start) in FLOATS:
-        return _read_float_length(context, *(cast(context, value, "f64") for value in (start, limit, delta)))
+        return _read_float_length(
+            context, *(cast(context, value, "f64") for value in (start, limit, delta))
+        )
     start, limit, delta = (cast(context, value, "i64") for value in (start, limit, delta))
     up = context.add("less", context.scalar("i64", 0), delta)
     low, high = context.add("select", up, start, limit), context.add("select", up, limit, start)
     # The distance of two i64 fits u64, as the size of the least i64 does.
     span = cast(context, context.add("sub", high, low), "u64")
-    steps = context.add("div", binary_scalar(context, "sub", span, 1), cast(context, context.add("abs", delta), "u64"))
+    steps = context.add(
+        "div",
+        binary_scalar(context, "sub", span, 1),
+        cast(context, context.add("abs", delta), "u64"),
+    )
     count = binary_scalar(context, "add", steps, 1)
     some = context.add("select", context.add("less", low, high), count, context.scalar("u64", 0))
-    return context.read_dims(cast(context, binary_scalar(context, "min", some, _LENGTH_MAX), "i64"))[0]
+    return context.read_dims(
+        cast(context, binary_scalar(context, "min", some, _LENGTH_MAX), "i64")
+    )[0]
 
 
 def _read_float_length(context: OpContext, start: int, limit: int, delta: int) -> Dim:
     """In f64, as ``onnx.reference``; NaN becomes a negative length, which is refused."""
     count = context.add("ceil", context.add("div", context.add("sub", limit, start), delta))
-    limited = binary_scalar(context, "min", binary_scalar(context, "max", count, 0.0), float(_LENGTH_MAX))
+    limited = binary_scalar(
+        context, "min", binary_scalar(context, "max", count, 0.0), float(_LENGTH_MAX)
+    )
     return context.read_dims(cast(context, limited, "i64"))[0]
 
 

@@ -1,6 +1,7 @@
 """ONNX ReduceL2: square root of the sum of squares along axes (an operand since opset 18).
 
-In: a tensor, perhaps axes. Out: core ``mul``, ``reduce``, ``sqrt``. Not done here: axes that come at run time (``reductions``).
+In: a tensor, perhaps axes. Out: core ``mul``, ``reduce``, ``sqrt``. Not done here: axes that come
+at run time (``reductions``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX ReduceLogSum: logarithm of the sum along axes (an operand since opset 18).
 
-In: a tensor, perhaps axes. Out: core ``reduce``, ``log``. Not done here: axes that come at run time (``reductions``).
+In: a tensor, perhaps axes. Out: core ``reduce``, ``log``. Not done here: axes that come at run time
+(``reductions``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX ReduceLogSumExp: log(sum(e^x)) along axes (an operand since opset 18), without overflow.
 
-In: a tensor, perhaps axes. Out: core ``reduce``, ``exp``, ``log``. Not done here: axes that come at run time (``reductions``).
+In: a tensor, perhaps axes. Out: core ``reduce``, ``exp``, ``log``. Not done here: axes that come at
+run time (``reductions``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def _reduce(context: OpContext, x: int, axes: tuple[int, ...], keepdims: bool) -
     powers = context.add("exp", context.add("sub", x, shift))
     total = context.add("reduce", powers, function="sum", axes=axes, keepdims=True)
     result = context.add("add", context.add("log", total), shift)
-    kept = [size for axis, size in enumerate(context.shape_of(result)) if keepdims or axis not in axes]
+    kept = [
+        size for axis, size in enumerate(context.shape_of(result)) if keepdims or axis not in axes
+    ]
     return cast(context, reshape(context, result, kept), dtype)
 
 

@@ -1,6 +1,7 @@
 """ONNX ReduceMin: least element along axes (an operand since opset 18).
 
-In: a tensor, perhaps axes. Out: core ``reduce``. Not done here: axes that come at run time (``reductions``).
+In: a tensor, perhaps axes. Out: core ``reduce``. Not done here: axes that come at run time
+(``reductions``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Reshape: another shape; 0 copies a size (unless ``allowzero``), -1 takes what is left over.
 
-In: a tensor and a shape that is known or computed at run time. Out: core ``reshape``. Not done here: types (``ir/ops``).
+In: a tensor and a shape that is known or computed at run time. Out: core ``reshape``. Not done
+here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def _resolve(own: Sequence[Dim], wanted: Sequence[Dim], copies: bool) -> tuple[D
     if -1 not in wanted:
         return tuple(target)
     # Copied sizes stand on both sides: without them, an empty axis does not leave -1 undecided.
-    left = product([dim for index, dim in enumerate(own) if not (index < len(copied) and copied[index])])
+    left = product(
+        [dim for index, dim in enumerate(own) if not (index < len(copied) and copied[index])]
+    )
     others = product([dim for index, dim in enumerate(target) if not copied[index] and dim != -1])
     if isinstance(left, int) and isinstance(others, int) and (left % others if others else left):
         raise OpTypeError(message("a shape of ", left, " elements"), list(wanted))

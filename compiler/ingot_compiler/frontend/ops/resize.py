@@ -1,6 +1,7 @@
 """ONNX Resize: resample along some axes; opsets 10 to newest.
 
-In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time. Out: core ``resize``.
+In: a tensor; scales, sizes, a region of interest, known at compile time or computed at run time.
+Out: core ``resize``.
 Not done here: ``tf_half_pixel_for_nn`` of opset 11 (reported as unsupported).
 """
 
@@ -21,7 +22,8 @@ from ingot_compiler.ir.types import FLOATS
 
 @dataclass(frozen=True, slots=True)
 class ResizeTarget:
-    """New sizes; scales (0.0 = new size / old size), or ``later``: a vector of scales that only a run knows."""
+    """New sizes; scales (0.0 = new size / old size), or ``later``: a vector of scales that only a
+    run knows."""
 
     sizes: list[Dim]
     scales: list[float]
@@ -57,22 +59,33 @@ def _axes(context: OpContext, rank: int) -> tuple[int, ...]:
 
 
 def _keep_aspect(policy: str, old: Sequence[Dim], sizes: Sequence[Dim]) -> ResizeTarget | None:
-    """One scale for all axes: the least or the greatest; sizes are rounded, halves up. None: not known yet."""
-    pairs = [(a, b) for a, b in zip(sizes, old, strict=True) if isinstance(a, int) and isinstance(b, int) and b]
+    """One scale for all axes: the least or the greatest; sizes are rounded, halves up. None: not
+    known yet."""
+    pairs = [
+        (a, b)
+        for a, b in zip(sizes, old, strict=True)
+        if isinstance(a, int) and isinstance(b, int) and b
+    ]
     if len(pairs) < len(old):
         return None
     ratios = [Fraction(a, b) for a, b in pairs]
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
-    return ResizeTarget([int((ratio * b * 2 + 1) // 2) for _, b in pairs], [float(ratio)] * len(pairs))
+    return ResizeTarget(
+        [int((ratio * b * 2 + 1) // 2) for _, b in pairs], [float(ratio)] * len(pairs)
+    )
 
 
-def _keep_aspect_later(context: OpContext, policy: str, old: Sequence[Dim], sizes: int) -> ResizeTarget:
+def _keep_aspect_later(
+    context: OpContext, policy: str, old: Sequence[Dim], sizes: int
+) -> ResizeTarget:
     """``_keep_aspect`` of sizes that only a run knows."""
     lengths = cast(context, context.integers(old), "f64")
     ratios = context.add("div", cast(context, sizes, "f64"), lengths)
     function = "min" if policy == "not_larger" else "max"
     ratio = context.add("reduce", ratios, function=function, axes=(0,), keepdims=True)
-    rounded = context.add("floor", binary_scalar(context, "add", context.add("mul", lengths, ratio), 0.5))
+    rounded = context.add(
+        "floor", binary_scalar(context, "add", context.add("mul", lengths, ratio), 0.5)
+    )
     wanted = context.read_dims(cast(context, rounded, "i64"))
     return ResizeTarget(list(wanted), [0.0] * len(old), broadcast_to(context, ratio, (len(old),)))
 
@@ -93,7 +106,9 @@ def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Resi
     count = context.type_of(sizes).element_count
     if count != len(old):
         raise OpTypeError(f"{len(old)} sizes", count)
-    policy = context.string_attribute("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+    policy = context.string_attribute(
+        "keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller")
+    )
     if policy != "stretch":
         known = context.dims(sizes)
         found = None if known is None else _keep_aspect(policy, old, known)
@@ -101,11 +116,17 @@ def _target_of_sizes(context: OpContext, old: Sequence[Dim], sizes: int) -> Resi
     wanted = list(context.read_dims(sizes))
     if not context.int_attribute("antialias", 0):
         return ResizeTarget(wanted, [0.0] * len(old))
-    exact = [a / b for a, b in zip(wanted, old, strict=True) if isinstance(a, int) and isinstance(b, int) and b]
+    exact = [
+        a / b
+        for a, b in zip(wanted, old, strict=True)
+        if isinstance(a, int) and isinstance(b, int) and b
+    ]
     if len(exact) == len(old):
         return ResizeTarget(wanted, exact)
     ratios = context.add(
-        "div", cast(context, context.integers(wanted), "f64"), cast(context, context.integers(old), "f64")
+        "div",
+        cast(context, context.integers(wanted), "f64"),
+        cast(context, context.integers(old), "f64"),
     )
     return ResizeTarget(wanted, [0.0] * len(old), ratios)
 
@@ -119,11 +140,16 @@ def target_of_scales(context: OpContext, old: Sequence[Dim], scales: int) -> Res
         if not all(factor > 0 for factor in factors):
             raise OpTypeError("scales > 0", factors)
         return ResizeTarget(
-            [scaled_size(size, factor) for size, factor in zip(old, factors, strict=True)], list(factors)
+            [scaled_size(size, factor) for size, factor in zip(old, factors, strict=True)],
+            list(factors),
         )
     later = cast(context, scales, "f64")
-    sizes = context.add("floor", context.add("mul", later, cast(context, context.integers(old), "f64")))
-    return ResizeTarget(list(context.read_dims(cast(context, sizes, "i64"))), [0.0] * len(old), later)
+    sizes = context.add(
+        "floor", context.add("mul", later, cast(context, context.integers(old), "f64"))
+    )
+    return ResizeTarget(
+        list(context.read_dims(cast(context, sizes, "i64"))), [0.0] * len(old), later
+    )
 
 
 def _roi(context: OpContext, count: int) -> int:
@@ -148,7 +174,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     if coordinates == "tf_half_pixel_for_nn":
         raise Unsupported("coordinate_transformation_mode tf_half_pixel_for_nn")
     roi = _roi(context, len(axes)) if coordinates == "tf_crop_and_resize" else None
-    nearest = context.string_attribute("nearest_mode", "floor" if old_form else "round_prefer_floor", NEAREST_MODES)
+    nearest = context.string_attribute(
+        "nearest_mode", "floor" if old_form else "round_prefer_floor", NEAREST_MODES
+    )
     return (
         resample(
             context, x, axes, target, roi=roi, coordinates=coordinates, nearest_mode=nearest,
@@ -174,8 +202,11 @@ def resample(
     cubic_coefficient: float = -0.75,
     extrapolation_value: float = 0.0,
 ) -> int:
-    """Core ``resize`` over the axes that change; integers are interpolated in f32. ``roi``: f64 starts, then ends."""
-    mode = context.string_attribute("mode", "nearest", ("nearest", "linear", "bilinear", "trilinear", "cubic"))
+    """Core ``resize`` over the axes that change; integers are interpolated in f32. ``roi``: f64
+    starts, then ends."""
+    mode = context.string_attribute(
+        "mode", "nearest", ("nearest", "linear", "bilinear", "trilinear", "cubic")
+    )
     mode = "linear" if mode.endswith("linear") else mode
     shape = context.shape_of(x)
     order = sorted((axis, position) for position, axis in enumerate(axes))
@@ -204,7 +235,11 @@ def resample(
 
 
 def _vectors(
-    context: OpContext, target: ResizeTarget, roi: int | None, kept: Sequence[int], old: Sequence[Dim]
+    context: OpContext,
+    target: ResizeTarget,
+    roi: int | None,
+    kept: Sequence[int],
+    old: Sequence[Dim],
 ) -> tuple[int, int]:
     """Scales and region of the kept axes as f64 vectors."""
     count = len(old)
@@ -215,7 +250,11 @@ def _vectors(
         from_sizes = context.integers([0 if scale else 1 for scale in target.scales])
         chosen = cast(context, from_sizes, "bool")
         scales = context.add("select", chosen, context.add("div", *wide), known)
-    region = roi if roi is not None else context.add("broadcast_to", context.scalar("f64", 0.0), shape=(2 * count,))
+    region = (
+        roi
+        if roi is not None
+        else context.add("broadcast_to", context.scalar("f64", 0.0), shape=(2 * count,))
+    )
     ends = [position + count for position in kept]
     return (
         context.add("gather", scales, context.integers(kept), axis=0),

@@ -26,7 +26,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     length = reshape(context, checked_lengths(context, lengths, shape[time]), ones)
     step = range_mask(context, shape, time)
     last = context.add("sub", length, context.scalar("i64", 1))
-    mirrored = context.add("select", context.add("less", step, length), context.add("sub", last, step), step)
+    mirrored = context.add(
+        "select", context.add("less", step, length), context.add("sub", last, step), step
+    )
     return (context.add("gather_elements", x, broadcast_to(context, mirrored, shape), axis=time),)
 
 

@@ -18,8 +18,12 @@ def _translate(context: OpContext) -> Sequence[int]:
     epsilon, tail = context.float_attribute("epsilon", 1e-5), context.shape_of(x)[axis:]
     if len(context.shape_of(scale)) > len(tail):
         ones = full(context, context.dtype_of(x), 1, tail)
-        return (context.add("mul", context.add("rms_norm", x, ones, axis=axis, epsilon=epsilon), scale),)
-    return (context.add("rms_norm", x, broadcast_to(context, scale, tail), axis=axis, epsilon=epsilon),)
+        return (
+            context.add("mul", context.add("rms_norm", x, ones, axis=axis, epsilon=epsilon), scale),
+        )
+    return (
+        context.add("rms_norm", x, broadcast_to(context, scale, tail), axis=axis, epsilon=epsilon),
+    )
 
 
 OP = OnnxOp("RMSNormalization", _translate)

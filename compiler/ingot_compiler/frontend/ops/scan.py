@@ -1,7 +1,8 @@
-"""ONNX Scan: a graph over the slices of tensors along an axis, with states carried, results collected.
+"""ONNX Scan: a graph over the slices of tensors along an axis, with states carried, results
+collected.
 
-In: states, then scan inputs, a graph. Out: core ``loop`` that takes slices by its iteration. Not done here: opset 8's sequence
-lengths; its batches are a loop around.
+In: states, then scan inputs, a graph. Out: core ``loop`` that takes slices by its iteration. Not
+done here: opset 8's sequence lengths; its batches are a loop around.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def _translate(context: OpContext) -> Sequence[int]:
     batch = context.shape_of(operands[0])[0]
 
     def one(inputs: Sequence[int]) -> Sequence[int]:
-        return (inputs[1], *_scan(context, [_slice(context, operand, 0, inputs[0]) for operand in operands]))
+        return (
+            inputs[1],
+            *_scan(context, [_slice(context, operand, 0, inputs[0]) for operand in operands]),
+        )
 
     return build_loop(context, (context.integers([batch]), batch), (None, True), (), one)
 
@@ -36,13 +40,20 @@ def _translate(context: OpContext) -> Sequence[int]:
 def _scan(context: OpContext, operands: Sequence[int]) -> Sequence[int]:
     body, scanned = context.body("body"), context.int_attribute("num_scan_inputs", 1)
     carried = len(operands) - scanned
-    if not 0 < scanned <= len(operands) or body.input_count != len(operands) or body.output_count < carried:
+    if (
+        not 0 < scanned <= len(operands)
+        or body.input_count != len(operands)
+        or body.output_count < carried
+    ):
         raise OpTypeError(f"a body of {len(operands)} inputs", f"{body.input_count}")
     initial, sources = operands[:carried], operands[carried:]
     old_name = "directions" if context.opset <= _BATCHED_OPSET else "scan_input_directions"
     backwards = context.ints_attribute(old_name, [0] * scanned) or ()
     given = context.ints_attribute("scan_input_axes", [0] * scanned) or ()
-    axes = [context.axis(axis, context.rank_of(source)) for axis, source in zip(given, sources, strict=True)]
+    axes = [
+        context.axis(axis, context.rank_of(source))
+        for axis, source in zip(given, sources, strict=True)
+    ]
     length = context.shape_of(sources[0])[axes[0]]
     for source, axis in zip(sources[1:], axes[1:], strict=True):
         own = context.shape_of(source)[axis]
@@ -60,7 +71,8 @@ def _scan(context: OpContext, operands: Sequence[int]) -> Sequence[int]:
 
 
 def _slice(context: OpContext, x: int, axis: int, iteration: int, length: Dim | None = None) -> int:
-    """Slice number ``iteration`` of x without its axis; counted from the end when ``length`` is given."""
+    """Slice number ``iteration`` of x without its axis; counted from the end when ``length`` is
+    given."""
     (start,) = context.read_dims(iteration)
     if length is not None:
         start = dim_add(dim_add(length, -1), dim_mul(start, -1))
@@ -69,16 +81,23 @@ def _slice(context: OpContext, x: int, axis: int, iteration: int, length: Dim | 
     return reshape(context, part, (*shape[:axis], *shape[axis + 1 :]))
 
 
-def _laid_out(context: OpContext, results: Sequence[int], length: Dim, body: RegionBody) -> list[int]:
-    """Scan outputs with the iterations along the axis, and in the direction, that the node asks for."""
+def _laid_out(
+    context: OpContext, results: Sequence[int], length: Dim, body: RegionBody
+) -> list[int]:
+    """Scan outputs with the iterations along the axis, and in the direction, that the node asks
+    for."""
     count = len(results)
     assert body.output_count >= count
     old = context.opset <= _BATCHED_OPSET
-    backwards = (0,) * count if old else context.ints_attribute("scan_output_directions", [0] * count) or ()
+    backwards = (
+        (0,) * count if old else context.ints_attribute("scan_output_directions", [0] * count) or ()
+    )
     axes = (0,) * count if old else context.ints_attribute("scan_output_axes", [0] * count) or ()
     placed: list[int] = []
     for result, backward, axis in zip(results, backwards, axes, strict=True):
-        value = slice_axis(context, result, 0, dim_add(length, -1), length, -1) if backward else result
+        value = (
+            slice_axis(context, result, 0, dim_add(length, -1), length, -1) if backward else result
+        )
         rank = context.rank_of(value)
         to = context.axis(axis, rank)
         placed.append(transpose(context, value, (*range(1, to + 1), 0, *range(to + 1, rank))))

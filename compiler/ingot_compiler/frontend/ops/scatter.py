@@ -1,6 +1,7 @@
 """ONNX Scatter (opset 9 and 10): what is called ScatterElements since opset 11.
 
-In: a tensor, indices and updates of one shape. Out: core ``scatter_elements``. Not done here: types (``ir/ops``).
+In: a tensor, indices and updates of one shape. Out: core ``scatter_elements``. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations

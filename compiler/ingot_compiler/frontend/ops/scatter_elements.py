@@ -1,6 +1,7 @@
 """ONNX ScatterElements: a copy of a tensor with elements replaced or combined.
 
-In: a tensor, indices and updates of one shape. Out: core ``scatter_elements``. Not done here: types (``ir/ops``).
+In: a tensor, indices and updates of one shape. Out: core ``scatter_elements``. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX ScatterND: a copy of a tensor with slices replaced or combined.
 
-In: a tensor, index vectors and updates. Out: core ``scatter_nd``. Not done here: types (``ir/ops``).
+In: a tensor, index vectors and updates. Out: core ``scatter_nd``. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations

@@ -13,16 +13,25 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    x, lambd, bias = context.operand(0), context.float_attribute("lambd", 0.5), context.float_attribute("bias", 0.0)
+    x, lambd, bias = (
+        context.operand(0),
+        context.float_attribute("lambd", 0.5),
+        context.float_attribute("bias", 0.0),
+    )
     dtype = context.dtype_of(x)
     # Integers are compared and shifted as floats, as the attributes are.
     wide = as_float(context, x)
     above = context.add("less", context.scalar(context.dtype_of(wide), lambd), wide)
     high = context.add(
-        "select", above, binary_scalar(context, "sub", wide, bias), context.scalar(context.dtype_of(wide), 0)
+        "select",
+        above,
+        binary_scalar(context, "sub", wide, bias),
+        context.scalar(context.dtype_of(wide), 0),
     )
     low = binary_scalar(context, "add", wide, bias)
-    return (cast(context, context.add("select", less_scalar(context, wide, -lambd), low, high), dtype),)
+    return (
+        cast(context, context.add("select", less_scalar(context, wide, -lambd), low, high), dtype),
+    )
 
 
 OP = OnnxOp("Shrink", _translate)

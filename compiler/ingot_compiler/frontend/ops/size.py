@@ -1,6 +1,7 @@
 """ONNX Size: the number of elements of a tensor.
 
-In: a tensor. Out: core ``literal`` or ``dim_values``, i64 of rank 0. Not done here: types (``ir/ops``).
+In: a tensor. Out: core ``literal`` or ``dim_values``, i64 of rank 0. Not done here: types
+(``ir/ops``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from ingot_compiler.frontend.onnx_op import OnnxOp
 
 
 def _translate(context: OpContext) -> Sequence[int]:
-    return (context.known("i64", as_known_values([context.type_of(context.operand(0)).element_count], ())),)
+    return (
+        context.known(
+            "i64", as_known_values([context.type_of(context.operand(0)).element_count], ())
+        ),
+    )
 
 
 OP = OnnxOp("Size", _translate)

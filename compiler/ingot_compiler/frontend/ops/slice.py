@@ -1,7 +1,8 @@
 """ONNX Slice: a strided part; bounds are attributes before opset 10, then operands.
 
-In: a tensor, starts, ends, perhaps axes and steps, each known or computed at run time. Out: core ``slice``; ``gather`` for
-steps computed at run time. Not done here: the arithmetic of bounds (``slices``, ``run_time_shapes``).
+In: a tensor, starts, ends, perhaps axes and steps, each known or computed at run time. Out: core
+``slice``; ``gather`` for steps computed at run time. Not done here: the arithmetic of bounds
+(``slices``, ``run_time_shapes``).
 """
 
 from __future__ import annotations
@@ -38,8 +39,14 @@ def _translate(context: OpContext) -> Sequence[int]:
     counted = tuple(context.axis(axis, rank) for axis in known_axes)
     if len(set(counted)) < count:
         raise OpTypeError("every axis at most once", list(known_axes))
-    resolved = _resolve(context, (starts, ends), [context.shape_of(x)[axis] for axis in counted], known_steps)
-    return (_slice(context, x, dict(zip(counted, zip(*resolved, known_steps, strict=True), strict=True))),)
+    resolved = _resolve(
+        context, (starts, ends), [context.shape_of(x)[axis] for axis in counted], known_steps
+    )
+    return (
+        _slice(
+            context, x, dict(zip(counted, zip(*resolved, known_steps, strict=True), strict=True))
+        ),
+    )
 
 
 def _operand(context: OpContext, position: int, name: str) -> int | None:
@@ -58,7 +65,8 @@ def _check_counts(context: OpContext, vectors: Sequence[int]) -> None:
 def _resolve(
     context: OpContext, bounds: tuple[int, int], sizes: Sequence[Dim], steps: Sequence[int]
 ) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    """First indices and element counts, symbolic where everything is known, else read at run time."""
+    """First indices and element counts, symbolic where everything is known, else read at run
+    time."""
     starts, ends = (context.dims(bound) for bound in bounds)
     if starts is not None and ends is not None:
         pairs = [axis_bounds(*entry) for entry in zip(starts, ends, sizes, steps, strict=True)]

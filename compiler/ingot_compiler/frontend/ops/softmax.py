@@ -1,6 +1,7 @@
 """ONNX Softmax: e^x / sum of e^x along an axis.
 
-In: a float tensor. Out: core ``softmax``. Not done here: the matrix form before opset 13 (``softmaxes``).
+In: a float tensor. Out: core ``softmax``. Not done here: the matrix form before opset 13
+(``softmaxes``).
 """
 
 from __future__ import annotations

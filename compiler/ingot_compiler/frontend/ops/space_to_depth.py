@@ -1,4 +1,5 @@
-"""ONNX SpaceToDepth: blocks of rows and columns become blocks of channels (modes DCR and CRD since opset 28).
+"""ONNX SpaceToDepth: blocks of rows and columns become blocks of channels (modes DCR and CRD since
+opset 28).
 
 In: x[N, C, H, W]. Out: core ``reshape``, ``transpose``. Not done here: types (``ir/ops``).
 """
@@ -18,7 +19,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     x, block = context.operand(0), context.int_attribute("blocksize", 1)
     mode = context.string_attribute("mode", "DCR", ("DCR", "CRD"))
     shape = context.shape_of(x)
-    if len(shape) != 4 or block < 1 or any(isinstance(size, int) and size % block for size in shape[2:]):
+    if (
+        len(shape) != 4
+        or block < 1
+        or any(isinstance(size, int) and size % block for size in shape[2:])
+    ):
         raise OpTypeError(f"x[N, C, H, W] with {block} dividing H and W", context.type_of(x))
     batch, channels = shape[:2]
     height, width = (dim_floordiv(size, block) for size in shape[2:])

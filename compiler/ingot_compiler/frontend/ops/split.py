@@ -1,6 +1,7 @@
 """ONNX Split: parts along an axis; their sizes are an attribute before opset 13, then an operand.
 
-In: a tensor, perhaps sizes (known or computed at run time). Out: one core ``slice`` per part. Not done here: types.
+In: a tensor, perhaps sizes (known or computed at run time). Out: one core ``slice`` per part. Not
+done here: types.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ def _translate(context: OpContext) -> Sequence[int]:
     if len(sizes) != count:
         raise OpTypeError(f"sizes of {count} parts", len(sizes))
     total = _sum(sizes)
-    if isinstance(total, int) and isinstance(context.shape_of(x)[axis], int) and total != context.shape_of(x)[axis]:
+    if (
+        isinstance(total, int)
+        and isinstance(context.shape_of(x)[axis], int)
+        and total != context.shape_of(x)[axis]
+    ):
         raise OpTypeError(message("sizes that add up to ", context.shape_of(x)[axis]), list(sizes))
     # Sizes that only a run can compare: the reshape checks them, so that no part lies outside of x.
     shape = list(context.shape_of(x))
@@ -51,7 +56,9 @@ def _sizes(context: OpContext, size: Dim, count: int) -> tuple[Dim, ...]:
     if given is not None:
         return given
     if context.int_attribute("num_outputs", count) != count:
-        raise OpTypeError(f"num_outputs {count}, as many as results", context.int_attribute("num_outputs", count))
+        raise OpTypeError(
+            f"num_outputs {count}, as many as results", context.int_attribute("num_outputs", count)
+        )
     # Equal parts; from opset 18 on the last one may be smaller.
     part = dim_floordiv(dim_add(size, count - 1), count)
     if context.opset < 18 and isinstance(size, int) and size % count:

@@ -1,6 +1,7 @@
 """ONNX Squeeze: axes of size 1 removed; axes are an attribute before opset 13, then an operand.
 
-In: a tensor, perhaps axes, known or computed at run time. Out: core ``reshape``. Not done here: types (``ir/ops``).
+In: a tensor, perhaps axes, known or computed at run time. Out: core ``reshape``. Not done here:
+types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def _translate(context: OpContext) -> Sequence[int]:
 
 
 def _require_other_sizes(context: OpContext, shape: Sequence[Dim]) -> None:
-    """Without axes, every size of 1 goes: one that is 1 at run time only would leave another rank than the one compiled."""
+    """Without axes, every size of 1 goes: one that is 1 at run time only would leave another rank
+    than the one compiled."""
     for axis, size in enumerate(shape):
         if not isinstance(size, int) and not at_most(2, size):
             is_one = dim_min(size, 1) - dim_min(dim_max(size - 1, 0), 1)

@@ -1,6 +1,7 @@
 """ONNX STFT: Fourier transforms of overlapping frames.
 
-In: a signal [B, length, 1 or 2], a step, perhaps a window and a frame length. Out: [B, frames, bins, 2]. Not done here: types (``ir/ops``).
+In: a signal [B, length, 1 or 2], a step, perhaps a window and a frame length. Out: [B, frames,
+bins, 2]. Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def _translate(context: OpContext) -> Sequence[int]:
     batch, length, parts = context.shape_of(x)
     frames = dim_floordiv(length - size, step) + 1
     starts = context.add(
-        "mul", context.add("iota", dtype="i64", length=frames), reshape(context, context.integers([step]), ())
+        "mul",
+        context.add("iota", dtype="i64", length=frames),
+        reshape(context, context.integers([step]), ()),
     )
     offsets = context.add("iota", dtype="i64", length=size)
     places = context.add("add", reshape(context, starts, (frames, 1)), offsets)
@@ -39,7 +42,16 @@ def _translate(context: OpContext) -> Sequence[int]:
         cut = context.add("mul", cut, reshape(context, window, (size, 1)))
     assert context.shape_of(cut)[0] == batch
     assert context.shape_of(cut)[3] == parts
-    return (transform(context, cut, 2, None, inverse=False, onesided=bool(context.int_attribute("onesided", 1))),)
+    return (
+        transform(
+            context,
+            cut,
+            2,
+            None,
+            inverse=False,
+            onesided=bool(context.int_attribute("onesided", 1)),
+        ),
+    )
 
 
 OP = OnnxOp("STFT", _translate, 17)

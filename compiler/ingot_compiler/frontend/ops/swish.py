@@ -1,6 +1,7 @@
 """ONNX Swish: x * sigmoid(alpha * x).
 
-In: a float tensor. Out: core ``silu`` for alpha = 1, else ``mul``, ``sigmoid``. Not done here: types (``ir/ops``).
+In: a float tensor. Out: core ``silu`` for alpha = 1, else ``mul``, ``sigmoid``. Not done here:
+types (``ir/ops``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """ONNX Tile: the tensor repeated along each axis.
 
-In: a tensor and repeats that are known or computed at run time. Out: core ``reshape``, ``broadcast_to``. Not done here: types.
+In: a tensor and repeats that are known or computed at run time. Out: core ``reshape``,
+``broadcast_to``. Not done here: types.
 """
 
 from __future__ import annotations
@@ -20,9 +21,15 @@ def _translate(context: OpContext) -> Sequence[int]:
     if len(repeats) != len(shape):
         raise OpTypeError(f"{len(shape)} repeats", len(repeats))
     pairs = list(zip(repeats, shape, strict=True))
-    split = reshape(context, x, [dim for repeat, size in pairs for dim in ((1, size) if repeat != 1 else (size,))])
+    split = reshape(
+        context,
+        x,
+        [dim for repeat, size in pairs for dim in ((1, size) if repeat != 1 else (size,))],
+    )
     wide = broadcast_to(
-        context, split, [dim for repeat, size in pairs for dim in ((repeat, size) if repeat != 1 else (size,))]
+        context,
+        split,
+        [dim for repeat, size in pairs for dim in ((repeat, size) if repeat != 1 else (size,))],
     )
     return (reshape(context, wide, [dim_mul(repeat, size) for repeat, size in pairs]),)
 

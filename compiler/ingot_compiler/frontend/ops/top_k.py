@@ -1,6 +1,7 @@
 """ONNX TopK: the largest or smallest elements along an axis, sorted.
 
-In: a tensor and K, known or computed at run time. Out: values and i64 positions. Not done here: types (``ir/ops``).
+In: a tensor and K, known or computed at run time. Out: values and i64 positions. Not done here:
+types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -26,12 +27,21 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = context.rank_of(x)
     axis = context.axis(context.int_attribute("axis", -1), rank)
     count, size = _count(context), context.shape_of(x)[axis]
-    require_dim(context, dim_max(count - size, 0) - dim_min(count, 0), message("K in [0, ", size, "]"), count)
+    require_dim(
+        context,
+        dim_max(count - size, 0) - dim_min(count, 0),
+        message("K in [0, ", size, "]"),
+        count,
+    )
     swap = list(range(rank))
     swap[axis], swap[-1] = swap[-1], swap[axis]
     rows = transpose(context, x, swap)
     places = slice_axis(
-        context, order(context, rows, largest=bool(context.int_attribute("largest", 1))), rank - 1, 0, count
+        context,
+        order(context, rows, largest=bool(context.int_attribute("largest", 1))),
+        rank - 1,
+        0,
+        count,
     )
     values = context.add("gather_elements", rows, places, axis=rank - 1)
     return transpose(context, values, swap), transpose(context, places, swap)

@@ -18,7 +18,8 @@ def _translate(context: OpContext) -> Sequence[int]:
     rank = context.rank_of(x)
     permutation = context.ints_attribute("perm", range(rank)[::-1])
     assert permutation is not None
-    # The standard has no negative axes here; an exporter writes them all the same, and they mean one thing only.
+    # The standard has no negative axes here; an exporter writes them all the same, and they mean
+    # one thing only.
     axes = tuple(axis + rank if axis < 0 else axis for axis in permutation)
     if sorted(axes) != list(range(rank)):
         raise OpTypeError(f"a permutation of {rank} axes", list(permutation))

@@ -1,6 +1,7 @@
 """ONNX Trilu: the upper or lower triangle of matrices, 0 elsewhere.
 
-In: x[.., R, C], perhaps the diagonal k. Out: core ``iota``, ``less_equal``, ``select``. Not done here: types.
+In: x[.., R, C], perhaps the diagonal k. Out: core ``iota``, ``less_equal``, ``select``. Not done
+here: types.
 """
 
 from __future__ import annotations
@@ -23,7 +24,11 @@ def _translate(context: OpContext) -> Sequence[int]:
         rows = context.add("add", rows, reshape(context, k, ()))
     # Upper: column >= row + k; lower: column <= row + k.
     upper = bool(context.int_attribute("upper", 1))
-    kept = context.add("less_equal", rows, columns) if upper else context.add("less_equal", columns, rows)
+    kept = (
+        context.add("less_equal", rows, columns)
+        if upper
+        else context.add("less_equal", columns, rows)
+    )
     return (context.add("select", kept, x, context.scalar(context.dtype_of(x), 0)),)
 
 

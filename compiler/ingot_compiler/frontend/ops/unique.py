@@ -1,6 +1,7 @@
 """ONNX Unique: the different elements, or slices along an axis.
 
-In: a tensor. Out: values, first positions, inverse, counts; their number is known at run time only. Not done here: types (``ir/ops``).
+In: a tensor. Out: values, first positions, inverse, counts; their number is known at run time only.
+Not done here: types (``ir/ops``).
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ _EQUAL = (1 << 62) + 1
 
 
 def _keys(context: OpContext, left: int, right: int) -> int:
-    """i64[a, b] for rows [a, L] and [b, L]: _EQUAL, else even where the left row comes first, odd where the right does."""
+    """i64[a, b] for rows [a, L] and [b, L]: _EQUAL, else even where the left row comes first, odd
+    where the right does."""
     (rows, length), columns = context.shape_of(left), context.shape_of(right)[0]
     a, b = reshape(context, left, (rows, 1, length)), reshape(context, right, (1, columns, length))
-    place = context.add("mul", context.add("iota", dtype="i64", length=length), context.scalar("i64", 2))
+    place = context.add(
+        "mul", context.add("iota", dtype="i64", length=length), context.scalar("i64", 2)
+    )
     later = cast(context, context.add("less", b, a), "i64")
     same = context.add("equal", a, b)
-    first = context.add("select", same, context.scalar("i64", _EQUAL), context.add("add", place, later))
+    first = context.add(
+        "select", same, context.scalar("i64", _EQUAL), context.add("add", place, later)
+    )
     # Rows without elements are equal.
     least = context.add("reduce", first, function="min", axes=(2,), keepdims=False)
     return context.add("min", least, context.scalar("i64", _EQUAL))
@@ -33,14 +39,18 @@ def _translate(context: OpContext) -> Sequence[int]:
     sorted_ = bool(context.int_attribute("sorted", 1))
     along = "axis" in context.attributes
     axis = context.axis(context.int_attribute("axis", 0), context.rank_of(x)) if along else 0
-    order = (axis, *(other for other in range(context.rank_of(x)) if other != axis)) if along else ()
+    order = (
+        (axis, *(other for other in range(context.rank_of(x)) if other != axis)) if along else ()
+    )
     front = transpose(context, x, order) if along else as_vector(context, x)
     shape = context.shape_of(front)
     rows = reshape(context, front, (shape[0], product(shape[1:])))
     rows = cast(context, rows, "u8") if context.dtype_of(rows) == "bool" else rows
     keys, iota = _keys(context, rows, rows), context.add("iota", dtype="i64", length=shape[0])
     same = context.add("equal", keys, context.scalar("i64", _EQUAL))
-    counts = context.add("reduce", cast(context, same, "i64"), function="sum", axes=(1,), keepdims=False)
+    counts = context.add(
+        "reduce", cast(context, same, "i64"), function="sum", axes=(1,), keepdims=False
+    )
     earlier = context.add("less", iota, reshape(context, iota, (shape[0], 1)))
     repeated = cast(context, context.add("logical_and", same, earlier), "i64")
     before = context.add("reduce", repeated, function="sum", axes=(1,), keepdims=False)

@@ -1,6 +1,7 @@
 """ONNX Unsqueeze: axes of size 1 added; axes are an attribute before opset 13, then an operand.
 
-In: a tensor and axes of the result, known or computed at run time. Out: core ``reshape``. Not done here: types.
+In: a tensor and axes of the result, known or computed at run time. Out: core ``reshape``. Not done
+here: types.
 """
 
 from __future__ import annotations

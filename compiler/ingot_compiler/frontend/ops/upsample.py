@@ -1,6 +1,7 @@
 """ONNX Upsample: enlarge along every axis; opsets 7 to 9 (later ones have Resize).
 
-In: a tensor; scales, an attribute (opset 7) or an operand (opset 9). Out: core ``resize``. Not done here: lowering.
+In: a tensor; scales, an attribute (opset 7) or an operand (opset 9). Out: core ``resize``. Not done
+here: lowering.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ def _target(context: OpContext, x: int) -> ResizeTarget:
     scales = [item for item in value if isinstance(item, float)] if isinstance(value, tuple) else []
     if len(scales) != len(shape) or not all(scale > 0 for scale in scales):
         raise OpTypeError(f"{len(shape)} scales > 0", scales)
-    return ResizeTarget([scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales)
+    return ResizeTarget(
+        [scaled_size(size, scale) for size, scale in zip(shape, scales, strict=True)], scales
+    )
 
 
 def _translate(context: OpContext) -> Sequence[int]:

@@ -1,6 +1,7 @@
 """The core ops: the only ops of a graph. One file per op; ``op_names`` lists them, one line each.
 
-In: the names. Out: ``OPS``, ``OPS_BY_NAME``. Not done here: lowering (``lowering/ops``), translation from ONNX.
+In: the names. Out: ``OPS``, ``OPS_BY_NAME``. Not done here: lowering (``lowering/ops``),
+translation from ONNX.
 """
 
 from importlib import import_module

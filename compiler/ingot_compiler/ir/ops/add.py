@@ -1,6 +1,7 @@
 """``add``: a + b; integers wrap (ONNX Add-14).
 
-In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
-OP = CoreOp("add", binary(NUMBERS), directly(np.add), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT)
+OP = CoreOp(
+    "add",
+    binary(NUMBERS),
+    directly(np.add),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+)

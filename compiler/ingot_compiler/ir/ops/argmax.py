@@ -1,7 +1,9 @@
-"""``argmax{axis, select_last, keepdims}``: index of the greatest element along an axis (ONNX ArgMax-13).
+"""``argmax{axis, select_last, keepdims}``: index of the greatest element along an axis (ONNX
+ArgMax-13).
 
-In: a tensor of numbers, the axis not empty. Out: i64, the axis gone or of size 1. Of equal elements the first wins, or
-the last with ``select_last``; NaN counts as the greatest. Not done here: lowering.
+In: a tensor of numbers, the axis not empty. Out: i64, the axis gone or of size 1. Of equal elements
+the first wins, or the last with ``select_last``; NaN counts as the greatest. Not done here:
+lowering.
 """
 
 from __future__ import annotations

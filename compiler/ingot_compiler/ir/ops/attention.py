@@ -1,9 +1,10 @@
-"""``attention(q, k, v[, mask]){scale, causal, nan_to_zero}``: softmax(q k^T * scale + mask) v per head (ONNX
-Attention-24).
+"""``attention(q, k, v[, mask]){scale, causal, nan_to_zero}``: softmax(q k^T * scale + mask) v per
+head (ONNX Attention-24).
 
-In: q[B, H, S, D], k[B, G, T, D], v[B, G, T, E] floats of one type, G divides H (query head h reads key head h //
-(H/G)); mask broadcasts to [B, H, S, T]: added when float, kept where true when bool. ``causal`` keeps key t <= query s.
-``nan_to_zero``: a fully masked row gives 0 instead of NaN. Out: [B, H, S, E]. Not done here: cache, dropout.
+In: q[B, H, S, D], k[B, G, T, D], v[B, G, T, E] floats of one type, G divides H (query head h reads
+key head h // (H/G)); mask broadcasts to [B, H, S, T]: added when float, kept where true when bool.
+``causal`` keeps key t <= query s. ``nan_to_zero``: a fully masked row gives 0 instead of NaN. Out:
+[B, H, S, E]. Not done here: cache, dropout.
 """
 
 from __future__ import annotations
@@ -12,7 +13,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_float, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_bool,
+    attribute_float,
+    require_attributes,
+)
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mul
 from ingot_compiler.ir.make_shape_constraints import broadcasts_to, equal, sizes_of
 from ingot_compiler.ir.message import message
@@ -45,7 +51,13 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     depth = equal("head sizes of q and k", of_q[3], of_k[3])
     groups = equal("numbers of k and v heads", of_k[1], of_v[1])
     keys = equal("lengths of k and v", of_k[2], of_v[2])
-    constraints: list[ShapeConstraint] = [batch, depth, groups, keys, *_heads_divide(q.shape[1], groups.common)]
+    constraints: list[ShapeConstraint] = [
+        batch,
+        depth,
+        groups,
+        keys,
+        *_heads_divide(q.shape[1], groups.common),
+    ]
     scores = (batch.common, q.shape[1], q.shape[2], keys.common)
     for mask in types[3:]:
         require(mask.dtype in ("bool", q.dtype), f"a mask of bool or {q.dtype}", mask)
@@ -57,7 +69,9 @@ def _heads_divide(heads: Dim, groups: Dim) -> tuple[SizeBound, ...]:
     """Each key head is read by as many query heads; 0 heads of k can only be read by 0 of q."""
     if heads == groups:
         return ()
-    fits = not (isinstance(heads, int) and isinstance(groups, int)) or (groups > 0 and heads % groups == 0)
+    fits = not (isinstance(heads, int) and isinstance(groups, int)) or (
+        groups > 0 and heads % groups == 0
+    )
     if not fits:
         raise OpTypeError(message("k heads that divide ", heads, " q heads"), groups)
     rest = heads - dim_mul(groups, dim_floordiv(heads, groups))
@@ -83,7 +97,10 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     with np.errstate(all="ignore"):
         for batch in range(q.shape[0]):
             keys, values = (np.repeat(tensor[batch], repeats, 0) for tensor in (k, v))
-            scores = np.matmul(q[batch], keys.transpose(0, 2, 1)) * attribute_float(attributes, "scale") + bias[batch]
+            scores = (
+                np.matmul(q[batch], keys.transpose(0, 2, 1)) * attribute_float(attributes, "scale")
+                + bias[batch]
+            )
             weights = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
             weights = weights / weights.sum(-1, keepdims=True)
             if attribute_bool(attributes, "nan_to_zero"):

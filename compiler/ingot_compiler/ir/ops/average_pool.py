@@ -1,10 +1,10 @@
-"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad, pads_counted_after}``: mean
-per window (ONNX AveragePool-22).
+"""``average_pool{kernel, strides, pads_before, pads_after, dilations, count_include_pad, pads_counted_after}``:
+mean per window (ONNX AveragePool-22).
 
-In: x[N, C, spatial..] of floats. Out: [N, C, positions..]: the sum of the window's elements over their count; padding
-counts only with ``count_include_pad``, and then only the first ``pads_counted_after`` elements of pads_after (the rest
-comes from ``ceil_mode``, which the frontend resolved). A window without counted elements gives NaN. Not done here:
-lowering.
+In: x[N, C, spatial..] of floats. Out: [N, C, positions..]: the sum of the window's elements over
+their count; padding counts only with ``count_include_pad``, and then only the first
+``pads_counted_after`` elements of pads_after (the rest comes from ``ceil_mode``, which the frontend
+resolved). A window without counted elements gives NaN. Not done here: lowering.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_bool, attribute_dims, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_bool,
+    attribute_dims,
+    attribute_ints,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
 from ingot_compiler.ir.reference_rules import narrow, widen
@@ -28,7 +34,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     results = infer_pool(types, attributes)
     require_dtype(types[0], FLOATS)
     attribute_bool(attributes, "count_include_pad")
-    counted, after = attribute_dims(attributes, "pads_counted_after"), attribute_dims(attributes, "pads_after")
+    counted, after = (
+        attribute_dims(attributes, "pads_counted_after"),
+        attribute_dims(attributes, "pads_after"),
+    )
     require(len(counted) == len(after), f"{len(after)} pads_counted_after", counted)
     require_sizes(counted, "pads_counted_after")
     pairs = zip(counted, after, strict=True)
@@ -41,7 +50,10 @@ def _counted(spatial: Sequence[int], attributes: Attributes) -> Array:
     """1 for every element of the padded spatial shape that counts, else 0."""
     include = attribute_bool(attributes, "count_include_pad")
     mask = np.ones((1, 1, *spatial))
-    after, counted = attribute_ints(attributes, "pads_after"), attribute_ints(attributes, "pads_counted_after")
+    after, counted = (
+        attribute_ints(attributes, "pads_after"),
+        attribute_ints(attributes, "pads_counted_after"),
+    )
     if not include:
         return pad_spatial(mask, attributes, 0)
     inner = [(0, 0), (0, 0), *zip(attribute_ints(attributes, "pads_before"), counted, strict=True)]

@@ -1,7 +1,8 @@
-"""``batch_norm(x, scale, bias, mean, variance){epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias with
-given statistics per channel (ONNX BatchNormalization-15, inference).
+"""``batch_norm(x, scale, bias, mean, variance){epsilon}``: (x - mean) / sqrt(variance + epsilon) *
+scale + bias with given statistics per channel (ONNX BatchNormalization-15, inference).
 
-In: x[N, C, ..] floats; four vectors [C] of its element type. Out: x's type. Not done here: training mode.
+In: x[N, C, ..] floats; four vectors [C] of its element type. Out: x's type. Not done here: training
+mode.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     epsilon = attribute_float(attributes, "epsilon")
 
     def compute(x: Array, *vectors: Array) -> Array:
-        scale, bias, mean, variance = (vector.reshape(-1, *[1] * (x.ndim - 2)) for vector in vectors)
+        scale, bias, mean, variance = (
+            vector.reshape(-1, *[1] * (x.ndim - 2)) for vector in vectors
+        )
         return np.asarray((x - mean) / np.sqrt(variance + epsilon) * scale + bias)
 
     return in_f64(compute)(operands, attributes)

@@ -1,6 +1,7 @@
 """``bitwise_and``: a and b on every bit (ONNX BitwiseAnd-18).
 
-In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations

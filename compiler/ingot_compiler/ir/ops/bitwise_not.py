@@ -12,4 +12,6 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, unary
 
-OP = CoreOp("bitwise_not", unary(INTEGERS), directly(np.invert), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "bitwise_not", unary(INTEGERS), directly(np.invert), traits=Trait.ELEMENTWISE | Trait.EXACT
+)

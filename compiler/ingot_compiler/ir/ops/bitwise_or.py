@@ -1,6 +1,7 @@
 """``bitwise_or``: a or b on every bit (ONNX BitwiseOr-18).
 
-In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -13,5 +14,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
 OP = CoreOp(
-    "bitwise_or", binary(INTEGERS), directly(np.bitwise_or), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+    "bitwise_or",
+    binary(INTEGERS),
+    directly(np.bitwise_or),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
 )

@@ -1,6 +1,7 @@
 """``bitwise_xor``: a xor b on every bit (ONNX BitwiseXor-18).
 
-In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``broadcast_to{shape}``: x repeated along new axes and axes of size 1 (ONNX Expand-13, resolved).
 
-In: any tensor. Out: its element type, ``shape``. Not done here: ONNX's two-sided rule (the frontend resolves it).
+In: any tensor. Out: its element type, ``shape``. Not done here: ONNX's two-sided rule (the frontend
+resolves it).
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dims,
+    attribute_ints,
+    require_attributes,
+)
 from ingot_compiler.ir.make_shape_constraints import broadcasts_to
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait

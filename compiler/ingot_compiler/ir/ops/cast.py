@@ -1,8 +1,10 @@
 """``cast{dtype}``: change of element type (ONNX Cast-24 without float8).
 
-In: any tensor. Out: the same shape in ``dtype``. Not done here: lowering; saturation (the frontend adds min and max).
+In: any tensor. Out: the same shape in ``dtype``. Not done here: lowering; saturation (the frontend
+adds min and max).
 
-float -> integer truncates towards 0 (``float_to_integer`` says what does not fit); integer -> integer wraps;
+float -> integer truncates towards 0 (``float_to_integer`` says what does not fit); integer ->
+integer wraps;
 anything -> bool is ``x != 0`` (NaN is true); float64 -> bf16 rounds through float32.
 """
 
@@ -29,7 +31,11 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     (x,), dtype = operands, COMPUTE_DTYPES[attribute_dtype(attributes)]
     with np.errstate(all="ignore"):
-        return (float_to_integer(x, dtype) if x.dtype.kind == "f" and dtype.kind in "iu" else x.astype(dtype),)
+        return (
+            float_to_integer(x, dtype)
+            if x.dtype.kind == "f" and dtype.kind in "iu"
+            else x.astype(dtype),
+        )
 
 
 OP = CoreOp("cast", _infer, _reference, traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.CHEAP)

@@ -13,4 +13,6 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("ceil", unary(FLOATS), directly(np.ceil), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP)
+OP = CoreOp(
+    "ceil", unary(FLOATS), directly(np.ceil), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+)

@@ -1,6 +1,7 @@
 """``concat{axis}``: operands one after the other along an axis (ONNX Concat-13).
 
-In: one or more tensors of one element type, equal but for ``axis``. Out: that type, sizes added along ``axis``.
+In: one or more tensors of one element type, equal but for ``axis``. Out: that type, sizes added
+along ``axis``.
 Not done here: lowering.
 """
 
@@ -10,7 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_axis,
+    attribute_int,
+    require_attributes,
+)
 from ingot_compiler.ir.dims import Dim, dim_add
 from ingot_compiler.ir.make_shape_constraints import equal_shapes, sizes_of
 from ingot_compiler.ir.op import Array, CoreOp, Inferred

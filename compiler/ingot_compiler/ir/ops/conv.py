@@ -1,7 +1,8 @@
-"""``conv(x, w[, bias]){strides, pads_before, pads_after, dilations, groups}``: convolution (ONNX Conv-22, pads
-resolved).
+"""``conv(x, w[, bias]){strides, pads_before, pads_after, dilations, groups}``: convolution (ONNX
+Conv-22, pads resolved).
 
-In: x[N, C, spatial..], w[O, C/groups, kernel..], bias[O] of one element type. Out: [N, O, positions..]; integers wrap.
+In: x[N, C, spatial..], w[O, C/groups, kernel..], bias[O] of one element type. Out: [N, O,
+positions..]; integers wrap.
 Not done here: ``auto_pad``.
 """
 
@@ -53,13 +54,19 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     view = window_view(pad_spatial(x, attributes, 0), w.shape[2:], attributes)
     spatial = x.ndim - 2
     positions = view.shape[2 : 2 + spatial]
-    count, inner = int(np.prod(positions, dtype=np.int64)), int(np.prod(w.shape[1:], dtype=np.int64))
+    count, inner = (
+        int(np.prod(positions, dtype=np.int64)),
+        int(np.prod(w.shape[1:], dtype=np.int64)),
+    )
     matrices = w.reshape(groups, w.shape[0] // groups, inner)
     result = np.empty((x.shape[0], w.shape[0], *positions), x.dtype)
     for sample, windows in zip(result, view, strict=True):
-        # [C, positions.., kernel..] -> [groups, C/groups * kernel, positions]: one matrix product per group.
+        # [C, positions.., kernel..] -> [groups, C/groups * kernel, positions]: one matrix product
+        # per group.
         columns = np.moveaxis(windows, range(1 + spatial, 1 + 2 * spatial), range(1, 1 + spatial))
-        sample[...] = np.matmul(matrices, columns.reshape(groups, inner, count)).reshape(sample.shape)
+        sample[...] = np.matmul(matrices, columns.reshape(groups, inner, count)).reshape(
+            sample.shape
+        )
     for bias in operands[2:]:
         result += bias.reshape(-1, *[1] * spatial)
     with np.errstate(over="ignore"):

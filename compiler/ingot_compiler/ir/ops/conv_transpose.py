@@ -1,8 +1,10 @@
-"""``conv_transpose(x, w[, bias]){strides, pads_before, pads_after, dilations, groups, output_padding}``: the transpose
-of a convolution (ONNX ConvTranspose-22, pads resolved).
+"""``conv_transpose(x, w[, bias]){strides, pads_before, pads_after, dilations, groups, output_padding}``:
+the transpose of a convolution (ONNX ConvTranspose-22, pads resolved).
 
-In: x[N, C, spatial..], w[C, O/groups, kernel..], bias[O] of one element type. Out: [N, O, sizes..] with size = (d - 1)
-* stride + (k - 1) * dilation + 1 + output_padding - pads. Not done here: ``auto_pad``, ``output_shape``.
+In: x[N, C, spatial..], w[C, O/groups, kernel..], bias[O] of one element type. Out: [N, O, sizes..]
+with size = (d - 1)
+* stride + (k - 1) * dilation + 1 + output_padding - pads. Not done here: ``auto_pad``,
+  ``output_shape``.
 """
 
 from __future__ import annotations
@@ -11,7 +13,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_int, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dims,
+    attribute_int,
+    attribute_ints,
+    require_attributes,
+)
 from ingot_compiler.ir.dims import Dim, dim_add, dim_mul
 from ingot_compiler.ir.make_shape_constraints import equal, equal_shapes, groups_divide, sizes_of
 from ingot_compiler.ir.message import message
@@ -30,13 +38,18 @@ from ingot_compiler.ir.typing_rules import (
 from ingot_compiler.ir.window_rules import dilated, window_of
 
 
-def _sizes(spatial: Sequence[Dim], kernel: Sequence[Dim], attributes: Attributes) -> tuple[Dim, ...]:
+def _sizes(
+    spatial: Sequence[Dim], kernel: Sequence[Dim], attributes: Attributes
+) -> tuple[Dim, ...]:
     window, extra = window_of(attributes, kernel), attribute_dims(attributes, "output_padding")
     require(len(extra) == len(spatial), f"{len(spatial)} output_padding", extra)
     require_sizes(extra, "output_padding")
     sizes: list[Dim] = []
     for axis, size in enumerate(spatial):
-        full = dim_add(dim_mul(dim_add(size, -1), window.strides[axis]), dilated(kernel[axis], window.dilations[axis]))
+        full = dim_add(
+            dim_mul(dim_add(size, -1), window.strides[axis]),
+            dilated(kernel[axis], window.dilations[axis]),
+        )
         pads = dim_add(window.pads_before[axis], window.pads_after[axis])
         sizes.append(dim_add(dim_add(full, extra[axis]), dim_mul(pads, -1)))
     require_sizes(sizes, "result sizes")
@@ -55,7 +68,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         attribute_int(attributes, "groups"),
         equal("numbers of input channels", sizes_of(types, 0)[1], w.shape[0]),
     )
-    constraints: list[ShapeConstraint] = [channels, *groups_divide(groups, channels.common, "input channels")]
+    constraints: list[ShapeConstraint] = [
+        channels,
+        *groups_divide(groups, channels.common, "input channels"),
+    ]
     outputs = dim_mul(w.shape[1], groups)
     for bias in types[2:]:
         constraints += equal_shapes("numbers of output channels", (outputs,), bias.shape)
@@ -65,7 +81,10 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _spread(products: Array, full: Array, kernel: Sequence[int], attributes: Attributes) -> None:
     """Add products[O, kernel.., positions..] into full[O, spatial..], each tap at its offset."""
-    strides, dilations = attribute_ints(attributes, "strides"), attribute_ints(attributes, "dilations")
+    strides, dilations = (
+        attribute_ints(attributes, "strides"),
+        attribute_ints(attributes, "dilations"),
+    )
     positions = products.shape[1 + len(kernel) :]
     for tap in np.ndindex(*kernel):
         axes = zip(tap, strides, dilations, positions, strict=True)
@@ -81,7 +100,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     sizes = ints(_sizes(spatial, kernel, attributes))
     uncropped = [
         low + size + high
-        for low, size, high in zip(before, sizes, attribute_ints(attributes, "pads_after"), strict=True)
+        for low, size, high in zip(
+            before, sizes, attribute_ints(attributes, "pads_after"), strict=True
+        )
     ]
     full = np.zeros((x.shape[0], outputs, *uncropped), x.dtype)
     matrices = w.reshape(groups, w.shape[0] // groups, -1).transpose(0, 2, 1)

@@ -1,7 +1,8 @@
 """``copy{destination}``: the same tensor on another virtual device.
 
-In: any tensor; ``destination``, the name of the device that the result lives on. Out: a tensor of the same type. Not done here: choosing
-where values live (``placement.place``, which alone writes this op), moving bytes (``main``).
+In: any tensor; ``destination``, the name of the device that the result lives on. Out: a tensor of
+the same type. Not done here: choosing where values live (``placement.place``, which alone writes
+this op), moving bytes (``main``).
 """
 
 from __future__ import annotations

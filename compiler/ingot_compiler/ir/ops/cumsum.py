@@ -1,7 +1,7 @@
 """``cumsum{axis, exclusive, reverse}``: running sums along an axis (ONNX CumSum-14).
 
-In: a tensor of numbers. Out: same type; element i is the sum of x[0..i], without x[i] when exclusive, from the end when
-reverse. Integers wrap. Not done here: lowering.
+In: a tensor of numbers. Out: same type; element i is the sum of x[0..i], without x[i] when
+exclusive, from the end when reverse. Integers wrap. Not done here: lowering.
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_bool, attribute_int, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_axis,
+    attribute_bool,
+    attribute_int,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import narrow, widen
 from ingot_compiler.ir.traits import Trait

@@ -1,6 +1,7 @@
 """``dim_values{values}``: sizes as an integer tensor (ONNX Shape-25 of a symbolic shape).
 
-In: nothing. Out: i64[number of values]. Not done here: the way back, from a tensor to a symbol (``read_dim``).
+In: nothing. Out: i64[number of values]. Not done here: the way back, from a tensor to a symbol
+(``read_dim``).
 """
 
 from __future__ import annotations
@@ -9,7 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dims,
+    attribute_ints,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType

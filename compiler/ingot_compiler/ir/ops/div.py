@@ -1,6 +1,8 @@
-"""``div``: a / b; integers truncate towards 0, a divisor of 0 gives 0, the least integer over -1 wraps (ONNX Div-14).
+"""``div``: a / b; integers truncate towards 0, a divisor of 0 gives 0, the least integer over -1
+wraps (ONNX Div-14).
 
-In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -21,4 +23,9 @@ def _divide(a: Array, b: Array) -> Array:
     return np.asarray(quotient + ((rest != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
 
 
-OP = CoreOp("div", binary(NUMBERS), directly(_divide), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES)
+OP = CoreOp(
+    "div",
+    binary(NUMBERS),
+    directly(_divide),
+    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES,
+)

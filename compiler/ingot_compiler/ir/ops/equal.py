@@ -1,6 +1,7 @@
 """``equal``: a == b; NaN differs from everything (ONNX Equal-19).
 
-In: two tensors of one element type (any element type). Out: bool, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (any element type). Out: bool, the broadcast shape. Not done
+here: lowering.
 """
 
 from __future__ import annotations

@@ -13,4 +13,6 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("floor", unary(FLOATS), directly(np.floor), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP)
+OP = CoreOp(
+    "floor", unary(FLOATS), directly(np.floor), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+)

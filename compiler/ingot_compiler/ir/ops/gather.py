@@ -1,7 +1,7 @@
 """``gather(x, indices){axis}``: slices of x along an axis, picked by indices (ONNX Gather-13).
 
-In: any tensor and integers in [-d, d), d the size of the axis (negative ones count from the end). Out: x's element
-type, shape x[:axis] + indices + x[axis+1:]. Not done here: lowering.
+In: any tensor and integers in [-d, d), d the size of the axis (negative ones count from the end).
+Out: x's element type, shape x[:axis] + indices + x[axis+1:]. Not done here: lowering.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_axis, attribute_int, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_axis,
+    attribute_int,
+    require_attributes,
+)
 from ingot_compiler.ir.make_shape_constraints import elements_along
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait

@@ -1,7 +1,8 @@
-"""``gather_elements(x, indices){axis}``: result[.., i, ..] = x[.., indices[.., i, ..], ..] (ONNX GatherElements-13).
+"""``gather_elements(x, indices){axis}``: result[.., i, ..] = x[.., indices[.., i, ..], ..] (ONNX
+GatherElements-13).
 
-In: any tensor and integers of the same rank, in [-d, d); beside the axis, indices may be smaller than x. Out: x's
-element type, indices' shape. Not done here: lowering.
+In: any tensor and integers of the same rank, in [-d, d); beside the axis, indices may be smaller
+than x. Out: x's element type, indices' shape. Not done here: lowering.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""``gather_nd(x, indices){batch_dims}``: slices of x, each picked by a vector of indices (ONNX GatherND-13).
+"""``gather_nd(x, indices){batch_dims}``: slices of x, each picked by a vector of indices (ONNX
+GatherND-13).
 
-In: x[b.., d..] and integers [b.., i.., k], b.. the ``batch_dims`` leading axes, k >= 1 a fixed integer. Out: x's
-element type, shape b.. + i.. + d[k:]. Not done here: lowering.
+In: x[b.., d..] and integers [b.., i.., k], b.. the ``batch_dims`` leading axes, k >= 1 a fixed
+integer. Out: x's element type, shape b.. + i.. + d[k:]. Not done here: lowering.
 """
 
 from __future__ import annotations
@@ -26,21 +27,30 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     x, indices = types
     require_dtype(indices, INTEGERS)
     count = attribute_int(attributes, "batch_dims")
-    require(0 <= count < min(x.rank, indices.rank), f"batch_dims in [0, {min(x.rank, indices.rank)})", count)
+    require(
+        0 <= count < min(x.rank, indices.rank),
+        f"batch_dims in [0, {min(x.rank, indices.rank)})",
+        count,
+    )
     depth = indices.shape[-1]
     if not isinstance(depth, int) or not 1 <= depth <= x.rank - count:
         raise OpTypeError(f"index vectors of 1 to {x.rank - count} elements", indices)
     batch = equal_shapes("batch sizes", x.shape[:count], indices.shape[:count])
     common = (constraint.common for constraint in batch)
     result = TensorType(x.dtype, (*common, *indices.shape[count:-1], *x.shape[count + depth :]))
-    picked = (bound for size in x.shape[count : count + depth] for bound in elements_along(size, result.element_count))
+    picked = (
+        bound
+        for size in x.shape[count : count + depth]
+        for bound in elements_along(size, result.element_count)
+    )
     return Inferred((result,), (*batch, *picked))
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x, indices = operands
     count = attribute_int(attributes, "batch_dims")
-    # One open grid per batch axis, then one index array per gathered axis; all broadcast over indices[.., :].
+    # One open grid per batch axis, then one index array per gathered axis; all broadcast over
+    # indices[.., :].
     outer = indices.shape[:-1]
     grids = open_grid(outer)[:count]
     picked = tuple(indices[..., column].astype(np.int64) for column in range(indices.shape[-1]))

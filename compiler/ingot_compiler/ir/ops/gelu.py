@@ -35,7 +35,9 @@ def _by_tanh(x: Array) -> Array:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return in_f64(_exact if attribute_str(attributes, "approximate") == "none" else _by_tanh)(operands, attributes)
+    return in_f64(_exact if attribute_str(attributes, "approximate") == "none" else _by_tanh)(
+        operands, attributes
+    )
 
 
 OP = CoreOp("gelu", _infer, _reference, traits=Trait.ELEMENTWISE)

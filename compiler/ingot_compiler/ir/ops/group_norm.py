@@ -1,8 +1,9 @@
-"""``group_norm(x, scale, bias){groups, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and
-variance per sample and group of channels (ONNX GroupNormalization-21; instance normalisation with groups = C).
+"""``group_norm(x, scale, bias){groups, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale +
+bias, mean and variance per sample and group of channels (ONNX GroupNormalization-21; instance
+normalisation with groups = C).
 
-In: x[N, C, ..] floats, groups divides C; scale and bias [C] of its element type. Out: x's type. Not done here:
-lowering.
+In: x[N, C, ..] floats, groups divides C; scale and bias [C] of its element type. Out: x's type. Not
+done here: lowering.
 """
 
 from __future__ import annotations
@@ -11,7 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_float, attribute_int, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_float,
+    attribute_int,
+    require_attributes,
+)
 from ingot_compiler.ir.make_shape_constraints import groups_divide
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64, mean

@@ -1,8 +1,8 @@
 """``if(cond){symbols} {then} {else}``: the results of one of two regions (ONNX If-11).
 
-In: a bool of rank 0; two regions without inputs whose outputs agree in element types and ranks. Out: those; a size that
-differs between the regions is a fresh symbol of ``symbols``, bound when the op has run. Not done here: execution
-(``interpret``).
+In: a bool of rank 0; two regions without inputs whose outputs agree in element types and ranks.
+Out: those; a size that differs between the regions is a fresh symbol of ``symbols``, bound when the
+op has run. Not done here: execution (``interpret``).
 """
 
 from __future__ import annotations
@@ -28,16 +28,23 @@ from ingot_compiler.ir.typing_rules import BOOLS, require_dtype, require_operand
 
 
 def unified(regions: Sequence[Graph]) -> tuple[HoledType, ...]:
-    """The results, with holes where the branches differ; OpTypeError when they cannot stand for one another."""
+    """The results, with holes where the branches differ; OpTypeError when they cannot stand for one
+    another."""
     require(len(regions) == 2, "two regions", len(regions))
     hidden = inner_symbols(regions[0]) | inner_symbols(regions[1])
     first, second = map(output_types, regions)
-    require(len(first) == len(second), "as many results in both branches", f"{len(first)} and {len(second)}")
+    require(
+        len(first) == len(second),
+        "as many results in both branches",
+        f"{len(first)} and {len(second)}",
+    )
     holed: list[HoledType] = []
     for one, other in zip(first, second, strict=True):
         alike = one.dtype == other.dtype and one.rank == other.rank
         require(alike, "branches of one element type and rank", message(one, " and ", other))
-        pairs = zip(visible_sizes(one.shape, hidden), visible_sizes(other.shape, hidden), strict=True)
+        pairs = zip(
+            visible_sizes(one.shape, hidden), visible_sizes(other.shape, hidden), strict=True
+        )
         holed.append((one, tuple(left if left == right else HOLE for left, right in pairs)))
     return tuple(holed)
 

@@ -9,7 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_dtype, attribute_int, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dim,
+    attribute_dtype,
+    attribute_int,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import COMPUTE_DTYPES
 from ingot_compiler.ir.traits import Trait
@@ -27,7 +33,11 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 
 def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    return (np.arange(attribute_int(attributes, "length")).astype(COMPUTE_DTYPES[attribute_dtype(attributes)]),)
+    return (
+        np.arange(attribute_int(attributes, "length")).astype(
+            COMPUTE_DTYPES[attribute_dtype(attributes)]
+        ),
+    )
 
 
 OP = CoreOp("iota", _infer, _reference, traits=Trait.SOURCE | Trait.EXACT | Trait.CHEAP)

@@ -27,7 +27,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x = operands[0]
-    wanted = (attribute_bool(attributes, "positive") & (x > 0)) | (attribute_bool(attributes, "negative") & (x < 0))
+    wanted = (attribute_bool(attributes, "positive") & (x > 0)) | (
+        attribute_bool(attributes, "negative") & (x < 0)
+    )
     return (np.asarray(np.isinf(x) & wanted),)
 
 

@@ -13,4 +13,6 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("isnan", unary(FLOATS, "bool"), directly(np.isnan), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "isnan", unary(FLOATS, "bool"), directly(np.isnan), traits=Trait.ELEMENTWISE | Trait.EXACT
+)

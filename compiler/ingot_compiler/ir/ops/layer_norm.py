@@ -1,7 +1,8 @@
-"""``layer_norm(x, scale, bias){axis, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and
-variance over axes ``axis`` .. rank - 1 (ONNX LayerNormalization-17).
+"""``layer_norm(x, scale, bias){axis, epsilon}``: (x - mean) / sqrt(variance + epsilon) * scale +
+bias, mean and variance over axes ``axis`` .. rank - 1 (ONNX LayerNormalization-17).
 
-In: a float tensor; scale and bias of its element type and shape x.shape[axis:]. Out: x's type. Not done here: lowering.
+In: a float tensor; scale and bias of its element type and shape x.shape[axis:]. Out: x's type. Not
+done here: lowering.
 """
 
 from __future__ import annotations

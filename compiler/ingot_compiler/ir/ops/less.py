@@ -1,6 +1,7 @@
 """``less``: a < b; false for NaN (ONNX Less-13).
 
-In: two tensors of one element type (any element type). Out: bool, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (any element type). Out: bool, the broadcast shape. Not done
+here: lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
-OP = CoreOp("less", binary(ANY, "bool"), directly(np.less), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP)
+OP = CoreOp(
+    "less",
+    binary(ANY, "bool"),
+    directly(np.less),
+    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP,
+)

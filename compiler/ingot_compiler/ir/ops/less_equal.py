@@ -1,6 +1,7 @@
 """``less_equal``: a <= b; false for NaN (ONNX LessOrEqual-16).
 
-In: two tensors of one element type (any element type). Out: bool, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (any element type). Out: bool, the broadcast shape. Not done
+here: lowering.
 """
 
 from __future__ import annotations
@@ -13,5 +14,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
 OP = CoreOp(
-    "less_equal", binary(ANY, "bool"), directly(np.less_equal), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+    "less_equal",
+    binary(ANY, "bool"),
+    directly(np.less_equal),
+    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP,
 )

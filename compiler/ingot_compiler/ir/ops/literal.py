@@ -1,6 +1,7 @@
 """``literal{dtype, shape, value}``: a small constant that is part of the graph's text and digest.
 
-In: nothing. Out: rank 0 of any element type, or integers and bools of at most 1,024 elements, row-major in ``value``.
+In: nothing. Out: rank 0 of any element type, or integers and bools of at most 1,024 elements,
+row-major in ``value``.
 Not done here: weights (``constant``).
 """
 
@@ -60,7 +61,9 @@ def _reference(_operands: Sequence[Array], attributes: Attributes) -> tuple[Arra
     value = attribute_numbers(attributes, "value")
     with np.errstate(over="ignore"):
         return (
-            np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(attribute_ints(attributes, "shape")),
+            np.array(value, COMPUTE_DTYPES[attribute_dtype(attributes)]).reshape(
+                attribute_ints(attributes, "shape")
+            ),
         )
 
 

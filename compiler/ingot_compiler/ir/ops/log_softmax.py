@@ -1,7 +1,8 @@
-"""``log_softmax{axis}``: logarithm of softmax along an axis (ONNX LogSoftmax-13), computed after subtraction of the
-largest element.
+"""``log_softmax{axis}``: logarithm of softmax along an axis (ONNX LogSoftmax-13), computed after
+subtraction of the largest element.
 
-In: a float tensor. Out: same type; a row that is -inf throughout gives NaN. Not done here: lowering.
+In: a float tensor. Out: same type; a row that is -inf throughout gives NaN. Not done here:
+lowering.
 """
 
 from __future__ import annotations

@@ -12,4 +12,6 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import BOOLS, unary
 
-OP = CoreOp("logical_not", unary(BOOLS), directly(np.logical_not), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "logical_not", unary(BOOLS), directly(np.logical_not), traits=Trait.ELEMENTWISE | Trait.EXACT
+)

@@ -1,6 +1,7 @@
 """``logical_xor``: a xor b (ONNX Xor-7).
 
-In: two tensors of one element type (bools). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (bools). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -13,5 +14,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import BOOLS, binary
 
 OP = CoreOp(
-    "logical_xor", binary(BOOLS), directly(np.logical_xor), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT
+    "logical_xor",
+    binary(BOOLS),
+    directly(np.logical_xor),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
 )

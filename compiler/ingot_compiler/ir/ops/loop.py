@@ -1,12 +1,14 @@
 """``loop(trip_count, cond, carried...){iterations, symbols} {(iteration, cond, carried...) -> (cond, carried..., scan...)}``.
 
-In: an i64 and a bool of rank 0, values to carry. Out: the carried values at the end, then each scan output's elements,
-one per iteration, stacked on a new first axis (ONNX Loop-11). Not done here: execution (``interpret``).
+In: an i64 and a bool of rank 0, values to carry. Out: the carried values at the end, then each scan
+output's elements, one per iteration, stacked on a new first axis (ONNX Loop-11). Not done here:
+execution (``interpret``).
 
-``iterations`` is an expression that is known before: the region then runs exactly that often, and conditions do not
-count. Or it is the first of ``symbols``: the region runs while the condition holds and the iteration (from 0) is below
-``trip_count``; the symbol is the number of iterations. A carried value's size that changes is a symbol in the type of
-the region's input: it stands for the size in the iteration, and a fresh one of ``symbols`` for that at the end.
+``iterations`` is an expression that is known before: the region then runs exactly that often, and
+conditions do not count. Or it is the first of ``symbols``: the region runs while the condition
+holds and the iteration (from 0) is below ``trip_count``; the symbol is the number of iterations. A
+carried value's size that changes is a symbol in the type of the region's input: it stands for the
+size in the iteration, and a fresh one of ``symbols`` for that at the end.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ CONTROL = 2
 _CONTROL_TYPES = (TensorType("i64", ()), TensorType("bool", ()))
 
 
-def loop_results(types: Sequence[TensorType], iterations: Dim | None, body: Graph) -> tuple[HoledType, ...]:
+def loop_results(
+    types: Sequence[TensorType], iterations: Dim | None, body: Graph
+) -> tuple[HoledType, ...]:
     """The results, with holes for sizes that only the run decides; ``iterations`` None is one.
 
     OpTypeError when operands, region inputs and region outputs do not fit together.
@@ -44,18 +48,35 @@ def loop_results(types: Sequence[TensorType], iterations: Dim | None, body: Grap
     inputs = tuple(body.types[value] for value in body.inputs)
     _, *made = output_types(body)
     require(len(inputs) == len(types), f"a region of {len(types)} inputs", len(inputs))
-    require(tuple(types[:CONTROL]) == _CONTROL_TYPES, "a trip count i64[] and a condition bool[]", _texts(types))
-    require(inputs[:CONTROL] == _CONTROL_TYPES, "a region of iteration i64[] and condition bool[]", _texts(inputs))
     require(
-        output_types(body)[0] == _CONTROL_TYPES[1], "a region that returns a condition bool[]", output_types(body)[0]
+        tuple(types[:CONTROL]) == _CONTROL_TYPES,
+        "a trip count i64[] and a condition bool[]",
+        _texts(types),
+    )
+    require(
+        inputs[:CONTROL] == _CONTROL_TYPES,
+        "a region of iteration i64[] and condition bool[]",
+        _texts(inputs),
+    )
+    require(
+        output_types(body)[0] == _CONTROL_TYPES[1],
+        "a region that returns a condition bool[]",
+        output_types(body)[0],
     )
     carried = len(types) - CONTROL
     require(len(made) >= carried, f"a region that returns {carried} carried values", len(made))
     results: list[HoledType] = []
     varying: set[str] = set()
     for outside, inside, after in zip(types[CONTROL:], inputs[CONTROL:], made, strict=False):
-        same = outside.dtype == inside.dtype == after.dtype and outside.rank == inside.rank == after.rank
-        require(same, "a carried value of one element type and rank", message(outside, ", ", inside, ", ", after))
+        same = (
+            outside.dtype == inside.dtype == after.dtype
+            and outside.rank == inside.rank == after.rank
+        )
+        require(
+            same,
+            "a carried value of one element type and rank",
+            message(outside, ", ", inside, ", ", after),
+        )
         varying |= set(own_symbols(inside.shape, outside.shape))
         axes = zip(outside.shape, inside.shape, after.shape, strict=True)
         kept = all(last == here for first, here, last in axes if first == here)
@@ -82,7 +103,9 @@ def _infer_regions(
     require(len(regions[0].outputs) >= 1, "a region that returns a condition", "nothing")
     names = symbol_names(attributes)
     rest = names if counted_before(attributes) else names[1:]
-    return fill_holes(loop_results(types, attribute_dim(attributes, "iterations"), regions[0]), rest)
+    return fill_holes(
+        loop_results(types, attribute_dim(attributes, "iterations"), regions[0]), rest
+    )
 
 
 def _texts(types: Sequence[TensorType]) -> str:

@@ -1,6 +1,7 @@
 """``matmul(a, b)``: matrix products over the last two axes (ONNX MatMul-13, numpy's rule).
 
-In: a[.., M, K] and b[.., K, N] of one element type, ranks >= 2; leading axes broadcast. Out: [.., M, N]; integers wrap.
+In: a[.., M, K] and b[.., K, N] of one element type, ranks >= 2; leading axes broadcast. Out: [..,
+M, N]; integers wrap.
 Not done here: vectors (the frontend reshapes).
 """
 
@@ -14,7 +15,13 @@ from ingot_compiler.ir.attributes import Attributes, require_attributes
 from ingot_compiler.ir.op import CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import in_f64
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import NUMBERS, matrix_product, require_dtype, require_operands, require_same_dtype
+from ingot_compiler.ir.typing_rules import (
+    NUMBERS,
+    matrix_product,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

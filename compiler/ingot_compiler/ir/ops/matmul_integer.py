@@ -1,7 +1,9 @@
-"""``matmul_integer(a, b)``: matrix products of narrow integers, summed in i32 (ONNX MatMulInteger-10, zero points taken off).
+"""``matmul_integer(a, b)``: matrix products of narrow integers, summed in i32 (ONNX
+MatMulInteger-10, zero points taken off).
 
-In: a[.., M, K] and b[.., K, N] of 8- or 16-bit integers, each of its own type, ranks >= 2; leading axes broadcast. Out: i32
-[.., M, N]; sums wrap. Not done here: zero points (the frontend subtracts them), vectors.
+In: a[.., M, K] and b[.., K, N] of 8- or 16-bit integers, each of its own type, ranks >= 2; leading
+axes broadcast. Out: i32 [.., M, N]; sums wrap. Not done here: zero points (the frontend subtracts
+them), vectors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``max``: the larger; NaN if either is NaN (ONNX Max-13).
 
-In: two tensors of one element type (any element type). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (any element type). Out: that type, the broadcast shape. Not
+done here: lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
-OP = CoreOp("max", binary(ANY), directly(np.maximum), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT)
+OP = CoreOp(
+    "max",
+    binary(ANY),
+    directly(np.maximum),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+)

@@ -1,7 +1,9 @@
-"""``max_pool{kernel, strides, pads_before, pads_after, dilations}``: greatest element per window (ONNX MaxPool-22).
+"""``max_pool{kernel, strides, pads_before, pads_after, dilations}``: greatest element per window
+(ONNX MaxPool-22).
 
-In: x[N, C, spatial..] of numbers. Out: [N, C, positions..]; padding never wins, NaN propagates; a window of padding
-only gives the least value. Not done here: indices; ``ceil_mode`` (the frontend enlarges pads_after).
+In: x[N, C, spatial..] of numbers. Out: [N, C, positions..]; padding never wins, NaN propagates; a
+window of padding only gives the least value. Not done here: indices; ``ceil_mode`` (the frontend
+enlarges pads_after).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``min``: the smaller; NaN if either is NaN (ONNX Min-13).
 
-In: two tensors of one element type (any element type). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (any element type). Out: that type, the broadcast shape. Not
+done here: lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import ANY, binary
 
-OP = CoreOp("min", binary(ANY), directly(np.minimum), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT)
+OP = CoreOp(
+    "min",
+    binary(ANY),
+    directly(np.minimum),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+)

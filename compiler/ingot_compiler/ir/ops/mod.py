@@ -1,6 +1,8 @@
-"""``mod``: remainder with the sign of the divisor; an integer divisor of 0 gives 0 (ONNX Mod-13, fmod=0).
+"""``mod``: remainder with the sign of the divisor; an integer divisor of 0 gives 0 (ONNX Mod-13,
+fmod=0).
 
-In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -13,5 +15,8 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
 OP = CoreOp(
-    "mod", binary(NUMBERS), directly(np.mod), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES | Trait.STEP
+    "mod",
+    binary(NUMBERS),
+    directly(np.mod),
+    traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.DIVIDES | Trait.STEP,
 )

@@ -1,6 +1,7 @@
 """``mul``: a * b; integers wrap (ONNX Mul-14).
 
-In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, binary
 
-OP = CoreOp("mul", binary(NUMBERS), directly(np.multiply), traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT)
+OP = CoreOp(
+    "mul",
+    binary(NUMBERS),
+    directly(np.multiply),
+    traits=Trait.ELEMENTWISE | Trait.COMMUTATIVE | Trait.EXACT,
+)

@@ -1,7 +1,8 @@
-"""``pow``: a to the power of b; integers wrap, a negative integer exponent gives the truncated reciprocal, 0 for base 0
-(ONNX Pow-15).
+"""``pow``: a to the power of b; integers wrap, a negative integer exponent gives the truncated
+reciprocal, 0 for base 0 (ONNX Pow-15).
 
-In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (numbers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations

@@ -13,4 +13,6 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("reciprocal", unary(FLOATS), in_f64(np.reciprocal), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "reciprocal", unary(FLOATS), in_f64(np.reciprocal), traits=Trait.ELEMENTWISE | Trait.EXACT
+)

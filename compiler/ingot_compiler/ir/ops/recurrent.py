@@ -1,9 +1,11 @@
-"""``recurrent(x, weights, ..){cell, ..}``: an LSTM, GRU or RNN over time (ONNX LSTM-22, GRU-22, RNN-22).
+"""``recurrent(x, weights, ..){cell, ..}``: an LSTM, GRU or RNN over time (ONNX LSTM-22, GRU-22,
+RNN-22).
 
-In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D directions, G gates); weights[D, H, G*H];
-initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D, B, H] (lstm), candidate weights[D, H, H]
-(gru without ``linear_before_reset``; ``weights`` then has two gates), recurrent bias[D, H] (gru with it), lengths i64[B]
-(``has_lengths``), peepholes[D, 3*H] (``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H].
+In: x[T, B, D*G*H], the inputs' share of the gates, biases included (D directions, G gates);
+weights[D, H, G*H]; initial_h[D, B, H]; then, where the cell or an attribute says so: initial_c[D,
+B, H] (lstm), candidate weights[D, H, H] (gru without ``linear_before_reset``; ``weights`` then has
+two gates), recurrent bias[D, H] (gru with it), lengths i64[B] (``has_lengths``), peepholes[D, 3*H]
+(``has_peepholes``). Out: y[T, D, B, H], final h and (lstm) final c, both [D, B, H].
 Not done here: the product with the inputs' weights (``matmul``), layouts (the frontend).
 """
 
@@ -76,7 +78,11 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     x, weights, h = given["x"], given["weights"], given["h"]
     require_dtype(x, ("f32", "f64"))
     require(x.rank == weights.rank == h.rank == 3, "x, weights and h of rank 3", (x, weights, h))
-    require(all(kind.dtype == x.dtype for name, kind in given.items() if name != "lengths"), "one element type", x)
+    require(
+        all(kind.dtype == x.dtype for name, kind in given.items() if name != "lengths"),
+        "one element type",
+        x,
+    )
     directions, hidden = weights.shape[0], weights.shape[1]
     time, batch, columns = x.shape
     gates, activations = CELLS[cell]
@@ -92,7 +98,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
             constraints += equal_shapes(f"sizes of {name}", kind.shape, expected[name])
     for name in ("activations", "alphas", "betas"):
         value = attributes[name]
-        require(isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value)
+        require(
+            isinstance(value, tuple) and len(value) == activations, f"{activations} {name}", value
+        )
     reverse = attribute_bools(attributes, "reverse")
     require(len(reverse) == directions, f"{directions} directions", reverse)
     state = TensorType(x.dtype, (directions, batch, hidden))
@@ -106,9 +114,15 @@ def _activation(attributes: Attributes, position: int) -> Callable[[Array], Arra
     return lambda x: function(x, alpha, beta)
 
 
-def _step(given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array, c: Array) -> tuple[Array, Array]:
-    """(new h, new c) of one row: ``x`` are its gates' inputs, ``given`` the operands of its direction."""
-    act = [_activation(attributes, index) for index in range(CELLS[attribute_str(attributes, "cell")][1])]
+def _step(
+    given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array, c: Array
+) -> tuple[Array, Array]:
+    """(new h, new c) of one row: ``x`` are its gates' inputs, ``given`` the operands of its
+    direction."""
+    act = [
+        _activation(attributes, index)
+        for index in range(CELLS[attribute_str(attributes, "cell")][1])
+    ]
     size, limit = h.size, attribute_float(attributes, "clip") or np.inf
 
     def clip(value: Array) -> Array:
@@ -124,7 +138,10 @@ def _step(given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array
         f = 1 - i if attribute_bool(attributes, "input_forget") else f
         cell = f * c + i * act[1](clip(g))
         return act[0](clip(o + p[size : 2 * size] * cell)) * act[2](cell), cell
-    z, r = act[0](clip(x[:size] + share[:size])), act[0](clip(x[size : 2 * size] + share[size : 2 * size]))
+    z, r = (
+        act[0](clip(x[:size] + share[:size])),
+        act[0](clip(x[size : 2 * size] + share[size : 2 * size])),
+    )
     if attribute_bool(attributes, "linear_before_reset"):
         new = x[2 * size :] + r * (share[2 * size :] + given["bias"])
     else:
@@ -133,7 +150,9 @@ def _step(given: Mapping[str, Array], attributes: Attributes, x: Array, h: Array
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    given = {name: widen(array) for name, array in zip(operand_names(attributes), operands, strict=True)}
+    given = {
+        name: widen(array) for name, array in zip(operand_names(attributes), operands, strict=True)
+    }
     x, h = given["x"], given["h"].copy()
     c = given["c"].copy() if "c" in given else np.zeros(h.shape)
     directions, batch, hidden = h.shape
@@ -142,7 +161,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     reverse = attribute_bools(attributes, "reverse")
     for d in range(directions):
         own: dict[str, Array] = {
-            name: given[name][d] for name in ("weights", "candidate", "bias", "peepholes") if name in given
+            name: given[name][d]
+            for name in ("weights", "candidate", "bias", "peepholes")
+            if name in given
         }
         columns = slice(d * x.shape[2] // directions, (d + 1) * x.shape[2] // directions)
         for b in range(batch):

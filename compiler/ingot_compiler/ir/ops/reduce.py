@@ -1,9 +1,10 @@
-"""``reduce{function, axes, keepdims}``: one value per group of elements along ``axes`` (ONNX Reduce*-18).
+"""``reduce{function, axes, keepdims}``: one value per group of elements along ``axes`` (ONNX
+Reduce*-18).
 
-In: a tensor; bool only for "max" and "min". Out: its element type, the axes gone or of size 1. Functions: sum, product,
-max, min (NaN propagates), mean (integers truncate towards 0). Integers wrap. An empty group gives 0, 1, the least
-value, the greatest value (infinities for floats), NaN (0 for integers). Not done here: ``axes = []`` means no axis, not
-all.
+In: a tensor; bool only for "max" and "min". Out: its element type, the axes gone or of size 1.
+Functions: sum, product, max, min (NaN propagates), mean (integers truncate towards 0). Integers
+wrap. An empty group gives 0, 1, the least value, the greatest value (infinities for floats), NaN (0
+for integers). Not done here: ``axes = []`` means no axis, not all.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "axes", "function", "keepdims")
     require_operands(types, 1)
     x = types[0]
-    require_dtype(x, ANY if attribute_str(attributes, "function", FUNCTIONS) in ("max", "min") else NUMBERS)
+    require_dtype(
+        x, ANY if attribute_str(attributes, "function", FUNCTIONS) in ("max", "min") else NUMBERS
+    )
     axes = attribute_axes(attributes, x.rank)
-    return Inferred((TensorType(x.dtype, reduced_shape(x.shape, axes, attribute_bool(attributes, "keepdims"))),))
+    return Inferred(
+        (TensorType(x.dtype, reduced_shape(x.shape, axes, attribute_bool(attributes, "keepdims"))),)
+    )
 
 
 def _mean(x: Array, axes: tuple[int, ...]) -> Array:
@@ -49,7 +54,11 @@ def _mean(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    x, axes, keepdims = operands[0], attribute_ints(attributes, "axes"), attribute_bool(attributes, "keepdims")
+    x, axes, keepdims = (
+        operands[0],
+        attribute_ints(attributes, "axes"),
+        attribute_bool(attributes, "keepdims"),
+    )
     function = attribute_str(attributes, "function")
     with np.errstate(all="ignore"):
         if function == "max":

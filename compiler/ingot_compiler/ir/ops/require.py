@@ -1,7 +1,8 @@
 """``require(x, condition){what}``: x; the run is refused with ``what`` where a condition is false.
 
-In: any tensor and a bool tensor that broadcast together. Out: x's element type, the broadcast shape. Not done here: sizes alone
-(``require_dim``, which no kernel checks), messages with the model's names.
+In: any tensor and a bool tensor that broadcast together. Out: x's element type, the broadcast
+shape. Not done here: sizes alone (``require_dim``, which no kernel checks), messages with the
+model's names.
 
 A value that nobody uses is not computed, and then nothing is checked.
 """

@@ -1,4 +1,5 @@
-"""``require_dim(){difference, what}``: the run is refused with ``what`` unless the size expression ``difference`` is 0.
+"""``require_dim(){difference, what}``: the run is refused with ``what`` unless the size expression
+``difference`` is 0.
 
 In: nothing. Out: no value. Not done here: conditions on the elements of tensors (``require``).
 
@@ -9,7 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dim, attribute_text, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dim,
+    attribute_text,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.shape_constraints import SizeBound
 from ingot_compiler.ir.types import TensorType

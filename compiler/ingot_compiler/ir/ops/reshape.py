@@ -1,13 +1,20 @@
-"""``reshape{shape}``: the same elements in row-major order under another shape (ONNX Reshape-25, sizes resolved).
+"""``reshape{shape}``: the same elements in row-major order under another shape (ONNX Reshape-25,
+sizes resolved).
 
-In: any tensor. Out: its element type, ``shape``. Not done here: 0 and -1 entries (the frontend resolves them).
+In: any tensor. Out: its element type, ``shape``. Not done here: 0 and -1 entries (the frontend
+resolves them).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dims,
+    attribute_ints,
+    require_attributes,
+)
 from ingot_compiler.ir.make_shape_constraints import same_count
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.traits import Trait

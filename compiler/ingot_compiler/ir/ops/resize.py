@@ -1,9 +1,10 @@
-"""``resize(x[, scales, roi]){axes, sizes, scales, mode, coordinates, ..}``: resample along some axes (ONNX Resize-19).
+"""``resize(x[, scales, roi]){axes, sizes, scales, mode, coordinates, ..}``: resample along some
+axes (ONNX Resize-19).
 
-In: any tensor for ``nearest``, floats otherwise. ``sizes`` are the new sizes of ``axes``; ``scales`` the factors, 0.0
-where the factor is new size / old size. f64 vectors as operands take the place of the attributes ``scales`` and ``roi``
-(starts, then ends, for ``tf_crop_and_resize``). Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the
-frontend), lowering.
+In: any tensor for ``nearest``, floats otherwise. ``sizes`` are the new sizes of ``axes``;
+``scales`` the factors, 0.0 where the factor is new size / old size. f64 vectors as operands take
+the place of the attributes ``scales`` and ``roi`` (starts, then ends, for ``tf_crop_and_resize``).
+Out: x's element type. Not done here: ``keep_aspect_ratio_policy`` (the frontend), lowering.
 """
 
 from __future__ import annotations
@@ -59,7 +60,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require_dtype(types[0], FLOATS)
     axes, sizes = attribute_axes(attributes, types[0].rank), attribute_dims(attributes, "sizes")
     scales, roi = attribute_floats(attributes, "scales"), attribute_floats(attributes, "roi")
-    require(len(sizes) == len(scales) == len(axes), "one size and one scale per axis", (sizes, scales))
+    require(
+        len(sizes) == len(scales) == len(axes), "one size and one scale per axis", (sizes, scales)
+    )
     require(len(roi) == 2 * len(axes), "a start and an end per axis", roi)
     known = len(types) > 1 or all(scale > 0 for scale in scales)
     require(not antialias or known, "known scales for antialias", scales)
@@ -71,7 +74,11 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
         require(size == 0 or shape[axis] != 0, "elements along the axis", types[0])
         shape[axis] = size
     result = TensorType(types[0].dtype, tuple(shape))
-    constraints = (bound for axis in axes for bound in elements_along(types[0].shape[axis], result.element_count))
+    constraints = (
+        bound
+        for axis in axes
+        for bound in elements_along(types[0].shape[axis], result.element_count)
+    )
     return Inferred((result,), tuple(constraints))
 
 
@@ -129,12 +136,16 @@ def _taps(attributes: Attributes, where: Array, scale: float, size: int) -> tupl
     """(source index, weight) of every tap of every new position, clamped to the edge."""
     mode, antialias = attribute_str(attributes, "mode"), attribute_bool(attributes, "antialias")
     if mode == "nearest":
-        nearest = np.clip(_nearest(where, attribute_str(attributes, "nearest_mode")), 0, size - 1)[:, None]
+        nearest = np.clip(_nearest(where, attribute_str(attributes, "nearest_mode")), 0, size - 1)[
+            :, None
+        ]
         return nearest, np.ones(nearest.shape)
     first, count = tap_count(mode, scale, antialias)
     index = np.floor(where).astype(np.int64)[:, None] + np.arange(first, first + count)
     shrink = min(scale, 1.0) if antialias else 1.0
-    weight = _kernel(mode, (index - where[:, None]) * shrink, attribute_float(attributes, "cubic_coefficient"))
+    weight = _kernel(
+        mode, (index - where[:, None]) * shrink, attribute_float(attributes, "cubic_coefficient")
+    )
     if attribute_bool(attributes, "exclude_outside"):
         weight = np.where((index >= 0) & (index < size), weight, 0.0)
     if attribute_bool(attributes, "exclude_outside") or antialias:
@@ -145,7 +156,10 @@ def _taps(attributes: Attributes, where: Array, scale: float, size: int) -> tupl
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
     x = operands[0]
     if len(operands) > 1:
-        given = {name: tuple(map(float, values)) for name, values in zip(("scales", "roi"), operands[1:], strict=True)}
+        given = {
+            name: tuple(map(float, values))
+            for name, values in zip(("scales", "roi"), operands[1:], strict=True)
+        }
         attributes = {**attributes, **given}
     nearest = attribute_str(attributes, "mode") == "nearest"
     result = x if nearest else widen(x)
@@ -159,7 +173,9 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
         result = (
             parts[0]
             if nearest
-            else np.asarray(sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts)))
+            else np.asarray(
+                sum(part * weight[:, tap].reshape(along) for tap, part in enumerate(parts))
+            )
         )
         outside = outside | ((where < 0) | (where > size - 1)).reshape(along)
     if attribute_str(attributes, "coordinates") == "tf_crop_and_resize":

@@ -1,7 +1,8 @@
-"""``rms_norm(x, scale){axis, epsilon}``: x / sqrt(mean of x^2 + epsilon) * scale, the mean over axes ``axis`` .. rank -
-1 (ONNX RMSNormalization-23).
+"""``rms_norm(x, scale){axis, epsilon}``: x / sqrt(mean of x^2 + epsilon) * scale, the mean over
+axes ``axis`` .. rank - 1 (ONNX RMSNormalization-23).
 
-In: a float tensor; scale of its element type and shape x.shape[axis:]. Out: x's type. Not done here: lowering.
+In: a float tensor; scale of its element type and shape x.shape[axis:]. Out: x's type. Not done
+here: lowering.
 """
 
 from __future__ import annotations

@@ -13,4 +13,6 @@ from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import FLOATS
 from ingot_compiler.ir.typing_rules import unary
 
-OP = CoreOp("round", unary(FLOATS), directly(np.rint), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP)
+OP = CoreOp(
+    "round", unary(FLOATS), directly(np.rint), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+)

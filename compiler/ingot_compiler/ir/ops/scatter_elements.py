@@ -1,8 +1,10 @@
-"""``scatter_elements(x, indices, updates){axis, reduction}``: x with single elements replaced or combined
+"""``scatter_elements(x, indices, updates){axis, reduction}``: x with single elements replaced or
+combined
 (ONNX ScatterElements-18).
 
-In: a tensor, integers in [-d, d) of the same rank, updates of x's element type and indices' shape. Out: x's type.
-result[.., indices[.., i, ..], ..] takes updates[.., i, ..]; with "none" the last update in row-major order wins.
+In: a tensor, integers in [-d, d) of the same rank, updates of x's element type and indices' shape.
+Out: x's type. result[.., indices[.., i, ..], ..] takes updates[.., i, ..]; with "none" the last
+update in row-major order wins.
 Not done here: lowering.
 """
 
@@ -10,7 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_int, attribute_str, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_int,
+    attribute_str,
+    require_attributes,
+)
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import element_index, scatter
 from ingot_compiler.ir.traits import Trait

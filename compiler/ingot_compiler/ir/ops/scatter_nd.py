@@ -1,7 +1,8 @@
-"""``scatter_nd(x, indices, updates){reduction}``: x with slices replaced or combined (ONNX ScatterND-18).
+"""``scatter_nd(x, indices, updates){reduction}``: x with slices replaced or combined (ONNX
+ScatterND-18).
 
-In: x[d..], integers [i.., k] (k a fixed integer in [1, rank]), updates[i.., d[k:]] of x's element type. Out: x's type.
-With "none" the last update in row-major order wins. Not done here: lowering.
+In: x[d..], integers [i.., k] (k a fixed integer in [1, rank]), updates[i.., d[k:]] of x's element
+type. Out: x's type. With "none" the last update in row-major order wins. Not done here: lowering.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     slices = (*of_indices[:-1], *of_x[depth:])
     same = equal_shapes("sizes of the picked slices and updates", slices, of_updates)
     attribute_str(attributes, "reduction", SCATTER_REDUCTIONS)
-    picked = (bound for size in x.shape[:depth] for bound in elements_along(size, updates.element_count))
+    picked = (
+        bound for size in x.shape[:depth] for bound in elements_along(size, updates.element_count)
+    )
     return Inferred((x,), (*same, *picked))
 
 
@@ -50,7 +53,8 @@ def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array
     inner = x.shape[depth:]
     # Index every element of the picked slices, so that repeated indices combine in row-major order.
     picked = [
-        indices[..., column].astype(np.int64).reshape(*indices.shape[:-1], *[1] * len(inner)) for column in range(depth)
+        indices[..., column].astype(np.int64).reshape(*indices.shape[:-1], *[1] * len(inner))
+        for column in range(depth)
     ]
     index = tuple(np.broadcast_to(part, updates.shape) for part in (*picked, *open_grid(inner)))
     return (scatter(x, index, updates, attribute_str(attributes, "reduction")),)

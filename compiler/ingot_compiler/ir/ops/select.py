@@ -1,6 +1,7 @@
 """``select(condition, a, b)``: a where the condition holds, else b (ONNX Where-16).
 
-In: a bool tensor and two tensors of one element type. Out: that type, the broadcast shape. Not done here: lowering.
+In: a bool tensor and two tensors of one element type. Out: that type, the broadcast shape. Not done
+here: lowering.
 """
 
 from __future__ import annotations
@@ -14,7 +15,13 @@ from ingot_compiler.ir.op import CoreOp, Inferred
 from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.ir.typing_rules import BOOLS, broadcast_result, require_dtype, require_operands, require_same_dtype
+from ingot_compiler.ir.typing_rules import (
+    BOOLS,
+    broadcast_result,
+    require_dtype,
+    require_operands,
+    require_same_dtype,
+)
 
 
 def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:

@@ -1,6 +1,7 @@
 """``shift_left``: a * 2^b, wrapping; 0 for b >= the width (ONNX BitShift-11).
 
-In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,6 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
-OP = CoreOp("shift_left", binary(INTEGERS), directly(np.left_shift), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "shift_left", binary(INTEGERS), directly(np.left_shift), traits=Trait.ELEMENTWISE | Trait.EXACT
+)

@@ -1,6 +1,7 @@
 """``shift_right``: a / 2^b rounded to -infinity; 0 or -1 for b >= the width (ONNX BitShift-11).
 
-In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here: lowering.
+In: two tensors of one element type (integers). Out: that type, the broadcast shape. Not done here:
+lowering.
 """
 
 from __future__ import annotations
@@ -12,4 +13,9 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import INTEGERS, binary
 
-OP = CoreOp("shift_right", binary(INTEGERS), directly(np.right_shift), traits=Trait.ELEMENTWISE | Trait.EXACT)
+OP = CoreOp(
+    "shift_right",
+    binary(INTEGERS),
+    directly(np.right_shift),
+    traits=Trait.ELEMENTWISE | Trait.EXACT,
+)

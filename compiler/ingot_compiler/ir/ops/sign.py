@@ -12,4 +12,6 @@ from ingot_compiler.ir.reference_rules import directly
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.typing_rules import NUMBERS, unary
 
-OP = CoreOp("sign", unary(NUMBERS), directly(np.sign), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP)
+OP = CoreOp(
+    "sign", unary(NUMBERS), directly(np.sign), traits=Trait.ELEMENTWISE | Trait.EXACT | Trait.STEP
+)

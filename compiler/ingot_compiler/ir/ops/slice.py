@@ -1,15 +1,21 @@
-"""``slice{starts, sizes, steps}``: element i of the result is x[starts + i * steps], per axis (ONNX Slice-13,
-resolved).
+"""``slice{starts, sizes, steps}``: element i of the result is x[starts + i * steps], per axis (ONNX
+Slice-13, resolved).
 
-In: any tensor; one entry per axis, steps are non-zero integers. Out: its element type, shape ``sizes``. Not done here:
-clamping and negative starts (the frontend resolves them); every access must be in bounds.
+In: any tensor; one entry per axis, steps are non-zero integers. Out: its element type, shape
+``sizes``. Not done here: clamping and negative starts (the frontend resolves them); every access
+must be in bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.ir.attributes import Attributes, attribute_dims, attribute_ints, require_attributes
+from ingot_compiler.ir.attributes import (
+    Attributes,
+    attribute_dims,
+    attribute_ints,
+    require_attributes,
+)
 from ingot_compiler.ir.make_shape_constraints import inside_axis
 from ingot_compiler.ir.op import Array, CoreOp, Inferred
 from ingot_compiler.ir.op_type_error import require
@@ -38,7 +44,9 @@ def _python_slice(start: int, size: int, step: int) -> slice:
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:
-    entries = zip(*(attribute_ints(attributes, name) for name in ("starts", "sizes", "steps")), strict=True)
+    entries = zip(
+        *(attribute_ints(attributes, name) for name in ("starts", "sizes", "steps")), strict=True
+    )
     return (operands[0][tuple(_python_slice(*entry) for entry in entries)],)
 
 

@@ -1,7 +1,8 @@
-"""``softmax{axis}``: e^x / sum of e^x along an axis (ONNX Softmax-13), computed after subtraction of the largest
-element.
+"""``softmax{axis}``: e^x / sum of e^x along an axis (ONNX Softmax-13), computed after subtraction
+of the largest element.
 
-In: a float tensor. Out: same type; a row that is -inf throughout gives NaN. Not done here: lowering.
+In: a float tensor. Out: same type; a row that is -inf throughout gives NaN. Not done here:
+lowering.
 """
 
 from __future__ import annotations

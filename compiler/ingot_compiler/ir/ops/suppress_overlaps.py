@@ -1,7 +1,9 @@
-"""``suppress_overlaps(boxes, candidates, threshold)``: which boxes no earlier kept one overlaps (ONNX NonMaxSuppression-11).
+"""``suppress_overlaps(boxes, candidates, threshold)``: which boxes no earlier kept one overlaps
+(ONNX NonMaxSuppression-11).
 
-In: f32 boxes[R, 4, n] (top, left, bottom, right; best first), bool candidates[R, n], an f32 of rank 0. Out: bool[R, n]:
-candidates whose intersection over union with every kept earlier box of the row is at most the threshold.
+In: f32 boxes[R, 4, n] (top, left, bottom, right; best first), bool candidates[R, n], an f32 of rank
+0. Out: bool[R, n]: candidates whose intersection over union with every kept earlier box of the row
+is at most the threshold.
 Not done here: sorting, limits on their number (the frontend).
 """
 
@@ -23,10 +25,18 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes)
     require_operands(types, 3)
     boxes, candidates, threshold = types
-    require(boxes.dtype == "f32" and boxes.rank == 3 and boxes.shape[1] == 4, "f32 boxes[R, 4, n]", boxes)
-    require(candidates.dtype == "bool" and candidates.rank == 2, "bool candidates[R, n]", candidates)
+    require(
+        boxes.dtype == "f32" and boxes.rank == 3 and boxes.shape[1] == 4,
+        "f32 boxes[R, 4, n]",
+        boxes,
+    )
+    require(
+        candidates.dtype == "bool" and candidates.rank == 2, "bool candidates[R, n]", candidates
+    )
     require(threshold == TensorType("f32", ()), "an f32 of rank 0", threshold)
-    same = equal_shapes("sizes of boxes and candidates", (boxes.shape[0], boxes.shape[2]), candidates.shape)
+    same = equal_shapes(
+        "sizes of boxes and candidates", (boxes.shape[0], boxes.shape[2]), candidates.shape
+    )
     return Inferred((candidates,), same)
 
 

@@ -19,8 +19,14 @@ def _infer(types: Sequence[TensorType], attributes: Attributes) -> Inferred:
     require_attributes(attributes, "permutation")
     require_operands(types, 1)
     permutation = attribute_ints(attributes, "permutation")
-    require(sorted(permutation) == list(range(types[0].rank)), f"a permutation of {types[0].rank} axes", permutation)
-    return Inferred((TensorType(types[0].dtype, tuple(types[0].shape[axis] for axis in permutation)),))
+    require(
+        sorted(permutation) == list(range(types[0].rank)),
+        f"a permutation of {types[0].rank} axes",
+        permutation,
+    )
+    return Inferred(
+        (TensorType(types[0].dtype, tuple(types[0].shape[axis] for axis in permutation)),)
+    )
 
 
 def _reference(operands: Sequence[Array], attributes: Attributes) -> tuple[Array, ...]:

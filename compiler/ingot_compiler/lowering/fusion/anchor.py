@@ -1,6 +1,7 @@
 """What fusion is told of an op with loops of its own.
 
-In: nothing. Out: ``Anchor``. Not done here: which ops there are (``loop_anchors``, and those of back ends).
+In: nothing. Out: ``Anchor``. Not done here: which ops there are (``loop_anchors``, and those of
+back ends).
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.lowering.fusion.fuser import Fuser
 
 AnchorRule = Callable[[Fuser, int, Node], None]
-"""(fuser, index of the node, node): asks for the operands and defers the node, or computes it at once."""
+"""(fuser, index of the node, node): asks for the operands and defers the node, or computes it at
+once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """``reads_image``: operand 0 should lie channels-last; ``reads_halo``: with the zeros around it that the op's pads name."""
+    """``reads_image``: operand 0 should lie channels-last; ``reads_halo``: with the zeros around it
+    that the op's pads name."""
 
     rule: AnchorRule
     reads_image: bool = False

@@ -1,11 +1,13 @@
-"""Control flow: ``if`` and ``loop`` become steps that hold steps; their results lie in common buffers.
+"""Control flow: ``if`` and ``loop`` become steps that hold steps; their results lie in common
+buffers.
 
-In: a node of control flow, the fuser, a function that fuses a range of nodes. Out: ``IfStep``, ``LoopStep`` and the steps
-around. Not done here: branches and jumps (``main_program``).
+In: a node of control flow, the fuser, a function that fuses a range of nodes. Out: ``IfStep``,
+``LoopStep`` and the steps around. Not done here: branches and jumps (``main_program``).
 
-What a region reads is stored before it; what it stores is forgotten behind it. A carried value has one buffer, its state:
-the new value is copied into it at the end of an iteration, or computed there if nobody needs the old one any more. Sizes
-that only the run decides are symbols that steps set; their buffers are blocks that grow.
+What a region reads is stored before it; what it stores is forgotten behind it. A carried value has
+one buffer, its state: the new value is copied into it at the end of an iteration, or computed there
+if nobody needs the old one any more. Sizes that only the run decides are symbols that steps set;
+their buffers are blocks that grow.
 """
 
 from __future__ import annotations
@@ -54,7 +56,14 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
         run(region.first, region.last)
         for kind, buffer, output in zip(kinds, buffers, region.outputs, strict=True):
             shape = fuser.values.type_of(output).shape
-            _set(fuser, [(dim, size) for dim, size in zip(kind.shape, shape, strict=True) if _is_name(dim, names)])
+            _set(
+                fuser,
+                [
+                    (dim, size)
+                    for dim, size in zip(kind.shape, shape, strict=True)
+                    if _is_name(dim, names)
+                ],
+            )
             _make_room(fuser, buffer, fuser.values.type_of(output).element_count)
             fuser.store(output, Stored(buffer, dense_view(shape)))
         branches.append(fuser.leave(inside))
@@ -65,7 +74,8 @@ def if_(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> No
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """A collected output: its buffer, whether rows are added to a block that grows, the block to move it by."""
+    """A collected output: its buffer, whether rows are added to a block that grows, the block to
+    move it by."""
 
     buffer: int
     grows: bool
@@ -81,15 +91,24 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
     counter, names = _new_symbol(fuser), _names(node)
     count: Dim = iterations if known else symbol(_read(fuser, node.operands[0]))
     goes_on = known or _is_true(fuser, region.outputs[0])
-    condition = "" if known or (goes_on and _is_true(fuser, node.operands[1])) else _read(fuser, node.operands[1])
+    condition = (
+        ""
+        if known or (goes_on and _is_true(fuser, node.operands[1]))
+        else _read(fuser, node.operands[1])
+    )
     carried = len(node.operands) - CONTROL
-    states = [_state(fuser, *pair) for pair in zip(node.operands[CONTROL:], region.inputs[CONTROL:], strict=True)]
+    states = [
+        _state(fuser, *pair)
+        for pair in zip(node.operands[CONTROL:], region.inputs[CONTROL:], strict=True)
+    ]
     results = [fuser.values.type_of(result) for result in node.results]
     scans = [_scan(fuser, kind, names, known=known) for kind in results[carried:]]
     inside = fuser.enter()
     _enter_body(fuser, region, counter, states)
     run(region.first, region.last)
-    for kind, scan, output in zip(results[carried:], scans, region.outputs[1 + carried :], strict=True):
+    for kind, scan, output in zip(
+        results[carried:], scans, region.outputs[1 + carried :], strict=True
+    ):
         _store_row(fuser, output, kind, scan, symbol(counter), names)
     if not goes_on:
         _read(fuser, region.outputs[0], condition)
@@ -107,7 +126,10 @@ def loop(fuser: Fuser, node: Node, regions: Sequence[FlatRegion], run: Run) -> N
         fuser.storage.put(result, Stored(buffer, dense_view(kind.shape)))
 
 
-CONTROL_RULES: dict[str, Callable[[Fuser, Node, Sequence[FlatRegion], Run], None]] = {"if": if_, "loop": loop}
+CONTROL_RULES: dict[str, Callable[[Fuser, Node, Sequence[FlatRegion], Run], None]] = {
+    "if": if_,
+    "loop": loop,
+}
 
 
 def _names(node: Node) -> frozenset[str]:
@@ -115,7 +137,11 @@ def _names(node: Node) -> frozenset[str]:
 
 
 def _is_name(dim: Dim, names: frozenset[str]) -> bool:
-    return any(dim == symbol(name) for name in (() if isinstance(dim, int) else symbols_of(dim)) if name in names)
+    return any(
+        dim == symbol(name)
+        for name in (() if isinstance(dim, int) else symbols_of(dim))
+        if name in names
+    )
 
 
 def _new_symbol(fuser: Fuser) -> str:
@@ -131,7 +157,9 @@ def _store_captured(fuser: Fuser, regions: Sequence[FlatRegion]) -> None:
     """Compute now what a region reads of the values outside that still wait."""
     for region in regions:
         nodes = fuser.values.nodes(region.first, region.last)
-        for value in sorted({operand for node in nodes for operand in node.operands} | set(region.outputs)):
+        for value in sorted(
+            {operand for node in nodes for operand in node.operands} | set(region.outputs)
+        ):
             deferred = fuser.deferred(value)
             if deferred is not None and not fuser.is_cheap(deferred):
                 fuser.compute(value)
@@ -145,7 +173,15 @@ def _read(fuser: Fuser, value: int, name: str = "") -> str:
         _set(fuser, [(symbol(name), known)])
         return name
     stored = dense(fuser, value)
-    fuser.append(SymbolRead(name, stored.buffer, stored.view.offset, fuser.values.type_of(value).dtype, is_size=False))
+    fuser.append(
+        SymbolRead(
+            name,
+            stored.buffer,
+            stored.view.offset,
+            fuser.values.type_of(value).dtype,
+            is_size=False,
+        )
+    )
     fuser.symbols.bind((name,))
     return name
 
@@ -154,11 +190,15 @@ def _set(fuser: Fuser, sizes: Sequence[tuple[Dim, Dim]]) -> None:
     """Set symbols, all at once; those that are equal already are left out."""
     changed = [(next(iter(symbols_of(dim))), size) for dim, size in sizes if dim != size]
     if changed:
-        fuser.append(SymbolSet(tuple(name for name, _ in changed), tuple(size for _, size in changed)))
+        fuser.append(
+            SymbolSet(tuple(name for name, _ in changed), tuple(size for _, size in changed))
+        )
         fuser.symbols.bind(name for name, _ in changed)
 
 
-def _new_buffer(fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset(), *, grows: bool = False) -> int:
+def _new_buffer(
+    fuser: Fuser, kind: TensorType, names: frozenset[str] = frozenset(), *, grows: bool = False
+) -> int:
     """A dense buffer; a block that grows when its size is not known when ``main`` begins."""
     fuser.symbols.bind(names)
     spec = BufferSpec("workspace", kind.dtype, kind.element_count)
@@ -199,17 +239,25 @@ def _enter_body(fuser: Fuser, region: FlatRegion, counter: str, states: Sequence
     iteration, condition, *carried = region.inputs
     fuser.symbols.bind((counter,))
     fuser.symbols.bind_counter(iteration, symbol(counter))
-    fuser.defer_added(Node("dim_values", (), (iteration,), make_attributes({"values": (symbol(counter),)})))
+    fuser.defer_added(
+        Node("dim_values", (), (iteration,), make_attributes({"values": (symbol(counter),)}))
+    )
     truth = make_attributes({"dtype": "bool", "shape": (), "value": (True,)})
     fuser.defer_added(Node("literal", (), (condition,), truth))
     for value, buffer in zip(carried, states, strict=True):
         fuser.storage.put(value, Stored(buffer, dense_view(fuser.values.type_of(value).shape)))
 
 
-def _store_row(fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter: Dim, names: frozenset[str]) -> None:
+def _store_row(
+    fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter: Dim, names: frozenset[str]
+) -> None:
     """One element of a collected output, at its row."""
     own = fuser.values.type_of(value)
-    sizes = [(dim, size) for dim, size in zip(kind.shape[1:], own.shape, strict=True) if _is_name(dim, names)]
+    sizes = [
+        (dim, size)
+        for dim, size in zip(kind.shape[1:], own.shape, strict=True)
+        if _is_name(dim, names)
+    ]
     for dim, size in sizes:
         difference = dim_mul(dim - size, dim_min(counter, 1))
         what = "the iterations of a loop give results of different sizes"
@@ -223,17 +271,22 @@ def _store_row(fuser: Fuser, value: int, kind: TensorType, scan: _Scan, counter:
 
 
 def _store_states(fuser: Fuser, region: FlatRegion, states: Sequence[int]) -> None:
-    """The new carried values into their buffers, then their sizes; what is still read is not overwritten."""
+    """The new carried values into their buffers, then their sizes; what is still read is not
+    overwritten."""
     waiting = [
         (value, buffer)
-        for before, value, buffer in zip(region.inputs[CONTROL:], region.outputs[1:], states, strict=False)
+        for before, value, buffer in zip(
+            region.inputs[CONTROL:], region.outputs[1:], states, strict=False
+        )
         if value != before
     ]
     pairs = zip(region.inputs[CONTROL:], region.outputs[1 : 1 + len(states)], strict=True)
     sizes = [
         (dim, size)
         for before, after in pairs
-        for dim, size in zip(fuser.values.type_of(before).shape, fuser.values.type_of(after).shape, strict=True)
+        for dim, size in zip(
+            fuser.values.type_of(before).shape, fuser.values.type_of(after).shape, strict=True
+        )
     ]
     progress = True
     while progress:
@@ -256,8 +309,11 @@ def _overwrite(fuser: Fuser, value: int, buffer: int) -> None:
     fuser.store(value, Stored(buffer, dense_view(kind.shape)))
 
 
-def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tuple[int, int]]) -> bool:
-    """Whether a value can go into a state at once: no other waiting value reads it, nor itself but element by element."""
+def _may_overwrite(
+    fuser: Fuser, value: int, buffer: int, waiting: Sequence[tuple[int, int]]
+) -> bool:
+    """Whether a value can go into a state at once: no other waiting value reads it, nor itself but
+    element by element."""
     others = (other for other, _ in waiting if other != value)
     if any(buffer in _reads(fuser, other) for other in others):
         return False
@@ -274,7 +330,9 @@ def _may_overwrite(fuser: Fuser, value: int, buffer: int, waiting: Sequence[tupl
 
 def _is_pointwise(fuser: Fuser, deferred: Deferred) -> bool:
     ops = fuser.ops_of(deferred)
-    return not deferred.anchored and all(Trait.ELEMENTWISE in OPS_BY_NAME[op].traits for op in ops if op != "literal")
+    return not deferred.anchored and all(
+        Trait.ELEMENTWISE in OPS_BY_NAME[op].traits for op in ops if op != "literal"
+    )
 
 
 def _reads(fuser: Fuser, value: int) -> set[int]:

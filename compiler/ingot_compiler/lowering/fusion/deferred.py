@@ -1,6 +1,7 @@
 """A value that no kernel has computed yet: the operations that will compute it, and what they read.
 
-In: nothing. Out: ``Deferred``, ``Leaf``. Not done here: which trees may be joined (``grouping``), the kernel (``make_group``).
+In: nothing. Out: ``Deferred``, ``Leaf``. Not done here: which trees may be joined (``grouping``),
+the kernel (``make_group``).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Leaf = tuple[int, Stored]
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """A tree of operations over stored leaves: ``nodes`` by index, at most one of them, ``anchor``, with loops of its own."""
+    """A tree of operations over stored leaves: ``nodes`` by index, at most one of them, ``anchor``,
+    with loops of its own."""
 
     nodes: tuple[int, ...]
     leaves: tuple[Leaf, ...]
@@ -32,11 +34,16 @@ class Deferred:
 
 
 def join(
-    node: int, parts: Sequence[Deferred], leaves: Sequence[Leaf], anchor: tuple[Kind, int] | None = None
+    node: int,
+    parts: Sequence[Deferred],
+    leaves: Sequence[Leaf],
+    anchor: tuple[Kind, int] | None = None,
 ) -> Deferred:
-    """The tree of a node over the trees of some operands and the leaves of the others; each leaf once.
+    """The tree of a node over the trees of some operands and the leaves of the others; each leaf
+    once.
 
-    ``anchor``: kind and index of the node's own loops; without it the loops are those of the one part that has any.
+    ``anchor``: kind and index of the node's own loops; without it the loops are those of the one
+    part that has any.
     """
     nodes = {node, *(item for part in parts for item in part.nodes)}
     all_leaves = dict([leaf for part in parts for leaf in part.leaves] + list(leaves))

@@ -15,8 +15,9 @@ from ingot_compiler.lowering.kernel_target import KernelTarget
 
 @dataclass(frozen=True, slots=True)
 class DeviceRules:
-    """``anchors``: op with loops of its own -> what it asks of its operands, and by that the kind of kernel that it becomes.
-    ``legalise``: op that the device has no kernel for -> the ops that it becomes before anything is fused.
+    """``anchors``: op with loops of its own -> what it asks of its operands, and by that the kind
+    of kernel that it becomes. ``legalise``: op that the device has no kernel for -> the ops that it
+    becomes before anything is fused.
     """
 
     target: KernelTarget

@@ -1,7 +1,9 @@
-"""A graph with regions as one list of nodes: every value gets an id of its own, so that fusion has one table of values.
+"""A graph with regions as one list of nodes: every value gets an id of its own, so that fusion has
+one table of values.
 
-In: a graph with places, what each device expands. Out: a graph whose ops of control flow have no regions, each followed by the nodes of its
-regions, and where these lie; ops that a device expands are those that they become. Not done here: what runs when (``fusion.control``).
+In: a graph with places, what each device expands. Out: a graph whose ops of control flow have no
+regions, each followed by the nodes of its regions, and where these lie; ops that a device expands
+are those that they become. Not done here: what runs when (``fusion.control``).
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from ingot_compiler.placement.placed import PlacedGraph
 
 @dataclass(frozen=True, slots=True)
 class FlatRegion:
-    """Nodes ``first`` to ``last`` (exclusive) of the flat graph; ``inputs`` and ``outputs`` are flat value ids."""
+    """Nodes ``first`` to ``last`` (exclusive) of the flat graph; ``inputs`` and ``outputs`` are
+    flat value ids."""
 
     inputs: tuple[int, ...]
     first: int
@@ -27,11 +30,14 @@ class FlatRegion:
 
 @dataclass(slots=True)
 class FlatGraph:
-    """``regions``: index of a node of control flow -> its regions, which follow it; ``device_of``: of each value."""
+    """``regions``: index of a node of control flow -> its regions, which follow it; ``device_of``:
+    of each value."""
 
     graph: Graph
     device_of: tuple[int, ...]
-    regions: dict[int, tuple[FlatRegion, ...]] = field(default_factory=dict[int, tuple[FlatRegion, ...]])
+    regions: dict[int, tuple[FlatRegion, ...]] = field(
+        default_factory=dict[int, tuple[FlatRegion, ...]]
+    )
 
     def end(self, index: int) -> int:
         """The index behind a node and its regions."""
@@ -39,7 +45,8 @@ class FlatGraph:
 
 
 def flatten(placed: PlacedGraph, expansions: Sequence[Mapping[str, Expansion]]) -> FlatGraph:
-    """The same graph, flat; values of the outermost graph keep their ids, those of regions are the host's.
+    """The same graph, flat; values of the outermost graph keep their ids, those of regions are the
+    host's.
 
     ``expansions``: per device, the host's first.
     """
@@ -48,7 +55,11 @@ def flatten(placed: PlacedGraph, expansions: Sequence[Mapping[str, Expansion]]) 
     for node in graph.nodes:
         flat.add(node, {})
     nodes = tuple(flat.nodes)
-    return FlatGraph(Graph(graph.inputs, nodes, graph.outputs, tuple(flat.types)), tuple(flat.device_of), flat.regions)
+    return FlatGraph(
+        Graph(graph.inputs, nodes, graph.outputs, tuple(flat.types)),
+        tuple(flat.device_of),
+        flat.regions,
+    )
 
 
 @dataclass(slots=True)
@@ -57,7 +68,9 @@ class _Flattening:
     device_of: list[int]
     expansions: Sequence[Mapping[str, Expansion]]
     nodes: list[Node] = field(default_factory=list[Node])
-    regions: dict[int, tuple[FlatRegion, ...]] = field(default_factory=dict[int, tuple[FlatRegion, ...]])
+    regions: dict[int, tuple[FlatRegion, ...]] = field(
+        default_factory=dict[int, tuple[FlatRegion, ...]]
+    )
 
     def add(self, node: Node, names: Mapping[int, int]) -> None:
         """Append a node; ``names``: id in its region -> flat id."""
@@ -75,15 +88,25 @@ class _Flattening:
             self.regions[index] = tuple(self._region(region, names) for region in node.regions)
 
     def _expand(self, node: Node, device: int, rule: Expansion) -> None:
-        given, made = ([self.types[value] for value in values] for values in (node.operands, node.results))
+        given, made = (
+            [self.types[value] for value in values] for values in (node.operands, node.results)
+        )
         expanded = expand(node, given, made, rule)
-        ids = dict(enumerate(node.operands)) | dict(zip(expanded.results, node.results, strict=True))
+        ids = dict(enumerate(node.operands)) | dict(
+            zip(expanded.results, node.results, strict=True)
+        )
         for part in expanded.nodes:
             for result in part.results:
                 if result not in ids:
                     ids[result] = self._new_value(expanded.types[result], device)
-            operands, results = (tuple(ids[value] for value in values) for values in (part.operands, part.results))
-            self.nodes.append(replace(part, operands=operands, results=results, source=node.source, mark=node.mark))
+            operands, results = (
+                tuple(ids[value] for value in values) for values in (part.operands, part.results)
+            )
+            self.nodes.append(
+                replace(
+                    part, operands=operands, results=results, source=node.source, mark=node.mark
+                )
+            )
 
     def _new_value(self, kind: TensorType, device: int) -> int:
         self.types.append(kind)
@@ -97,4 +120,6 @@ class _Flattening:
         for node in region.nodes:
             self.add(node, names)
         outputs = tuple(names.get(value, value) for value in region.outputs)
-        return FlatRegion(tuple(names[value] for value in region.inputs), first, len(self.nodes), outputs)
+        return FlatRegion(
+            tuple(names[value] for value in region.inputs), first, len(self.nodes), outputs
+        )

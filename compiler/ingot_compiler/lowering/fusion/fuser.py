@@ -1,11 +1,14 @@
-"""What the rules of ops work with: values are stored, deferred or constant, and steps are appended in order.
+"""What the rules of ops work with: values are stored, deferred or constant, and steps are appended
+in order.
 
-In: what is known of the values (``values``), one call per decision of a rule. Out: steps and buffers. Not done here: the decisions
-themselves: ``layout`` and ``grouping`` are functions, ``storage``, ``requirements`` and ``run_time_symbols`` own their state.
+In: what is known of the values (``values``), one call per decision of a rule. Out: steps and
+buffers. Not done here: the decisions
+themselves: ``layout`` and ``grouping`` are functions, ``storage``, ``requirements`` and
+``run_time_symbols`` own their state.
 
-A value is a constant, *stored* (in a buffer, seen through a view) or *deferred*: a tree of elementwise ops over stored
-leaves, with at most one *anchor* (an op with loops of its own) in it. A deferred value becomes one kernel when
-somebody needs it stored.
+A value is a constant, *stored* (in a buffer, seen through a view) or *deferred*: a tree of
+elementwise ops over stored leaves, with at most one *anchor* (an op with loops of its own) in it. A
+deferred value becomes one kernel when somebody needs it stored.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ class Region:
 class Fuser:
     """The interface of the rules; its own state is what waits, and the steps so far."""
 
-    def __init__(self, values: FusionValues, inputs: Sequence[int], targets: Sequence[KernelTarget]) -> None:
+    def __init__(
+        self, values: FusionValues, inputs: Sequence[int], targets: Sequence[KernelTarget]
+    ) -> None:
         """``targets``: what each device runs, by its index."""
         self.values = values
         self.targets = tuple(targets)
@@ -55,7 +60,7 @@ class Fuser:
         self._ends: dict[int, str] = {}  # value -> why no user took it into its own kernel
         self._steps: list[Step] = []
 
-    # ---- steps ---------------------------------------------------------------------------------------------------------
+    # ---- steps -----------------------------------------------------------------------------------
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -74,7 +79,9 @@ class Fuser:
 
     def enter(self) -> Region:
         """Begin a region: its steps are collected, what it stores is forgotten when it ends."""
-        region = Region(self._steps, self.storage.places(), dict(self._deferred), self.requirements.checked())
+        region = Region(
+            self._steps, self.storage.places(), dict(self._deferred), self.requirements.checked()
+        )
         self._steps = []
         return region
 
@@ -86,7 +93,7 @@ class Fuser:
         self.requirements.forget_since(region.checked)
         return tuple(steps)
 
-    # ---- stored values -------------------------------------------------------------------------------------------------
+    # ---- stored values ---------------------------------------------------------------------------
 
     def where(self, value: int) -> Stored:
         """Where the value lies; a deferred value is computed now."""
@@ -104,7 +111,8 @@ class Fuser:
         return value, self.where(value)
 
     def leaf_at(self, value: int, stored: Stored) -> Leaf:
-        """A kernel's operand in a layout of its own; a copy gets its own id, for the epilogue may read the value itself."""
+        """A kernel's operand in a layout of its own; a copy gets its own id, for the epilogue may
+        read the value itself."""
         if self.storage.find(value) == stored:
             return value, stored
         copied = self.values.add(self.values.type_of(value), self.values.device_of(value))
@@ -117,7 +125,8 @@ class Fuser:
         return self.values.add(expression.types[expression.outputs[0]], device), stored
 
     def compute(self, value: int, into: Stored | None = None) -> Stored:
-        """Append the kernel of a deferred value, into a given place or a buffer of its natural layout."""
+        """Append the kernel of a deferred value, into a given place or a buffer of its natural
+        layout."""
         tree = self._deferred.pop(value)
         place = into or self._place(value, tree)
         self._compute(value, tree, place)
@@ -140,8 +149,11 @@ class Fuser:
         self._steps.append(group_of_halo(self.values, value, place, halo))
         self.storage.put_image(value, place)
 
-    def compute_results(self, kind: Kind, node: Node, leaves: Sequence[Leaf], extra: Sequence[int] = ()) -> None:
-        """Append the kernel of an op of several results, each in a dense buffer; ``extra`` values are its own workspace."""
+    def compute_results(
+        self, kind: Kind, node: Node, leaves: Sequence[Leaf], extra: Sequence[int] = ()
+    ) -> None:
+        """Append the kernel of an op of several results, each in a dense buffer; ``extra`` values
+        are its own workspace."""
         results = [(value, self._dense_place(value)) for value in (*node.results, *extra)]
         for value, place in results:
             self.storage.put(value, place)
@@ -154,7 +166,9 @@ class Fuser:
     def _place(self, value: int, tree: Deferred) -> Stored:
         kind, halo = self.values.type_of(value), self.values.halo_of(value)
         operands = [(self.values.type_of(leaf), stored.view) for leaf, stored in tree.leaves]
-        order = natural_order(kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value))
+        order = natural_order(
+            kind, tree.kind.result_layout, operands, is_image=self.values.is_image(value)
+        )
         place = self.storage.workspace(kind, order, self.values.device_of(value), halo)
         if halo is not None:
             self.fill_halo(value, place, halo)
@@ -162,9 +176,11 @@ class Fuser:
 
     def _compute(self, value: int, tree: Deferred, place: Stored) -> None:
         if self.values.type_of(value).element_count != 0:  # else there is nothing to write
-            self._steps.append(group_of_tree(self.values, value, tree, place, self._ends.get(value, "")))
+            self._steps.append(
+                group_of_tree(self.values, value, tree, place, self._ends.get(value, ""))
+            )
 
-    # ---- deferred values -----------------------------------------------------------------------------------------------
+    # ---- deferred values -------------------------------------------------------------------------
 
     def deferred(self, value: int) -> Deferred | None:
         """The tree of a value that no kernel has computed yet."""
@@ -176,15 +192,21 @@ class Fuser:
 
     def is_cheap(self, tree: Deferred) -> bool:
         """Whether computing the value again costs nothing."""
-        return not tree.leaves and all(Trait.CHEAP in OPS_BY_NAME[op].traits for op in self.ops_of(tree))
+        return not tree.leaves and all(
+            Trait.CHEAP in OPS_BY_NAME[op].traits for op in self.ops_of(tree)
+        )
 
-    def absorb(self, value: int, shape: tuple[Dim, ...], *, anchor_allowed: bool) -> Deferred | None:
+    def absorb(
+        self, value: int, shape: tuple[Dim, ...], *, anchor_allowed: bool
+    ) -> Deferred | None:
         """The deferred tree of an operand, if a kernel over ``shape`` may contain it; else None."""
         tree = self._deferred.get(value)
         if tree is None or self.is_cheap(tree):
             return tree
         same_shape = self.values.type_of(value).shape == shape
-        reason = refusal(tree, self.values.use_count(value), same_shape=same_shape, anchor_allowed=anchor_allowed)
+        reason = refusal(
+            tree, self.values.use_count(value), same_shape=same_shape, anchor_allowed=anchor_allowed
+        )
         if reason:
             self._ends[value] = reason
         return None if reason else tree
@@ -203,8 +225,14 @@ class Fuser:
         self.defer(self.values.add_node(node), (), leaves)
 
     def defer_anchor(
-        self, index: int, node: Node, kind: Kind, leaves: Sequence[Leaf], parts: Sequence[Deferred] = ()
+        self,
+        index: int,
+        node: Node,
+        kind: Kind,
+        leaves: Sequence[Leaf],
+        parts: Sequence[Deferred] = (),
     ) -> None:
-        """Make an op with loops of its own a deferred tree, ready to take elementwise followers; ``node``: as its kernel reads it."""
+        """Make an op with loops of its own a deferred tree, ready to take elementwise followers;
+        ``node``: as its kernel reads it."""
         self.values.replace_node(index, node)
         self._deferred[node.results[0]] = join(index, parts, leaves, (kind, index))

@@ -1,6 +1,7 @@
 """Whether a kernel may take in the tree of an operand, and if not, why: pure functions.
 
-In: a deferred tree and facts of its value. Out: a reason, empty where it may. Not done here: what happens then (``fuser``).
+In: a deferred tree and facts of its value. Out: a reason, empty where it may. Not done here: what
+happens then (``fuser``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ _REPEATED_NODES_MAX = 2  # of a tree that a larger result computes again and aga
 def refusal(tree: Deferred, use_count: int, *, same_shape: bool, anchor_allowed: bool) -> str:
     """Why a kernel may not compute a tree of ``use_count`` users; empty if it may.
 
-    ``same_shape``: whether the kernel runs over the value's own shape; ``anchor_allowed``: whether the kernel has no loops of its own.
+    ``same_shape``: whether the kernel runs over the value's own shape; ``anchor_allowed``: whether
+    the kernel has no loops of its own.
     """
     if use_count != 1:
         return f"the value has {use_count} users"

@@ -1,7 +1,9 @@
-"""Ops that a device has no kernel for, as ops that it has: what a back end does to a graph between placement and fusion.
+"""Ops that a device has no kernel for, as ops that it has: what a back end does to a graph between
+placement and fusion.
 
-In: a node, the types of its operands, the rule of the node's device. Out: ``Expanded``: nodes that give the same results. Not done here:
-which ops a back end expands (its ``DeviceRules``), numbers of values in the whole graph (``flatten``).
+In: a node, the types of its operands, the rule of the node's device. Out: ``Expanded``: nodes that
+give the same results. Not done here: which ops a back end expands (its ``DeviceRules``), numbers of
+values in the whole graph (``flatten``).
 """
 
 from __future__ import annotations
@@ -15,25 +17,30 @@ from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import TensorType
 
 Expansion = Callable[[GraphBuilder, Node], Sequence[int]]
-"""(builder whose inputs are the node's operands, node) -> the values that stand for its results, each made by a node that was added.
+"""(builder whose inputs are the node's operands, node) -> the values that stand for its results,
+each made by a node that was added.
 
 What is added runs on the node's device and is not expanded again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """``nodes`` over ids of their own: the operands are 0, 1, ..; ``types``: by id; ``results``: one per result of the node."""
+    """``nodes`` over ids of their own: the operands are 0, 1, ..; ``types``: by id; ``results``:
+    one per result of the node."""
 
     nodes: tuple[Node, ...]
     types: tuple[TensorType, ...]
     results: tuple[int, ...]
 
 
-def expand(node: Node, operands: Sequence[TensorType], results: Sequence[TensorType], rule: Expansion) -> Expanded:
+def expand(
+    node: Node, operands: Sequence[TensorType], results: Sequence[TensorType], rule: Expansion
+) -> Expanded:
     """Apply a rule; ``operands`` and ``results`` are the node's types.
 
     Raises:
-        InternalError: the rule gives other types, no value of its own for a result, or control flow.
+        InternalError: the rule gives other types, no value of its own for a result, or control
+            flow.
     """
     builder = GraphBuilder(operands)
     found = tuple(rule(builder, node))

@@ -1,7 +1,8 @@
-"""What ops with loops of their own ask of their operands where plain loops are enough, so that any back end may have them.
+"""What ops with loops of their own ask of their operands where plain loops are enough, so that any
+back end may have them.
 
-In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops that a back end has tiles for (its own
-anchors). One function and one line per op.
+In: a node and the fuser. Out: a deferred anchor. Not done here: the loops (``kinds``), ops that a
+back end has tiles for (its own anchors). One function and one line per op.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def scatter(kind: Kind) -> AnchorRule:
     def rule(fuser: Fuser, index: int, node: Node) -> None:
         x = node.operands[0]
         place = relaid(fuser, x, range(fuser.values.type_of(x).rank))
-        fuser.defer_anchor(index, node, kind, [fuser.leaf(operand) for operand in node.operands[1:]])
+        fuser.defer_anchor(
+            index, node, kind, [fuser.leaf(operand) for operand in node.operands[1:]]
+        )
         fuser.compute(node.results[0], place)
 
     return rule
@@ -101,7 +104,9 @@ def conv_transpose(fuser: Fuser, index: int, node: Node) -> None:
 def suppress_overlaps(fuser: Fuser, index: int, node: Node) -> None:
     """The kernel reads what it writes: it has no followers."""
     del index
-    fuser.compute_results(SUPPRESS_OVERLAPS, node, [fuser.leaf(operand) for operand in node.operands])
+    fuser.compute_results(
+        SUPPRESS_OVERLAPS, node, [fuser.leaf(operand) for operand in node.operands]
+    )
 
 
 LOOP_ANCHORS: dict[str, Anchor] = {

@@ -1,6 +1,8 @@
-"""The step that computes a value: a deferred tree, its place and the types of all that it names, as one group.
+"""The step that computes a value: a deferred tree, its place and the types of all that it names, as
+one group.
 
-In: a tree, where its result goes. Out: ``Group``. Not done here: choosing the place (``layout``), keeping the step (``fuser``).
+In: a tree, where its result goes. Out: ``Group``. Not done here: choosing the place (``layout``),
+keeping the step (``fuser``).
 """
 
 from __future__ import annotations
@@ -26,12 +28,18 @@ def _operands(values: FusionValues, leaves: Iterable[Leaf]) -> dict[int, Operand
     return found
 
 
-def group_of_tree(values: FusionValues, value: int, tree: Deferred, place: Stored, stop_reason: str) -> Group:
+def group_of_tree(
+    values: FusionValues, value: int, tree: Deferred, place: Stored, stop_reason: str
+) -> Group:
     """The kernel that stores a value; ``stop_reason`` says why it takes in no user of it."""
     nodes = tuple(values.node(index) for index in tree.nodes)
     operands = _operands(values, tree.leaves)
     (result,) = _operands(values, [(value, place)]).values()
-    named = {*operands, value, *(item for node in nodes for item in (*node.operands, *node.results))}
+    named = {
+        *operands,
+        value,
+        *(item for node in nodes for item in (*node.operands, *node.results)),
+    }
     # A literal is shared by all who write it: the ops that use it are the ones to name.
     named_by = [node.source for node in nodes if node.op != "literal"] or [values.source_of(value)]
     return Group(
@@ -59,11 +67,24 @@ def group_of_halo(values: FusionValues, value: int, place: Stored, halo: Halo) -
 
 
 def group_of_results(
-    values: FusionValues, kind: Kind, node: Node, leaves: Sequence[Leaf], results: Sequence[tuple[int, Stored]]
+    values: FusionValues,
+    kind: Kind,
+    node: Node,
+    leaves: Sequence[Leaf],
+    results: Sequence[tuple[int, Stored]],
 ) -> Group:
     """The kernel of an op of several results, and of workspace of its own behind them."""
     operands = _operands(values, dict(leaves).items())
     stored = _operands(values, results)
     types = tuple((item, values.type_of(item)) for item in sorted({*operands, *stored}))
     device = values.device_of(node.results[0])
-    return Group(kind.name, (node,), tuple(operands.values()), tuple(stored.values()), types, 0, node.source, device)
+    return Group(
+        kind.name,
+        (node,),
+        tuple(operands.values()),
+        tuple(stored.values()),
+        types,
+        0,
+        node.source,
+        device,
+    )

@@ -1,6 +1,7 @@
 """Ops that only move data: most become views of the stored operand.
 
-In: a node and the fuser. Out: a stored value. Not done here: gathers and pads (elements of any kernel).
+In: a node and the fuser. Out: a stored value. Not done here: gathers and pads (elements of any
+kernel).
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def broadcast_to(fuser: Fuser, node: Node) -> None:
     """Strides of 0."""
     operand, result = node.operands[0], node.results[0]
     stored = fuser.where(operand)
-    view = broadcast_view(stored.view, fuser.values.type_of(operand).shape, fuser.values.type_of(result).shape)
+    view = broadcast_view(
+        stored.view, fuser.values.type_of(operand).shape, fuser.values.type_of(result).shape
+    )
     fuser.storage.put(result, Stored(stored.buffer, view))
 
 
@@ -94,7 +97,9 @@ def read_dim(fuser: Fuser, node: Node) -> None:
         fuser.append(SymbolSet((name,), (counter,)))
         return
     stored, dtype = dense(fuser, operand), fuser.values.type_of(operand).dtype
-    fuser.append(SymbolRead(name, stored.buffer, stored.view.offset + index, dtype, source=node.source))
+    fuser.append(
+        SymbolRead(name, stored.buffer, stored.view.offset + index, dtype, source=node.source)
+    )
 
 
 def require_dim(fuser: Fuser, node: Node) -> None:

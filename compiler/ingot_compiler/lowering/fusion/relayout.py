@@ -1,6 +1,7 @@
 """A stored value in the layout that somebody needs: as it lies where it fits, else a copy.
 
-In: the fuser, a value. Out: where it lies so. Not done here: which layout an op asks for (its anchor).
+In: the fuser, a value. Out: where it lies so. Not done here: which layout an op asks for (its
+anchor).
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def contiguous(fuser: Fuser, value: int) -> Stored:
 
 
 def image(fuser: Fuser, value: int, halo: Halo) -> Stored:
-    """The value channels-last with at least the zeros of ``halo`` around it; made once, for all users of the value."""
+    """The value channels-last with at least the zeros of ``halo`` around it; made once, for all
+    users of the value."""
     if fuser.storage.find_image(value) is None:
         stored = fuser.where(value)  # may make the image
         if fuser.storage.find_image(value) is None:
@@ -57,7 +59,9 @@ def image(fuser: Fuser, value: int, halo: Halo) -> Stored:
 def _make_image(fuser: Fuser, value: int, halo: Halo) -> None:
     wanted = fuser.values.halo_of(value) or halo
     order = channels_last(fuser.values.type_of(value).rank)
-    fuser.storage.put_image(value, relaid(fuser, value, order, wanted if any_zeros(wanted) else None))
+    fuser.storage.put_image(
+        value, relaid(fuser, value, order, wanted if any_zeros(wanted) else None)
+    )
 
 
 def _lies_as_image(view: View) -> bool:

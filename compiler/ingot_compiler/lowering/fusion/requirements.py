@@ -1,7 +1,8 @@
 """What must hold of sizes when ``main`` runs, and that the types leave open: checked once each.
 
-In: nodes, one by one. Out: ``Requirement`` steps, none where the types show it. Not done here: what an op takes for granted (the
-shape constraints of its type rule), values of indices (kernels clamp them).
+In: nodes, one by one. Out: ``Requirement`` steps, none where the types show it. Not done here: what
+an op takes for granted (the shape constraints of its type rule), values of indices (kernels clamp
+them).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ingot_runtime.format.limits import ELEMENT_COUNT_MAX
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Sizes that are known to be at least 0 at one moment, and numbers of elements that are known to be possible."""
+    """Sizes that are known to be at least 0 at one moment, and numbers of elements that are known
+    to be possible."""
 
     sizes: set[Dim]
     counts: set[Dim]
@@ -48,7 +50,11 @@ class Requirements:
     def of_sizes(self, node: Node) -> list[Requirement]:
         """Every size of the results is at least 0."""
         shapes = [self._values.type_of(result).shape for result in node.results]
-        dims = list(dict.fromkeys(dim for shape in shapes for dim in shape if dim not in self._checked.sizes))
+        dims = list(
+            dict.fromkeys(
+                dim for shape in shapes for dim in shape if dim not in self._checked.sizes
+            )
+        )
         self._checked.sizes.update(dims)
         return [
             Requirement(dim_min(dim, 0), message("a size is negative: ", dim), node.source)
@@ -57,14 +63,17 @@ class Requirements:
         ]
 
     def of_counts(self, node: Node) -> list[Requirement]:
-        """A value that may never be stored, so that no memory bounds it, has no more elements than a tensor may have."""
+        """A value that may never be stored, so that no memory bounds it, has no more elements than
+        a tensor may have."""
         found: list[Requirement] = []
         counts = [self._values.type_of(operand).element_count for operand in node.operands]
         for result in node.results:
             count = self._values.type_of(result).element_count
             if not isinstance(count, int) and count not in (*counts, *self._checked.counts):
                 what = message(f"expected at most {ELEMENT_COUNT_MAX} elements, got ", count)
-                found.append(Requirement(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node.source))
+                found.append(
+                    Requirement(dim_max(dim_add(count, -ELEMENT_COUNT_MAX), 0), what, node.source)
+                )
                 self._checked.counts.add(count)
         return found
 
@@ -74,7 +83,8 @@ class Requirements:
         try:
             constraints = OPS_BY_NAME[node.op].infer(operands, node.table).constraints
         except OpTypeError as error:
-            # The sizes that a graph was specialised for contradict its shape constraints: a call with these sizes is refused.
+            # The sizes that a graph was specialised for contradict its shape constraints: a call
+            # with these sizes is refused.
             return [Requirement(1, error.text, node.source)]
         return [
             Requirement(excess, what, node.source)

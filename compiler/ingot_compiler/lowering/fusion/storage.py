@@ -1,7 +1,7 @@
 """Buffers, and which value lies where in them: the part of fusion that owns them.
 
-In: types, orders of axes, views. Out: ``Stored``, the buffers and constants of the fused graph. Not done here: which layout
-(``layout``), kernels and copies (``fuser``).
+In: types, orders of axes, views. Out: ``Stored``, the buffers and constants of the fused graph. Not
+done here: which layout (``layout``), kernels and copies (``fuser``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """What is stored where at one moment; ``images``: values of which a channels-last form is there."""
+    """What is stored where at one moment; ``images``: values of which a channels-last form is
+    there."""
 
     values: dict[int, Stored]
     images: dict[int, Stored]
@@ -76,7 +77,9 @@ class Storage:
         spec = self._buffers[buffer]
         self._buffers[buffer] = BufferSpec("output", spec.dtype, spec.element_count, position)
 
-    def workspace(self, kind: TensorType, order: Sequence[int], device: int, halo: Halo | None = None) -> Stored:
+    def workspace(
+        self, kind: TensorType, order: Sequence[int], device: int, halo: Halo | None = None
+    ) -> Stored:
         """A new workspace buffer on a device for a tensor stored in ``order``."""
         none = (0,) * kind.rank
         view, count = haloed_view(kind.shape, order, *(halo or (none, none)))
@@ -87,12 +90,14 @@ class Storage:
         kind = expression.types[expression.outputs[0]]
         key = expression, device
         if key not in self._constant_buffers:
-            spec = BufferSpec("constant", kind.dtype, kind.element_count, len(self._constants), device)
+            spec = BufferSpec(
+                "constant", kind.dtype, kind.element_count, len(self._constants), device
+            )
             self._constants.append(expression)
             self._constant_buffers[key] = self.add(spec)
         return Stored(self._constant_buffers[key], dense_view(kind.shape))
 
-    # ---- places of values ----------------------------------------------------------------------------------------------
+    # ---- places of values ------------------------------------------------------------------------
 
     def find(self, value: int) -> Stored | None:
         """Where a value lies, if it does."""

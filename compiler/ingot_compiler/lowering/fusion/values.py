@@ -1,7 +1,9 @@
-"""What is known of every value while operations are grouped: type, device, users, sources, what its users ask for.
+"""What is known of every value while operations are grouped: type, device, users, sources, what its
+users ask for.
 
-In: a flat graph, the device of each value, what each op asks of its operands. Out: answers about values; values that the
-graph does not name are added. Not done here: where values lie (``storage``).
+In: a flat graph, the device of each value, what each op asks of its operands. Out: answers about
+values; values that the graph does not name are added. Not done here: where values lie
+(``storage``).
 """
 
 from __future__ import annotations
@@ -18,8 +20,11 @@ from ingot_compiler.lowering.fusion.layout import Halo, ImageDemands
 class FusionValues:
     """The graph's values and nodes, and those that lowering adds."""
 
-    def __init__(self, graph: Graph, device_of: Sequence[int], returned: Sequence[int], demands: ImageDemands) -> None:
-        """``device_of[value]``: values beyond it, those of regions, live on the host; ``returned``: the outputs of all regions."""
+    def __init__(
+        self, graph: Graph, device_of: Sequence[int], returned: Sequence[int], demands: ImageDemands
+    ) -> None:
+        """``device_of[value]``: values beyond it, those of regions, live on the host; ``returned``:
+        the outputs of all regions."""
         self._graph = graph
         self._nodes = list(graph.nodes)
         self._types = list(graph.types)
@@ -59,7 +64,9 @@ class FusionValues:
 
     def literal(self, value: int) -> int | None:
         """The number that a value is known to be."""
-        maker = next((node for node in self._nodes if value in node.results and node.op == "literal"), None)
+        maker = next(
+            (node for node in self._nodes if value in node.results and node.op == "literal"), None
+        )
         first = next(iter(maker.numbers("value")), None) if maker else None
         return int(first) if isinstance(first, int) else None
 
@@ -73,7 +80,9 @@ class FusionValues:
 
     def size_names(self) -> frozenset[str]:
         """The symbols in all shapes."""
-        return frozenset(name for kind in self._types for dim in kind.shape for name in symbols_of(dim))
+        return frozenset(
+            name for kind in self._types for dim in kind.shape for name in symbols_of(dim)
+        )
 
     def add(self, kind: TensorType, device: int) -> int:
         """A value that the graph does not name (a packed weight)."""
@@ -82,7 +91,8 @@ class FusionValues:
         return len(self._types) - 1
 
     def add_converted(self, value: int, dtype: DType) -> int:
-        """A value with the elements of another one in another type: it has one user, which asks what is asked of the other."""
+        """A value with the elements of another one in another type: it has one user, which asks
+        what is asked of the other."""
         result = self.add(TensorType(dtype, self._types[value].shape), self._devices[value])
         self._use_counts[result] = 1
         if value in self._halos:

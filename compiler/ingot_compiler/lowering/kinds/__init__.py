@@ -1,4 +1,5 @@
-"""The kinds of kernel that are plain loops, which any back end may have: one record and one file each.
+"""The kinds of kernel that are plain loops, which any back end may have: one record and one file
+each.
 
 In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``fuse``), kinds of a back end.
 """

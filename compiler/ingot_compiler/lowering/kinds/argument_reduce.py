@@ -1,6 +1,8 @@
-"""``argmax`` and ``argmin``: the position of the extreme element along one axis; NaN counts as extreme.
+"""``argmax`` and ``argmin``: the position of the extreme element along one axis; NaN counts as
+extreme.
 
-In: a group anchored by one of them. Out: its loop program: units are kept positions. Not done here: top-k.
+In: a group anchored by one of them. Out: its loop program: units are kept positions. Not done here:
+top-k.
 """
 
 from ingot_compiler.ir.dims import dim_product, symbol
@@ -9,7 +11,17 @@ from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Apply, Constant, FromIndex, Load, Local, LoopProgram, Reduce, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Constant,
+    FromIndex,
+    Load,
+    Local,
+    LoopProgram,
+    Reduce,
+    Store,
+    Value,
+)
 from ingot_compiler.lowering.space import Run, Space
 
 _LAST = (1 << 63) - 1
@@ -31,14 +43,23 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
 
     function = "max" if anchor.op == "argmax" else "min"
     extreme = Reduce(
-        "extreme", "max" if function == "max" else "min", "i", shape[axis], dtype, (), load("i"), lanes=True
+        "extreme",
+        "max" if function == "max" else "min",
+        "i",
+        shape[axis],
+        dtype,
+        (),
+        load("i"),
+        lanes=True,
     )
     found: Value = Apply("equal", (load("j"), Local("extreme", dtype)), "bool")
     if dtype in ("f16", "bf16", "f32", "f64"):
         found = Apply("logical_or", (found, Apply("isnan", (load("j"),), "bool")), "bool")
     other = Constant(-1 if select_last else _LAST, "i64")
     index = Apply("select", (found, FromIndex(symbol("j"), "i64"), other), "i64")
-    position = Reduce("position", "max" if select_last else "min", "j", shape[axis], "i64", (), index, lanes=True)
+    position = Reduce(
+        "position", "max" if select_last else "min", "j", shape[axis], "i64", (), index, lanes=True
+    )
     place = kept if result.type.rank == len(shape) else tuple(range(len(kept)))
     where = Space(result.type.shape, (Run(place, symbol("p")),))
     store = Store(buffers.number(result), where.offset(result.view), Local("position", "i64"))
@@ -47,5 +68,8 @@ def lower_argument_reduce(group: Group, target: KernelTarget) -> LoopProgram:
 
 
 ARGUMENT_REDUCE = Kind(
-    "argument_reduce", one_kernel(lower_argument_reduce), ResultLayout.ROW_MAJOR, takes_followers=False
+    "argument_reduce",
+    one_kernel(lower_argument_reduce),
+    ResultLayout.ROW_MAJOR,
+    takes_followers=False,
 )

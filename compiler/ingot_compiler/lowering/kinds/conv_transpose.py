@@ -1,19 +1,39 @@
-"""Transposed convolution by gathering: every output position sums the taps that reach it (ONNX ConvTranspose-22).
+"""Transposed convolution by gathering: every output position sums the taps that reach it (ONNX
+ConvTranspose-22).
 
-In: a group anchored by ``conv_transpose`` whose weights lie as [G, kernel.., C/G, O/G]. Out: its loop program: units are
-(image, output axes but the last). Not done here: register tiling.
+In: a group anchored by ``conv_transpose`` whose weights lie as [G, kernel.., C/G, O/G]. Out: its
+loop program: units are (image, output axes but the last). Not done here: register tiling.
 """
 
 from __future__ import annotations
 
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    symbol,
+)
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
 from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.kinds.reduce import nested_reduce
-from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, Load, Local, LoopProgram, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Compare,
+    Constant,
+    For,
+    Load,
+    Local,
+    LoopProgram,
+    Store,
+    Value,
+)
 from ingot_compiler.lowering.space import Run, Space, point
 
 
@@ -30,7 +50,10 @@ def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
     channels = dim_floordiv(x.type.shape[1], groups)
     outer_axes = (0, *spatial[:-1])
     channel = dim_mul(symbol("g"), own) + symbol("o")
-    space = Space(kind.shape, (Run(outer_axes, symbol("p")), Run((spatial[-1],), symbol("x")), Run((1,), channel)))
+    space = Space(
+        kind.shape,
+        (Run(outer_axes, symbol("p")), Run((spatial[-1],), symbol("x")), Run((1,), channel)),
+    )
     kernel = w.type.shape[1:-2]
     inside: Value = Constant(True, "bool")
     where: list[Dim] = []
@@ -51,7 +74,9 @@ def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
         where.append(dim_max(dim_min(index, extent - 1), 0))
     buffers = GroupBuffers(group)
     dtype = kind.dtype
-    source = point(x.type.shape, (space.index(0), dim_mul(symbol("g"), channels) + symbol("c"), *where))
+    source = point(
+        x.type.shape, (space.index(0), dim_mul(symbol("g"), channels) + symbol("c"), *where)
+    )
     weight = point(w.type.shape, (symbol("g"), *taps, symbol("c"), symbol("o")))
     loaded = Load(buffers.number(x), source.offset(x.view))
     product = Apply("mul", (loaded, Load(buffers.number(w), weight.offset(w.view))), dtype)
@@ -62,7 +87,9 @@ def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
     value: Value = Local("total", dtype)
     for bias in anchor.operands[2:]:
         operand = operands[bias]
-        value = Apply("add", (value, elements.load(operand, point(operand.type.shape, (channel,)))), dtype)
+        value = Apply(
+            "add", (value, elements.load(operand, point(operand.type.shape, (channel,)))), dtype
+        )
     elements.given[anchor.results[0]] = elements.let(value, dtype)
     result = group.results[0]
     stored = elements.value(result.value, space)
@@ -70,7 +97,11 @@ def lower_conv_transpose(group: Group, target: KernelTarget) -> LoopProgram:
     lanes = For("o", own, "vector", (total, *elements.take(), store))
     body = (For("x", kind.shape[spatial[-1]], "serial", (For("g", groups, "serial", (lanes,)),)),)
     units = dim_product(tuple(kind.shape[axis] for axis in outer_axes))
-    return finish_program(buffers, body, units, grain_for(dim_mul(dim_product(kernel), dim_mul(channels, own))))
+    return finish_program(
+        buffers, body, units, grain_for(dim_mul(dim_product(kernel), dim_mul(channels, own)))
+    )
 
 
-CONV_TRANSPOSE = Kind("conv_transpose", one_kernel(lower_conv_transpose), ResultLayout.CHANNELS_LAST)
+CONV_TRANSPOSE = Kind(
+    "conv_transpose", one_kernel(lower_conv_transpose), ResultLayout.CHANNELS_LAST
+)

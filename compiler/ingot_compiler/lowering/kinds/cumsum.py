@@ -1,6 +1,7 @@
 """``cumsum``: running sums along one axis (ONNX CumSum-14).
 
-In: a group anchored by ``cumsum``. Out: its loop program: units are the other positions. Not done here: a parallel scan.
+In: a group anchored by ``cumsum``. Out: its loop program: units are the other positions. Not done
+here: a parallel scan.
 """
 
 from ingot_compiler.ir.dims import Dim, dim_max, dim_product, symbol
@@ -9,7 +10,16 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, Load, LoopProgram, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Compare,
+    Constant,
+    For,
+    Load,
+    LoopProgram,
+    Store,
+    Value,
+)
 from ingot_compiler.lowering.space import Run, Space
 
 
@@ -39,7 +49,9 @@ def lower_cumsum(group: Group, target: KernelTarget) -> LoopProgram:
     previous = unless_first(Load(buffers.number(result), offset(result, before)))
     own: Value = Load(buffers.number(x), offset(x, before if exclusive else step))
     total = Apply("add", (previous, unless_first(own) if exclusive else own), dtype)
-    loop = For("i", shape[axis], "serial", (Store(buffers.number(result), offset(result, step), total),))
+    loop = For(
+        "i", shape[axis], "serial", (Store(buffers.number(result), offset(result, step), total),)
+    )
     units = dim_product(tuple(shape[other] for other in kept))
     return finish_program(buffers, (loop,), units, grain_for(shape[axis] * 4))
 

@@ -1,7 +1,8 @@
 """Writes zeros into the halo of a buffer, so that convolutions need no edges.
 
-In: a group whose node has the attributes ``before`` and ``after`` (elements per axis of the result). Out: its loop
-program. Not done here: the interior. The padded axes are axes 2 and up of a channels-last image.
+In: a group whose node has the attributes ``before`` and ``after`` (elements per axis of the
+result). Out: its loop program. Not done here: the interior. The padded axes are axes 2 and up of a
+channels-last image.
 """
 
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
@@ -10,12 +11,22 @@ from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Apply, Compare, Constant, For, If, LoopProgram, Store, Value
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Compare,
+    Constant,
+    For,
+    If,
+    LoopProgram,
+    Store,
+    Value,
+)
 from ingot_compiler.lowering.views import flat_index
 
 
 def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
-    """Units are the stored rows: a row outside the interior is filled whole, others at both ends."""
+    """Units are the stored rows: a row outside the interior is filled whole, others at both
+    ends."""
     del target
     result = group.results[0]
     before, after = (group.nodes[0].dims(name) for name in ("before", "after"))
@@ -35,7 +46,10 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
             continue
         here = Apply(
             "logical_and",
-            (Compare("less_equal", before[axis], index), Compare("less", index, before[axis] + shape[axis])),
+            (
+                Compare("less_equal", before[axis], index),
+                Compare("less", index, before[axis] + shape[axis]),
+            ),
             "bool",
         )
         inside = Apply("logical_and", (inside, here), "bool")
@@ -49,7 +63,9 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
         If(Apply("logical_not", (inside,), "bool"), (fill(0, padded[-1] * pitch),)),
     )
     assert pitch == channels
-    return finish_program(buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8))
+    return finish_program(
+        buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8)
+    )
 
 
 FILL_HALO = Kind("fill_halo", one_kernel(lower_fill_halo))

@@ -1,6 +1,7 @@
 """``group_norm``: statistics over the channels of a group and all positions of an image.
 
-In: a group anchored by ``group_norm``. Out: its loop program: units are (image, group). Not done here: fusion before it.
+In: a group anchored by ``group_norm``. Out: its loop program: units are (image, group). Not done
+here: fusion before it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from ingot_compiler.lowering.space import Run, Space
 
 @dataclass(frozen=True, slots=True)
 class _GroupNorm:
-    """The unit's geometry: ``channels`` of one group from ``first`` on, at all ``positions`` of one image."""
+    """The unit's geometry: ``channels`` of one group from ``first`` on, at all ``positions`` of one
+    image."""
 
     group: Group
     buffers: GroupBuffers
@@ -71,7 +73,8 @@ class _GroupNorm:
         return Load(self.buffers.number(operand), index)
 
     def axes(self, name: str) -> list[tuple[str, Dim]]:
-        """Loop variables, outermost first: the axis that lies together is innermost, so that lanes run along it."""
+        """Loop variables, outermost first: the axis that lies together is innermost, so that lanes
+        run along it."""
         order = [(f"{name}_s", self.positions), (f"{name}_c", self.channels)]
         return order if self.operands[0].view.strides[1] == 1 else order[::-1]
 
@@ -90,9 +93,13 @@ def lower_group_norm(group: Group, target: KernelTarget) -> LoopProgram:
     shape = x.type.shape
     channels, positions = dim_floordiv(shape[1], groups), dim_product(shape[2:])
     dtype = dict(group.types)[anchor.results[0]].dtype
-    norm = _GroupNorm(group, GroupBuffers(group), (x, scale, bias), groups, channels, positions, dtype)
+    norm = _GroupNorm(
+        group, GroupBuffers(group), (x, scale, bias), groups, channels, positions, dtype
+    )
     body = (*_statistics(norm), _normalise(norm))
-    return finish_program(norm.buffers, body, dim_mul(shape[0], groups), grain_for(dim_mul(channels, positions)))
+    return finish_program(
+        norm.buffers, body, dim_mul(shape[0], groups), grain_for(dim_mul(channels, positions))
+    )
 
 
 def _statistics(norm: _GroupNorm) -> tuple[Statement, ...]:
@@ -115,7 +122,9 @@ def _normalise(norm: _GroupNorm) -> For:
     group = norm.group
     at = norm.space("c", "s")
     centred = norm.apply("sub", norm.load("c", "s"), Local("mean", norm.dtype))
-    scaled = norm.apply("mul", norm.apply("mul", centred, Local("inverse", norm.dtype)), norm.parameter(1, "c"))
+    scaled = norm.apply(
+        "mul", norm.apply("mul", centred, Local("inverse", norm.dtype)), norm.parameter(1, "c")
+    )
     elements = Elements(group, norm.buffers)
     shifted = elements.let(norm.apply("add", scaled, norm.parameter(2, "c")), norm.dtype)
     elements.given[group.nodes[group.anchor].results[0]] = shifted

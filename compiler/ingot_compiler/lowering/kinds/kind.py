@@ -1,6 +1,7 @@
 """What there is to say about a kind of kernel, in one record.
 
-In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there are (``kinds``), which an op becomes (anchors).
+In: nothing. Out: ``Kind``, ``ResultLayout``. Not done here: which kinds there are (``kinds``),
+which an op becomes (anchors).
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class ResultLayout(Enum):
     """As the first operand lies, whatever its sizes are."""
     ROW_MAJOR = auto()
     CHANNELS_LAST = auto()
-    """[N, spatial.., C]: the kernel's lanes are channels. A result of less than three axes lies like an operand."""
+    """[N, spatial.., C]: the kernel's lanes are channels. A result of less than three axes lies
+    like an operand."""
     HEADS_INSIDE = auto()
     """[B, rows, heads, C] of a result [B, heads, rows, C]: the heads of a row lie together."""
 
@@ -37,8 +39,8 @@ LowerGroup = Callable[[Group, KernelTarget], LoweredGroup]
 class Kind:
     """One kind of kernel.
 
-    ``lower`` says what runs for a group of this kind. ``takes_followers``: elementwise users of the result may be computed
-    by the same kernel, before it stores.
+    ``lower`` says what runs for a group of this kind. ``takes_followers``: elementwise users of the
+    result may be computed by the same kernel, before it stores.
     """
 
     name: str

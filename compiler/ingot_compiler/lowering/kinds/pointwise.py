@@ -1,6 +1,8 @@
-"""Kernels whose elements are independent: elementwise chains, gathers, pads, copies between layouts.
+"""Kernels whose elements are independent: elementwise chains, gathers, pads, copies between
+layouts.
 
-In: a group without anchor. Out: its loop program. Not done here: reductions and contractions (their own kinds).
+In: a group without anchor. Out: its loop program. Not done here: reductions and contractions (their
+own kinds).
 """
 
 from __future__ import annotations
@@ -19,15 +21,19 @@ from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.views import broadcast_view, storage_order
 
 BLOCK_ELEMENTS = 2048  # a unit of a tensor that is one long run: 8 KB of f32
-# Of a transposed plane, multiples of the lanes of every target: few rows at a time, so that each is written in one go.
+# Of a transposed plane, multiples of the lanes of every target: few rows at a time, so that each is
+# written in one go.
 BLOCK_ROWS, BLOCK_COLUMNS = 16, 256
-PLANE_DTYPES = frozenset(("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"))
+PLANE_DTYPES = frozenset(
+    ("f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+)
 SHORT_AXIS = 8  # an innermost axis below this wastes lanes; look for a longer one
 
 
 @dataclass(frozen=True, slots=True)
 class _Plane:
-    """Axes of (the outer loop, rows, columns), outermost first; ``operands`` are contiguous along the rows."""
+    """Axes of (the outer loop, rows, columns), outermost first; ``operands`` are contiguous along
+    the rows."""
 
     axes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
     operands: tuple[Operand, ...]
@@ -42,7 +48,8 @@ class _Loops:
 
 
 def lower_pointwise(group: Group, target: KernelTarget) -> LoopProgram:
-    """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's storage order."""
+    """One parallel loop over the outer axes, one vector loop over the inner ones, in the result's
+    storage order."""
     del target
     plane = _choose_plane(group)
     return _lower_scan(group) if plane is None else _lower_plane(group, plane)
@@ -72,7 +79,8 @@ def _lower_scan(group: Group) -> LoopProgram:
 
 
 def _lower_plane(group: Group, plane: _Plane) -> LoopProgram:
-    """Blocks of a plane whose operands lie along its rows and whose result lies along its columns."""
+    """Blocks of a plane whose operands lie along its rows and whose result lies along its
+    columns."""
     result = group.results[0]
     shape = result.type.shape
     outer, rows, columns = (dim_product(tuple(shape[axis] for axis in axes)) for axes in plane.axes)
@@ -114,11 +122,19 @@ def _block_length(total: Dim, unit: Dim) -> Dim:
 
 
 def _choose_plane(group: Group) -> _Plane | None:
-    """The plane of the innermost axes of result and operands, where these differ; None where they agree."""
+    """The plane of the innermost axes of result and operands, where these differ; None where they
+    agree."""
     result = group.results[0]
     shape = result.type.shape
     views = _views(group)
-    column = next((axis for axis, stride in enumerate(result.view.strides) if stride == 1 and shape[axis] != 1), None)
+    column = next(
+        (
+            axis
+            for axis, stride in enumerate(result.view.strides)
+            if stride == 1 and shape[axis] != 1
+        ),
+        None,
+    )
     if column is None or views is None:
         return None
     across = [operand for operand in group.operands if _lies_across(operand, shape, column)]
@@ -127,9 +143,15 @@ def _choose_plane(group: Group) -> _Plane | None:
     if row is None or any(operand.buffer == result.buffer for operand in operands):
         return None
     rows, columns = [row], [column]
-    rest = [axis for axis in storage_order(result.view, shape) if shape[axis] != 1 and axis not in (row, column)]
+    rest = [
+        axis
+        for axis in storage_order(result.view, shape)
+        if shape[axis] != 1 and axis not in (row, column)
+    ]
     for run in (rows, columns):
-        while (more := next((axis for axis in rest if _merges(views, shape, axis, run[0])), None)) is not None:
+        while (
+            more := next((axis for axis in rest if _merges(views, shape, axis, run[0])), None)
+        ) is not None:
             run.insert(0, more)
             rest.remove(more)
     return _Plane((tuple(rest), tuple(rows), tuple(columns)), operands)
@@ -142,7 +164,9 @@ def _lies_across(operand: Operand, shape: tuple[Dim, ...], column: int) -> bool:
 
 
 def _contiguous(operand: Operand, shape: tuple[Dim, ...]) -> list[int]:
-    return [axis for axis, stride in enumerate(operand.view.strides) if stride == 1 and shape[axis] != 1]
+    return [
+        axis for axis, stride in enumerate(operand.view.strides) if stride == 1 and shape[axis] != 1
+    ]
 
 
 def _choose_loops(group: Group) -> _Loops:
@@ -161,7 +185,8 @@ def _choose_loops(group: Group) -> _Loops:
 
 
 def _vector_axis(group: Group, order: list[int]) -> int:
-    """The innermost stored axis, unless it is short and another one is long and contiguous in an operand."""
+    """The innermost stored axis, unless it is short and another one is long and contiguous in an
+    operand."""
     shape = group.results[0].type.shape
     last = order[-1]
     extent = shape[last]
@@ -170,14 +195,16 @@ def _vector_axis(group: Group, order: list[int]) -> int:
     for axis in reversed(order[:-1]):
         long_enough = not isinstance(shape[axis], int) or int(str(shape[axis])) >= 2 * SHORT_AXIS
         if long_enough and any(
-            operand.type.shape == shape and operand.view.strides[axis] == 1 for operand in group.operands
+            operand.type.shape == shape and operand.view.strides[axis] == 1
+            for operand in group.operands
         ):
             return axis
     return last
 
 
 def _views(group: Group) -> list[View] | None:
-    """Views of everything the kernel touches, broadcast to the result's shape; None when an op indexes freely."""
+    """Views of everything the kernel touches, broadcast to the result's shape; None when an op
+    indexes freely."""
     shape = group.results[0].type.shape
     types = dict(group.types)
     free = {"iota", "dim_values", *INDEXED_OPERANDS}

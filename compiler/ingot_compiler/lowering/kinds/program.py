@@ -1,6 +1,7 @@
 """The frame that every kind puts around its loops.
 
-In: buffers, body, extent. Out: a ``LoopProgram`` whose scalars are the symbols it uses. Not done here: loops.
+In: buffers, body, extent. Out: a ``LoopProgram`` whose scalars are the symbols it uses. Not done
+here: loops.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ UNIT_WORK = 16384  # elementary operations that are worth waking a thread for: s
 
 
 def finish_program(
-    buffers: GroupBuffers, body: Sequence[Statement], extent: Dim, grain: int, scratch_bytes: Dim = 0
+    buffers: GroupBuffers,
+    body: Sequence[Statement],
+    extent: Dim,
+    grain: int,
+    scratch_bytes: Dim = 0,
 ) -> LoopProgram:
     """Build the program; every symbol that no loop binds becomes a scalar argument."""
     free = set(symbols_of(extent)) | set(symbols_of(scratch_bytes)) | set(used_symbols(tuple(body)))
     scalars = tuple(sorted(free - bound_names(tuple(body)) - {INDEX}))
-    return LoopProgram(tuple(buffers.buffers), scalars, INDEX, extent, grain, tuple(body), scratch_bytes)
+    return LoopProgram(
+        tuple(buffers.buffers), scalars, INDEX, extent, grain, tuple(body), scratch_bytes
+    )
 
 
 def grain_for(work_per_unit: Dim) -> int:
@@ -70,6 +77,8 @@ def bound_names(body: tuple[Statement, ...]) -> set[str]:
         elif isinstance(item, Transpose):
             names |= {item.row, item.column}
         elif is_dataclass(item) and hasattr(item, "accumulator"):
-            names |= {name for field in fields(item) if isinstance(name := getattr(item, field.name), str)}
+            names |= {
+                name for field in fields(item) if isinstance(name := getattr(item, field.name), str)
+            }
             names |= {tap for tap, _ in getattr(item, "taps", ())}
     return names

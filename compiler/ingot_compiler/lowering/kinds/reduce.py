@@ -1,9 +1,11 @@
 """Reductions over any axes of any layout, with elementwise neighbours fused before and after.
 
-In: a group anchored by ``reduce``. Out: its launches. Not done here: argmax and cumsum (their own kinds).
+In: a group anchored by ``reduce``. Out: its launches. Not done here: argmax and cumsum (their own
+kinds).
 
-A kept axis that is contiguous in the operand runs in lanes (each lane sums its own column in order); otherwise the
-innermost reduced axis is spread over lanes. Very many elements with few results are two launches (``split_reduce``).
+A kept axis that is contiguous in the operand runs in lanes (each lane sums its own column in
+order); otherwise the innermost reduced axis is spread over lanes. Very many elements with few
+results are two launches (``split_reduce``).
 """
 
 from __future__ import annotations
@@ -16,7 +18,13 @@ from ingot_compiler.lowering.group_steps import LoweredGroup, choose, one_launch
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout
 from ingot_compiler.lowering.kinds.program import INDEX, finish_program, grain_for
-from ingot_compiler.lowering.kinds.reduction import LANE, ReduceFunction, Reduction, in_lanes, store_total
+from ingot_compiler.lowering.kinds.reduction import (
+    LANE,
+    ReduceFunction,
+    Reduction,
+    in_lanes,
+    store_total,
+)
 from ingot_compiler.lowering.kinds.split_reduce import is_worth_while, lower_split, may_split
 from ingot_compiler.lowering.loops import Local, LoopProgram, Reduce, Statement, Value
 from ingot_compiler.lowering.space import Run, Space
@@ -37,7 +45,15 @@ def nested_reduce(
     own = [name, *(f"{name}_{level}" for level in range(1, len(axes)))]
     statement = Reduce(own[-1], function, variable, extent, dtype, body, value, lanes)
     for level, (variable, extent) in reversed(list(enumerate(reversed(outer)))):
-        statement = Reduce(own[level], function, variable, extent, dtype, (statement,), Local(own[level + 1], dtype))
+        statement = Reduce(
+            own[level],
+            function,
+            variable,
+            extent,
+            dtype,
+            (statement,),
+            Local(own[level + 1], dtype),
+        )
     return statement
 
 
@@ -52,7 +68,8 @@ def _while_inner_runs(axes: list[tuple[str, Dim]]) -> list[tuple[str, Dim]]:
 
 
 def lower_reduce(group: Group, target: KernelTarget) -> LoweredGroup:
-    """One launch, or two where that is worth while; where the sizes of the call decide it, ``main`` chooses."""
+    """One launch, or two where that is worth while; where the sizes of the call decide it, ``main``
+    chooses."""
     del target
     reduction = Reduction.of(group)
     split = is_worth_while(reduction) if may_split(reduction) else 0
@@ -80,7 +97,9 @@ def _whole(reduction: Reduction) -> LoopProgram:
     if loops:
         inner, dtype = (elements.take(), value), reduction.result.dtype
         lanes = reduction.lane_axis is None
-        statements.append(nested_reduce("total", reduction.function, loops, dtype, inner, lanes=lanes))
+        statements.append(
+            nested_reduce("total", reduction.function, loops, dtype, inner, lanes=lanes)
+        )
         value = Local("total", dtype)
     body = (*statements, *store_total(reduction, group, buffers, elements, value))
     work = dim_mul(reduction.element_count, reduction.lane_count)

@@ -1,6 +1,7 @@
 """What a reduction is: its axes, which of them run in lanes, how its total is stored.
 
-In: a group anchored by ``reduce``. Out: ``Reduction``. Not done here: its loops (``reduce``, ``split_reduce``).
+In: a group anchored by ``reduce``. Out: ``Reduction``. Not done here: its loops (``reduce``,
+``split_reduce``).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _FUNCTIONS: dict[str, ReduceFunction] = {
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """``reduced``: axes from the outermost in memory to the innermost; ``outer``: kept axes but ``lane_axis``, which runs in lanes."""
+    """``reduced``: axes from the outermost in memory to the innermost; ``outer``: kept axes but
+    ``lane_axis``, which runs in lanes."""
 
     group: Group
     anchor: Node
@@ -49,7 +51,9 @@ class Reduction:
         source = types[anchor.operands[0]]
         axes = set(anchor.ints("axes"))
         reduced = tuple(axis for axis in _operand_order(group, source) if axis in axes)
-        kept = tuple(axis for axis in range(source.rank) if axis not in axes and source.shape[axis] != 1)
+        kept = tuple(
+            axis for axis in range(source.rank) if axis not in axes and source.shape[axis] != 1
+        )
         lane_axis = _lane_axis(group, source, kept)
         outer = tuple(axis for axis in kept if axis != lane_axis)
         return Reduction(group, anchor, source, types[anchor.results[0]], reduced, outer, lane_axis)
@@ -87,16 +91,21 @@ class Reduction:
 
 def in_lanes(reduction: Reduction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     """The statements for all results in lanes."""
-    return body if reduction.lane_axis is None else (For(LANE, reduction.lane_count, "vector", body),)
+    return (
+        body if reduction.lane_axis is None else (For(LANE, reduction.lane_count, "vector", body),)
+    )
 
 
 def store_total(
     reduction: Reduction, group: Group, buffers: GroupBuffers, elements: Elements, total: Value
 ) -> tuple[Statement, ...]:
-    """What becomes of the total: a mean is divided, followers are computed, the result is stored."""
+    """What becomes of the total: a mean is divided, followers are computed, the result is
+    stored."""
     dtype = reduction.result.dtype
     if reduction.anchor.text("function") == "mean":
-        total = elements.let(Apply("div", (total, FromIndex(reduction.element_count, dtype)), dtype), dtype)
+        total = elements.let(
+            Apply("div", (total, FromIndex(reduction.element_count, dtype)), dtype), dtype
+        )
     before = elements.take()
     result, space = group.results[0], reduction.result_space()
     elements.given[reduction.anchor.results[0]] = total

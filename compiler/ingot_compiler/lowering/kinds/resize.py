@@ -1,9 +1,11 @@
 """Resampling: indices and weights once per row and column, elements that lie together in lanes.
 
-In: a group anchored by ``resize``, with elementwise followers. Out: its loop program: units are outer positions.
+In: a group anchored by ``resize``, with elementwise followers. Out: its loop program: units are
+outer positions.
 Not done here: deciding sizes and scales (the frontend).
 
-Coordinates are computed in f64. Up to sixteen taps are written out; more (antialias) are nested sums.
+Coordinates are computed in f64. Up to sixteen taps are written out; more (antialias) are nested
+sums.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def _c(value: float) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """One resized axis at a point of the result: index of tap 0 before clamping, coordinate, rule of the weights."""
+    """One resized axis at a point of the result: index of tap 0 before clamping, coordinate, rule
+    of the weights."""
 
     base: Dim
     coordinate: Value
@@ -95,7 +98,9 @@ class _Resize:
         """Start and end of an axis's region of interest, as fractions."""
         if self.vectors:
             return self.later(1, position), self.later(1, position + len(self.axes))
-        return _c(self.node.reals("roi")[position]), _c(self.node.reals("roi")[position + len(self.axes)])
+        return _c(self.node.reals("roi")[position]), _c(
+            self.node.reals("roi")[position + len(self.axes)]
+        )
 
     def coordinate(self, position: int, index: Dim) -> Value:
         """Where the result's ``index`` along an axis lies in x."""
@@ -127,7 +132,8 @@ class _Resize:
         return centred
 
     def axis(self, position: int, index: Dim) -> _Axis:
-        """Index and weights along one axis; the statements that compute them are left in ``elements``."""
+        """Index and weights along one axis; the statements that compute them are left in
+        ``elements``."""
         elements = self.elements
         size = self.x.type.shape[self.axes[position]]
         where = elements.let(self.coordinate(position, index), "f64")
@@ -163,7 +169,10 @@ class _Resize:
         if shrink is None or not self.vectors:
             return tap_count(mode, factor, shrink is not None)
         reach = _c({"linear": -1.0, "cubic": -2.0}[mode])
-        first = self.elements.let_index(Apply("cast", (_f("floor", _f("div", reach, shrink)),), "i64")) + 1
+        first = (
+            self.elements.let_index(Apply("cast", (_f("floor", _f("div", reach, shrink)),), "i64"))
+            + 1
+        )
         return first, 2 - 2 * first
 
     @property
@@ -187,7 +196,10 @@ class _Resize:
         antialias = self.node.flag("antialias")
         if antialias and self.vectors:
             return True
-        counts = [tap_count(mode, self.node.reals("scales")[i], antialias)[1] for i in range(len(self.axes))]
+        counts = [
+            tap_count(mode, self.node.reals("scales")[i], antialias)[1]
+            for i in range(len(self.axes))
+        ]
         total = 1
         for count in counts:
             total *= count
@@ -208,10 +220,16 @@ class _Resize:
         if self.node.text("mode") == "linear":
             weight = _f("max", _f("sub", _c(1), distance), _c(0))
         else:
-            weight = self._cubic(self.elements.let(distance, "f64") if not self.is_summed else distance)
+            weight = self._cubic(
+                self.elements.let(distance, "f64") if not self.is_summed else distance
+            )
         if not self.node.flag("exclude_outside"):
             return weight
-        inside = Apply("logical_and", (Compare("less_equal", 0, index), Compare("less", index, axis.size)), "bool")
+        inside = Apply(
+            "logical_and",
+            (Compare("less_equal", 0, index), Compare("less", index, axis.size)),
+            "bool",
+        )
         return _f("select", inside, weight, _c(0))
 
     def _cubic(self, d: Value) -> Value:
@@ -220,25 +238,44 @@ class _Resize:
         near = _f("add", _f("mul", _f("sub", _f("mul", _c(a + 2), d), _c(a + 3)), square), _c(1))
         steep = _f("sub", _f("mul", _c(a), d), _c(5 * a))
         far = _f("sub", _f("mul", _f("add", _f("mul", steep, d), _c(8 * a)), d), _c(4 * a))
-        return _f("select", _f("less_equal", d, _c(1)), near, _f("select", _f("less", d, _c(2)), far, _c(0)))
+        return _f(
+            "select",
+            _f("less_equal", d, _c(1)),
+            near,
+            _f("select", _f("less", d, _c(2)), far, _c(0)),
+        )
 
     def value(self, axes: dict[int, _Axis], where: tuple[Dim, ...]) -> Value:
         """The weighted sum at a point of the result; ``axes`` by axis of x."""
         if self.node.text("mode") == "nearest":
             return self._load(where, {axis: entry.base for axis, entry in axes.items()}, axes)
         order = sorted(axes)
-        return self._summed(axes, where, order, {}) if self.is_summed else self._written_out(axes, where, order, {})
+        return (
+            self._summed(axes, where, order, {})
+            if self.is_summed
+            else self._written_out(axes, where, order, {})
+        )
 
-    def _load(self, where: tuple[Dim, ...], chosen: dict[int, Dim], axes: dict[int, _Axis]) -> Value:
+    def _load(
+        self, where: tuple[Dim, ...], chosen: dict[int, Dim], axes: dict[int, _Axis]
+    ) -> Value:
         indices = tuple(
             dim_max(dim_min(chosen[axis], axes[axis].size - 1), 0) if axis in chosen else index
             for axis, index in enumerate(where)
         )
         loaded = self.elements.load(self.x, point(self.x.type.shape, indices))
-        return loaded if self.dtype in ("f32", "f64") or self.dtype not in FLOATS else Apply("cast", (loaded,), "f32")
+        return (
+            loaded
+            if self.dtype in ("f32", "f64") or self.dtype not in FLOATS
+            else Apply("cast", (loaded,), "f32")
+        )
 
     def _written_out(
-        self, axes: dict[int, _Axis], where: tuple[Dim, ...], order: list[int], chosen: dict[int, Dim]
+        self,
+        axes: dict[int, _Axis],
+        where: tuple[Dim, ...],
+        order: list[int],
+        chosen: dict[int, Dim],
     ) -> Value:
         if not order:
             return self._load(where, chosen, axes)
@@ -252,7 +289,11 @@ class _Resize:
         return total
 
     def _summed(
-        self, axes: dict[int, _Axis], where: tuple[Dim, ...], order: list[int], chosen: dict[int, Dim]
+        self,
+        axes: dict[int, _Axis],
+        where: tuple[Dim, ...],
+        order: list[int],
+        chosen: dict[int, Dim],
     ) -> Value:
         """Nested sums; every level divides by the sum of its own weights."""
         if not order:
@@ -267,11 +308,15 @@ class _Resize:
         self.elements.statements += outer
         term = Apply("mul", (weight, inner), self.compute)
         name = f"sum{axis}"
-        self.elements.statements.append(Reduce(name, "sum", f"tap{axis}", entry.count, self.compute, body, term))
+        self.elements.statements.append(
+            Reduce(name, "sum", f"tap{axis}", entry.count, self.compute, body, term)
+        )
         total: Value = Local(name, self.compute)
         if self.is_normalised:
             norm = f"norm{axis}"
-            self.elements.statements.append(Reduce(norm, "sum", f"tap{axis}", entry.count, self.compute, (), weight))
+            self.elements.statements.append(
+                Reduce(norm, "sum", f"tap{axis}", entry.count, self.compute, (), weight)
+            )
             total = Apply("div", (total, Local(norm, self.compute)), self.compute)
         return total
 
@@ -284,20 +329,26 @@ class _Resize:
             outside = Apply("logical_or", (outside, test), "bool")
         number = self.node.real("extrapolation_value")
         fill = Constant(
-            number if self.dtype in FLOATS else int(number), self.compute if self.dtype in FLOATS else self.dtype
+            number if self.dtype in FLOATS else int(number),
+            self.compute if self.dtype in FLOATS else self.dtype,
         )
         return Apply("select", (outside, fill, value), fill.dtype)
 
 
 def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
-    """Outer positions in units, then the second innermost axis of the result's layout, then the innermost in lanes."""
+    """Outer positions in units, then the second innermost axis of the result's layout, then the
+    innermost in lanes."""
     del target
     anchor = group.nodes[group.anchor]
     shape = dict(group.types)[anchor.results[0]].shape
     result = group.results[0]
     order = storage_order(result.view, shape)
     outer, row, lane = tuple(order[:-2]), order[-2:-1], order[-1]
-    runs = [Run(outer, symbol("p")), *(Run((axis,), symbol("x")) for axis in row), Run((lane,), symbol("c"))]
+    runs = [
+        Run(outer, symbol("p")),
+        *(Run((axis,), symbol("x")) for axis in row),
+        Run((lane,), symbol("c")),
+    ]
     space = Space(shape, tuple(runs if outer else runs[1:]))
     build = _Resize(group)
     levels: list[tuple[Statement, ...]] = []
@@ -315,8 +366,12 @@ def lower_resize(group: Group, target: KernelTarget) -> LoopProgram:
         value if dtype == stored_dtype else Apply("cast", (value,), stored_dtype), stored_dtype
     )
     final = elements.value(result.value, space)
-    store = Store(build.buffers.number(result), space.offset_of(result.view, result.type.shape), final)
-    body: tuple[Statement, ...] = (For("c", shape[lane], "vector", (*levels[2], *elements.take(), store)),)
+    store = Store(
+        build.buffers.number(result), space.offset_of(result.view, result.type.shape), final
+    )
+    body: tuple[Statement, ...] = (
+        For("c", shape[lane], "vector", (*levels[2], *elements.take(), store)),
+    )
     body = (For("x", shape[row[0]], "serial", (*levels[1], *body)),) if row else body
     work = dim_mul(shape[lane], dim_product(tuple(shape[axis] for axis in row)))
     units = dim_product(tuple(shape[axis] for axis in outer))

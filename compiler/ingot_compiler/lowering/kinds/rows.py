@@ -1,7 +1,8 @@
-"""Row kernels: softmax, layer normalisation and their kin, with the row in cache and neighbours fused before and after.
+"""Row kernels: softmax, layer normalisation and their kin, with the row in cache and neighbours
+fused before and after.
 
-In: a group anchored by one of ``ROW_BODIES``. Out: its loop program: units are rows. Not done here: normalisation over
-channels of an image (``group_norm`` has its own kind).
+In: a group anchored by one of ``ROW_BODIES``. Out: its loop program: units are rows. Not done here:
+normalisation over channels of an image (``group_norm`` has its own kind).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from ingot_compiler.lowering.space import Run, Space
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What a row body works with: ``x(variable)`` gives the statements and value of one element of the operand."""
+    """What a row body works with: ``x(variable)`` gives the statements and value of one element of
+    the operand."""
 
     group: Group
     anchor: Node
@@ -56,11 +58,15 @@ class _Row:
         self.outer.counter = elements.counter
         return statements, value
 
-    def reduce(self, name: str, function: OneOf["sum", "max_number"], map_value: Callable[[Value], Value]) -> Reduce:
+    def reduce(
+        self, name: str, function: OneOf["sum", "max_number"], map_value: Callable[[Value], Value]
+    ) -> Reduce:
         """``name = function over the row of map_value(x)``."""
         variable = f"{name}_j"
         body, x = self.x(variable)
-        return Reduce(name, function, variable, self.extent, self.dtype, body, map_value(x), lanes=True)
+        return Reduce(
+            name, function, variable, self.extent, self.dtype, body, map_value(x), lanes=True
+        )
 
     def apply(self, function: str, *arguments: Value) -> Apply:
         """An operation in the row's dtype."""
@@ -75,7 +81,10 @@ class _Row:
         result = self.group.results[0]
         if result.type.dtype != self.dtype:
             return None
-        return Load(self.buffers.number(result), self.space(variable).offset_of(result.view, result.type.shape))
+        return Load(
+            self.buffers.number(result),
+            self.space(variable).offset_of(result.view, result.type.shape),
+        )
 
     def parameter(self, position: int, variable: str) -> Value:
         """Element of a per-column operand (scale, bias) of the anchor."""
@@ -86,14 +95,19 @@ class _Row:
         return Load(self.buffers.number(operand), run.offset(operand.view))
 
 
-RowBody = Callable[[_Row], tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]]
+RowBody = Callable[
+    [_Row], tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]
+]
 """row -> (statements that compute the row's scalars, element function of the result)."""
 
 
-# The largest element is taken without regard to NaN: a NaN makes the sum NaN, and with it every result.
+# The largest element is taken without regard to NaN: a NaN makes the sum NaN, and with it every
+# result.
 
 
-def _softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
+def _softmax(
+    row: _Row,
+) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
     largest, inverse = row.local("largest"), row.local("inverse")
     summing = row.reduce("total", "sum", lambda x: row.apply("exp", row.apply("sub", x, largest)))
     kept = row.kept(summing.variable)
@@ -106,7 +120,11 @@ def _softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tu
     else:
         # The exponentials wait in the result's own row, so that each is computed once.
         exponential = row.local("exponential")
-        body = (*summing.body, Let("exponential", summing.value), Store(kept.buffer, kept.index, exponential))
+        body = (
+            *summing.body,
+            Let("exponential", summing.value),
+            Store(kept.buffer, kept.index, exponential),
+        )
         summing = replace(summing, body=body, value=exponential)
 
         def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
@@ -119,7 +137,9 @@ def _softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tu
     return (row.reduce("largest", "max_number", lambda x: x), summing, scaling), element
 
 
-def _log_softmax(row: _Row) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
+def _log_softmax(
+    row: _Row,
+) -> tuple[tuple[Statement, ...], Callable[[str], tuple[tuple[Statement, ...], Value]]]:
     largest, total = row.local("largest"), row.local("total")
     statements = (
         row.reduce("largest", "max_number", lambda x: x),
@@ -154,12 +174,16 @@ def _norm(
             Let("mean", row.apply("div", row.local("total"), count)),
         ]
     statements.append(row.reduce("squares", "sum", square))
-    variance = row.apply("add", row.apply("div", row.local("squares"), count), Constant(epsilon, row.dtype))
+    variance = row.apply(
+        "add", row.apply("div", row.local("squares"), count), Constant(epsilon, row.dtype)
+    )
     statements.append(Let("inverse", row.apply("reciprocal", row.apply("sqrt", variance))))
 
     def element(variable: str) -> tuple[tuple[Statement, ...], Value]:
         body, x = row.x(variable)
-        scaled = row.apply("mul", row.apply("mul", centre(x), row.local("inverse")), row.parameter(1, variable))
+        scaled = row.apply(
+            "mul", row.apply("mul", centre(x), row.local("inverse")), row.parameter(1, variable)
+        )
         return body, row.apply("add", scaled, row.parameter(2, variable)) if centred else scaled
 
     return tuple(statements), element
@@ -201,7 +225,9 @@ def lower_rows(group: Group, target: KernelTarget) -> LoopProgram:
     epilogue.counter = row.outer.counter
     epilogue.given[anchor.results[0]] = epilogue.let(value, dtype)
     stored = epilogue.value(result.value, space("j"))
-    store = Store(buffers.number(result), space("j").offset_of(result.view, result.type.shape), stored)
+    store = Store(
+        buffers.number(result), space("j").offset_of(result.view, result.type.shape), stored
+    )
     loop = For("j", extent, "vector", (*body, *epilogue.take(), store))
     units = dim_product(tuple(shape[axis] for axis in kept))
     return finish_program(buffers, (*before, loop), units, grain_for(dim_mul(extent, 4)))

@@ -1,7 +1,9 @@
 """``scatter_elements`` and ``scatter_nd``: updates written into a copy that an earlier kernel made.
 
-In: a group anchored by one of them; its result buffer already holds the data. Out: its loop program.
-Not done here: the copy, errors for indices out of range (clamped; ``require`` reports). Updates that meet are applied in index order.
+In: a group anchored by one of them; its result buffer already holds the data. Out: its loop
+program.
+Not done here: the copy, errors for indices out of range (clamped; ``require`` reports). Updates
+that meet are applied in index order.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ def _parts(group: Group) -> tuple[Node, Operand, Operand, Operand]:
 
 
 def lower_scatter_elements(group: Group, target: KernelTarget) -> LoopProgram:
-    """Units are positions of the indices outside ``axis``: updates of different units never meet."""
+    """Units are positions of the indices outside ``axis``: updates of different units never
+    meet."""
     del target
     anchor, indices, updates, result = _parts(group)
     axis = anchor.integer("axis")
@@ -79,10 +82,14 @@ def lower_scatter_nd(group: Group, target: KernelTarget) -> LoopProgram:
     update = elements.value(updates.value, source)
     number = buffers.number(result)
     value = _combined(anchor, number, index, update, result.type.dtype)
-    slice_loop = For("j", dim_product(rest), "vector", (*elements.take(), Store(number, index, value)))
+    slice_loop = For(
+        "j", dim_product(rest), "vector", (*elements.take(), Store(number, index, value))
+    )
     body = (For("i", dim_product(tuple(outer)), "serial", (*before, slice_loop)),)
     return finish_program(buffers, body, 1, 1)
 
 
-SCATTER_ELEMENTS = Kind("scatter_elements", one_kernel(lower_scatter_elements), takes_followers=False)
+SCATTER_ELEMENTS = Kind(
+    "scatter_elements", one_kernel(lower_scatter_elements), takes_followers=False
+)
 SCATTER_ND = Kind("scatter_nd", one_kernel(lower_scatter_nd), takes_followers=False)

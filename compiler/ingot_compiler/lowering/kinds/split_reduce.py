@@ -1,17 +1,29 @@
-"""A reduction of very many elements to few results as two launches: partial results of fixed chunks, then the final pass.
+"""A reduction of very many elements to few results as two launches: partial results of fixed
+chunks, then the final pass.
 
-In: a group anchored by ``reduce``. Out: its two loop programs, the workspace between them, the sizes for which they are worth while.
+In: a group anchored by ``reduce``. Out: its two loop programs, the workspace between them, the
+sizes for which they are worth while.
 Not done here: the reduction in one launch (``reduce``).
 
-The reduced elements are counted in the order in which they lie; chunk ``c`` holds the elements from ``c * CHUNK_ELEMENTS`` on. So the
-partial results depend on sizes alone, not on the number of threads.
+The reduced elements are counted in the order in which they lie; chunk ``c`` holds the elements from
+``c * CHUNK_ELEMENTS`` on. So the partial results depend on sizes alone, not on the number of
+threads.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_compiler.ir.dims import Dim, dim_add, dim_floordiv, dim_max, dim_min, dim_mul, dim_product, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_add,
+    dim_floordiv,
+    dim_max,
+    dim_min,
+    dim_mul,
+    dim_product,
+    symbol,
+)
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.traits import Trait
@@ -35,10 +47,12 @@ _WIDE = frozenset(
 
 
 def may_split(reduction: Reduction) -> bool:
-    """Whether the elements can be counted in the order in which they lie: nothing but elementwise ops before the reduction, all of whose
-    operands lie in that order, or are one element."""
+    """Whether the elements can be counted in the order in which they lie: nothing but elementwise
+    ops before the reduction, all of whose operands lie in that order, or are one element."""
     group, shape = reduction.group, reduction.source.shape
-    in_place = {operand.buffer for operand in group.operands} & {result.buffer for result in group.results}
+    in_place = {operand.buffer for operand in group.operands} & {
+        result.buffer for result in group.results
+    }
     if reduction.result.dtype not in _WIDE or not reduction.reduced or in_place:
         return False
     before = _needed(group, reduction.anchor.operands[0])
@@ -64,7 +78,9 @@ def lower_split(reduction: Reduction) -> LoweredGroup:
     """The launch of the chunks, then that of the results."""
     group = reduction.group
     chunks, width = _chunk_count(reduction), reduction.lane_count
-    count = dim_product((reduction.unit_count, chunks, width, is_worth_while(reduction)))  # none where it is not used
+    count = dim_product(
+        (reduction.unit_count, chunks, width, is_worth_while(reduction))
+    )  # none where it is not used
     kind = TensorType(reduction.result.dtype, (count,))
     partials = Operand(_PARTIALS, kind, _PARTIALS, View((1,)))
     before, behind = _needed(group, reduction.anchor.operands[0]), _needed_behind(reduction)
@@ -80,8 +96,12 @@ def lower_split(reduction: Reduction) -> LoweredGroup:
 
 
 def _chunk_program(reduction: Reduction, group: Group, partials: Operand) -> LoopProgram:
-    """Units are (chunk, result): neighbours in memory are neighbours in time where there is one result."""
-    unit, chunk = symbol(INDEX) % reduction.unit_count, dim_floordiv(symbol(INDEX), reduction.unit_count)
+    """Units are (chunk, result): neighbours in memory are neighbours in time where there is one
+    result."""
+    unit, chunk = (
+        symbol(INDEX) % reduction.unit_count,
+        dim_floordiv(symbol(INDEX), reduction.unit_count),
+    )
     start = dim_mul(chunk, CHUNK_ELEMENTS)
     runs = [Run(reduction.outer, unit), Run(reduction.reduced, start + symbol("element"))]
     if reduction.lane_axis is not None:
@@ -91,7 +111,9 @@ def _chunk_program(reduction: Reduction, group: Group, partials: Operand) -> Loo
     value = elements.value(reduction.anchor.operands[0], Space(reduction.source.shape, tuple(runs)))
     extent = dim_min(CHUNK_ELEMENTS, dim_add(reduction.element_count, dim_mul(start, -1)))
     dtype, lanes = reduction.result.dtype, reduction.lane_axis is None
-    total = Reduce("total", reduction.function, "element", extent, dtype, elements.take(), value, lanes)
+    total = Reduce(
+        "total", reduction.function, "element", extent, dtype, elements.take(), value, lanes
+    )
     place = dim_mul(dim_mul(unit, _chunk_count(reduction)) + chunk, reduction.lane_count)
     place = place if lanes else place + symbol(LANE)
     body = (total, Store(buffers.number(partials), place, Local("total", dtype)))
@@ -130,7 +152,8 @@ def _is_elementwise(group: Group, node: Node) -> bool:
 
 
 def _needed(group: Group, value: int, computed: int = -1) -> set[int]:
-    """The values that a value is computed from inside the group, and itself; ``computed`` is there already."""
+    """The values that a value is computed from inside the group, and itself; ``computed`` is there
+    already."""
     makers = {result: node for node in group.nodes for result in node.results if result != computed}
     found: set[int] = set()
     waiting = [value]

@@ -1,9 +1,10 @@
 """How one element of an op's result is computed: the ops that fuse into any kernel.
 
-In: a node and a point of its result. Out: a value. Not done here: ops that need loops of their own (``kinds``).
+In: a node and a point of its result. Out: a value. Not done here: ops that need loops of their own
+(``kinds``).
 
-An elementwise op is the function of its name, and needs nothing here, unless its attributes choose among functions; that and any
-other op here is one file and one line.
+An elementwise op is the function of its name, and needs nothing here, unless its attributes choose
+among functions; that and any other op here is one file and one line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""``batch_norm`` whose parameters are made at run time (constant ones are folded by a pass; ONNX BatchNormalization-15).
+"""``batch_norm`` whose parameters are made at run time (constant ones are folded by a pass; ONNX
+BatchNormalization-15).
 
 In: a node. Out: its element. Not done here: statistics.
 """

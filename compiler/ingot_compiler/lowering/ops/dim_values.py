@@ -1,6 +1,7 @@
 """``dim_values``: a short vector of size expressions.
 
-In: a node. Out: its element. Not done here: sizes that are only known after other kernels (``SymbolRead``).
+In: a node. Out: its element. Not done here: sizes that are only known after other kernels
+(``SymbolRead``).
 """
 
 from __future__ import annotations
@@ -20,5 +21,7 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     index = space.index(0)
     chosen: Value = Constant(0, "i64")
     for position, value in enumerate(values):
-        chosen = Apply("select", (Compare("equal", index, position), FromIndex(value, "i64"), chosen), "i64")
+        chosen = Apply(
+            "select", (Compare("equal", index, position), FromIndex(value, "i64"), chosen), "i64"
+        )
     return chosen

@@ -1,6 +1,8 @@
-"""The shape of an element rule, and the rule of ops that apply one function to their operands' elements.
+"""The shape of an element rule, and the rule of ops that apply one function to their operands'
+elements.
 
-In: an op name. Out: an ``ElementRule``. Not done here: the list of ops, what carries out the statements (``elements``).
+In: an op name. Out: an ``ElementRule``. Not done here: the list of ops, what carries out the
+statements (``elements``).
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ class BufferNumbers(Protocol):
 
 
 class ElementScope(Protocol):
-    """What an element rule may ask for: values of other elements, and statements in front of its own."""
+    """What an element rule may ask for: values of other elements, and statements in front of its
+    own."""
 
     @property
     def types(self) -> Mapping[int, TensorType]:
@@ -54,7 +57,8 @@ class ElementScope(Protocol):
         ...
 
     def value(self, value: int, space: Space) -> Value:
-        """Return the element of ``value`` at a point of ``space``, whose shape it may broadcast to."""
+        """Return the element of ``value`` at a point of ``space``, whose shape it may broadcast
+        to."""
         ...
 
     def load(self, operand: Operand, space: Space) -> Load:

@@ -1,6 +1,7 @@
 """``gather_elements``: one index per result element along one axis (ONNX GatherElements-13).
 
-In: a node. Out: its element. Not done here: errors for indices out of range (clamped; ``require`` reports).
+In: a node. Out: its element. Not done here: errors for indices out of range (clamped; ``require``
+reports).
 """
 
 from __future__ import annotations
@@ -19,4 +20,6 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
     chosen = wrapped_index(elements, elements.value(node.operands[1], space), data.type.shape[axis])
     where = list(space.indices())
     where[axis] = chosen
-    return Load(elements.buffers.number(data), point(data.type.shape, tuple(where)).offset(data.view))
+    return Load(
+        elements.buffers.number(data), point(data.type.shape, tuple(where)).offset(data.view)
+    )

@@ -1,6 +1,7 @@
 """``gather_nd``: the last axis of the indices names a position (ONNX GatherND-13).
 
-In: a node. Out: its element. Not done here: errors for indices out of range (clamped; ``require`` reports).
+In: a node. Out: its element. Not done here: errors for indices out of range (clamped; ``require``
+reports).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """``literal`` of rank 0: a number in the code.
 
-In: a node. Out: its element. Not done here: literals with axes (they are constants in the weights section).
+In: a node. Out: its element. Not done here: literals with axes (they are constants in the weights
+section).
 """
 
 from __future__ import annotations

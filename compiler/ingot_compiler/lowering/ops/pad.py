@@ -13,7 +13,9 @@ from ingot_compiler.lowering.space import Space, point
 
 
 def _inside(index: Dim, extent: Dim) -> Value:
-    return Apply("logical_and", (Compare("less_equal", 0, index), Compare("less", index, extent)), "bool")
+    return Apply(
+        "logical_and", (Compare("less_equal", 0, index), Compare("less", index, extent)), "bool"
+    )
 
 
 def _reflected(index: Dim, extent: Dim) -> Dim:
@@ -32,12 +34,15 @@ def _source_index(mode: str, index: Dim, extent: Dim) -> Dim:
 
 
 def element(elements: ElementScope, node: Node, space: Space) -> Value:
-    """X at the index moved by ``before``; outside, the pad value or the index that ``mode`` gives."""
+    """X at the index moved by ``before``; outside, the pad value or the index that ``mode``
+    gives."""
     data = elements.operand(node, 0)
     mode = node.text("mode")
     inside: Value = Constant(True, "bool")
     where: list[Dim] = []
-    for axis, (pad, pad_after) in enumerate(zip(node.dims("before"), node.dims("after"), strict=True)):
+    for axis, (pad, pad_after) in enumerate(
+        zip(node.dims("before"), node.dims("after"), strict=True)
+    ):
         index = space.index(axis) - pad
         if pad == 0 and pad_after == 0:
             where.append(index)
@@ -45,7 +50,9 @@ def element(elements: ElementScope, node: Node, space: Space) -> Value:
         extent = data.type.shape[axis]
         where.append(_source_index(mode, index, extent))
         inside = Apply("logical_and", (inside, _inside(index, extent)), "bool")
-    loaded = Load(elements.buffers.number(data), point(data.type.shape, tuple(where)).offset(data.view))
+    loaded = Load(
+        elements.buffers.number(data), point(data.type.shape, tuple(where)).offset(data.view)
+    )
     if mode != "constant":
         return loaded
     value = elements.value(node.operands[1], point((), ()))

@@ -1,6 +1,7 @@
 """``require``: the value itself; the kernel reports where its condition is false.
 
-In: a node. Out: its element. Not done here: the messages (``main_program`` has them, so that equal kernels stay equal).
+In: a node. Out: its element. Not done here: the messages (``main_program`` has them, so that equal
+kernels stay equal).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Memory planners: a visible table, the choice by name, and the smallest plan of several.
 
-In: buffers, pools. Out: checked plans. Not done here: lifetimes of values (``plan_memory``), pool allocation (loader).
+In: buffers, pools. Out: checked plans. Not done here: lifetimes of values (``plan_memory``), pool
+allocation (loader).
 """
 
 from __future__ import annotations
@@ -58,9 +59,12 @@ def plan_with(
 
 
 def best(
-    buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], planners: Mapping[str, Planner] = PLANNERS
+    buffers: Sequence[PlannedBuffer],
+    pools: Sequence[MemoryPool],
+    planners: Mapping[str, Planner] = PLANNERS,
 ) -> Plan:
-    """The smallest of all planners' plans (the earliest planner on a tie), stopping at the lower bound.
+    """The smallest of all planners' plans (the earliest planner on a tie), stopping at the lower
+    bound.
 
     Raises:
         UserError: the pools are too small for every planner.

@@ -1,7 +1,8 @@
 """What a memory planner sees: sizes, alignments, conflicts and the pools a buffer may live in.
 
-In: buffers with lifetimes, or with conflicts given. Out: ``PlannedBuffer``, ``MemoryPool``, and the bound that no plan can
-beat. Not done here: placement of buffers (the planners), liveness of values (``plan_memory``).
+In: buffers with lifetimes, or with conflicts given. Out: ``PlannedBuffer``, ``MemoryPool``, and the
+bound that no plan can beat. Not done here: placement of buffers (the planners), liveness of values
+(``plan_memory``).
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ _CLIQUE_STARTS = 64  # greedy cliques tried where the conflicts are not those of
 
 @dataclass(frozen=True, slots=True)
 class PlannedBuffer:
-    """One buffer of ``size_bytes``, placed at a multiple of ``alignment_bytes`` in one of ``pools`` (in that order).
+    """One buffer of ``size_bytes``, placed at a multiple of ``alignment_bytes`` in one of ``pools``
+    (in that order).
 
-    ``conflicts`` are names of buffers that are live at the same time. A planner asks the buffer that it places, not
-    those already placed, so that lists must name each other: ``plan_with`` and ``best`` see to it.
+    ``conflicts`` are names of buffers that are live at the same time. A planner asks the buffer
+    that it places, not those already placed, so that lists must name each other: ``plan_with`` and
+    ``best`` see to it.
     """
 
     name: str
@@ -40,7 +43,8 @@ class MemoryPool:
 
 @dataclass(frozen=True, slots=True)
 class LiveBuffer:
-    """A buffer that is written at step ``first`` and read for the last time at step ``last`` (both inclusive)."""
+    """A buffer that is written at step ``first`` and read for the last time at step ``last`` (both
+    inclusive)."""
 
     name: str
     size_bytes: int
@@ -61,13 +65,20 @@ def buffers_of_lifetimes(live: Sequence[LiveBuffer]) -> tuple[PlannedBuffer, ...
             conflicts[other.name].add(buffer.name)
         active.append(buffer)
     return tuple(
-        PlannedBuffer(item.name, item.size_bytes, item.alignment_bytes, frozenset(conflicts[item.name]), item.pools)
+        PlannedBuffer(
+            item.name,
+            item.size_bytes,
+            item.alignment_bytes,
+            frozenset(conflicts[item.name]),
+            item.pools,
+        )
         for item in live
     )
 
 
 def mutual(buffers: Sequence[PlannedBuffer]) -> tuple[PlannedBuffer, ...]:
-    """The same buffers with conflicts that name each other, without itself and without names that are not planned."""
+    """The same buffers with conflicts that name each other, without itself and without names that
+    are not planned."""
     table: dict[str, set[str]] = {buffer.name: set() for buffer in buffers}
     for buffer in buffers:
         for other in buffer.conflicts & table.keys() - {buffer.name}:
@@ -81,7 +92,9 @@ def round_up(offset_bytes: int, alignment_bytes: int) -> int:
     return -(-offset_bytes // alignment_bytes) * alignment_bytes
 
 
-def pool_sizes_bytes(buffers: Sequence[PlannedBuffer], plan: Mapping[str, tuple[str, int]]) -> dict[str, int]:
+def pool_sizes_bytes(
+    buffers: Sequence[PlannedBuffer], plan: Mapping[str, tuple[str, int]]
+) -> dict[str, int]:
     """Pool name -> the highest end of a buffer in it."""
     sizes: dict[str, int] = {}
     for buffer in buffers:
@@ -98,24 +111,32 @@ def total_bytes(buffers: Sequence[PlannedBuffer], plan: Mapping[str, tuple[str, 
 def lower_bound_bytes(buffers: Sequence[PlannedBuffer]) -> int:
     """Bytes that are live at once at the worst moment (alignment not counted): no plan is smaller.
 
-    Exact for conflicts that come from lifetimes; otherwise the heaviest of some cliques, still a bound. A conflict
-    that only one of the two lists does not count, because an order of placement exists that ignores it.
+    Exact for conflicts that come from lifetimes; otherwise the heaviest of some cliques, still a
+    bound. A conflict that only one of the two lists does not count, because an order of placement
+    exists that ignores it.
     """
     sizes_bytes = {buffer.name: buffer.size_bytes for buffer in buffers}
     listed = {buffer.name: buffer.conflicts - {buffer.name} for buffer in buffers}
-    neighbours = {name: {other for other in others if name in listed.get(other, ())} for name, others in listed.items()}
+    neighbours = {
+        name: {other for other in others if name in listed.get(other, ())}
+        for name, others in listed.items()
+    }
     cliques = _interval_cliques(neighbours)
     if cliques is None:
         heavy_first = sorted(neighbours, key=lambda name: (-sizes_bytes[name], name))
-        cliques = [_greedy_clique(name, neighbours, sizes_bytes) for name in heavy_first[:_CLIQUE_STARTS]]
+        cliques = [
+            _greedy_clique(name, neighbours, sizes_bytes) for name in heavy_first[:_CLIQUE_STARTS]
+        ]
     return max((sum(sizes_bytes[name] for name in clique) for clique in cliques), default=0)
 
 
 def _interval_cliques(neighbours: Mapping[str, set[str]]) -> list[set[str]] | None:
-    """All maximal cliques of a chordal graph (interval graphs are chordal), None for any other graph.
+    """All maximal cliques of a chordal graph (interval graphs are chordal), None for any other
+    graph.
 
-    Maximum cardinality search (Tarjan and Yannakakis 1984): the graph is chordal exactly when the earlier neighbours
-    of every vertex are, but for the latest of them, neighbours of that latest one.
+    Maximum cardinality search (Tarjan and Yannakakis 1984): the graph is chordal exactly when the
+    earlier neighbours of every vertex are, but for the latest of them, neighbours of that latest
+    one.
     """
     order: dict[str, int] = {}
     buckets: list[dict[str, None]] = [dict.fromkeys(sorted(neighbours))]
@@ -141,7 +162,9 @@ def _interval_cliques(neighbours: Mapping[str, set[str]]) -> list[set[str]] | No
     return cliques
 
 
-def _greedy_clique(name: str, neighbours: Mapping[str, set[str]], sizes_bytes: Mapping[str, int]) -> set[str]:
+def _greedy_clique(
+    name: str, neighbours: Mapping[str, set[str]], sizes_bytes: Mapping[str, int]
+) -> set[str]:
     clique = {name}
     candidates = set(neighbours[name])
     while candidates:

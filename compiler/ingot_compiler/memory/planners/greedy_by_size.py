@@ -13,7 +13,13 @@ from ingot_compiler.memory.planners.placing import place_in_order, raise_above
 
 def size_order(buffers: Sequence[PlannedBuffer]) -> tuple[PlannedBuffer, ...]:
     """Size descending, then number of listed conflicts descending, then the later name first."""
-    return tuple(sorted(buffers, key=lambda item: (item.size_bytes, len(item.conflicts), item.name), reverse=True))
+    return tuple(
+        sorted(
+            buffers,
+            key=lambda item: (item.size_bytes, len(item.conflicts), item.name),
+            reverse=True,
+        )
+    )
 
 
 def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool]) -> Plan:

@@ -1,4 +1,5 @@
-"""Planner: starts from the size order and swaps buffers in the order while that makes the plan smaller.
+"""Planner: starts from the size order and swaps buffers in the order while that makes the plan
+smaller.
 
 In: buffers, pools. Out: a plan, never larger than the first one. Not done here: exact search.
 """
@@ -64,30 +65,40 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: in
 
 
 def _accepts(size_bytes: int, current_bytes: int | None, attempt: int, draw: random.Random) -> bool:
-    """Better always; worse by x percent with a chance of x/2 percent divided by the attempts so far."""
+    """Better always; worse by x percent with a chance of x/2 percent divided by the attempts so
+    far."""
     if current_bytes is None or size_bytes < current_bytes:
         return True
-    return draw.randrange(100) < 50 * (size_bytes - current_bytes) // max(size_bytes, 1) // max(attempt, 1)
+    return draw.randrange(100) < 50 * (size_bytes - current_bytes) // max(size_bytes, 1) // max(
+        attempt, 1
+    )
 
 
 def _swap(order: list[PlannedBuffer], left: int, right: int) -> None:
     order[left], order[right] = order[right], order[left]
 
 
-def _proposal(order: Sequence[PlannedBuffer], current: Plan, draw: random.Random) -> tuple[int, int] | None:
-    """Two positions to swap: neighbours (of neighbours) that precede a buffer at the top of its pool."""
+def _proposal(
+    order: Sequence[PlannedBuffer], current: Plan, draw: random.Random
+) -> tuple[int, int] | None:
+    """Two positions to swap: neighbours (of neighbours) that precede a buffer at the top of its
+    pool."""
     position = {buffer.name: index for index, buffer in enumerate(order)}
     if not current:
         # Nothing has fitted yet: any other order may.
         return (draw.randrange(len(order)), draw.randrange(len(order))) if order else None
     tops = pool_sizes_bytes(order, current)
-    highest = [item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]]
+    highest = [
+        item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]
+    ]
     chosen = position[draw.choice(highest)]
     first = _preceding_conflicts(order, position, chosen)
     if not first:
         return None
     left = draw.choice(first)
-    second = sorted({near for index in first for near in _preceding_conflicts(order, position, index)} - {left})
+    second = sorted(
+        {near for index in first for near in _preceding_conflicts(order, position, index)} - {left}
+    )
     others = [index for index in first if index != left]
     if not second and not others:
         return None
@@ -95,8 +106,12 @@ def _proposal(order: Sequence[PlannedBuffer], current: Plan, draw: random.Random
     return left, draw.choice(second if from_second else others)
 
 
-def _preceding_conflicts(order: Sequence[PlannedBuffer], position: Mapping[str, int], index: int) -> list[int]:
-    return sorted(position[name] for name in order[index].conflicts if position.get(name, index) < index)
+def _preceding_conflicts(
+    order: Sequence[PlannedBuffer], position: Mapping[str, int], index: int
+) -> list[int]:
+    return sorted(
+        position[name] for name in order[index].conflicts if position.get(name, index) < index
+    )
 
 
 def _end_bytes(buffer: PlannedBuffer, current: Plan) -> int:

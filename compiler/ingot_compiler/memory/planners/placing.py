@@ -1,6 +1,7 @@
 """Placing buffers one after the other: the step that all planners share.
 
-In: buffers in the planner's order, pools. Out: a plan, or an error that names the buffer that fits nowhere.
+In: buffers in the planner's order, pools. Out: a plan, or an error that names the buffer that fits
+nowhere.
 Not done here: the order (each planner's idea).
 """
 
@@ -12,10 +13,12 @@ from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import MemoryPool, Plan, PlannedBuffer, round_up
 
 Placed = Sequence[tuple[int, int, int]]
-"""Conflicting buffers already in a pool: (offset, end, end rounded up to that buffer's alignment), in bytes."""
+"""Conflicting buffers already in a pool: (offset, end, end rounded up to that buffer's alignment),
+in bytes."""
 
 PlacementRule = Callable[[PlannedBuffer, Placed, int | None], int | None]
-"""(buffer, conflicts in one pool, the pool's limit) -> offset in bytes, or None when it does not fit."""
+"""(buffer, conflicts in one pool, the pool's limit) -> offset in bytes, or None when it does not
+fit."""
 
 
 def raise_above(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) -> int | None:
@@ -34,12 +37,15 @@ def first_fit(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) ->
 
 
 def best_fit(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) -> int | None:
-    """The smallest gap between conflicts that holds the buffer; above all of them when there is none."""
+    """The smallest gap between conflicts that holds the buffer; above all of them when there is
+    none."""
     best: tuple[int, int] | None = None
     floor_bytes = 0
     for start, end, _ in sorted(placed):
         offset_bytes = round_up(floor_bytes, buffer.alignment_bytes)
-        if offset_bytes + buffer.size_bytes <= start and (best is None or start - offset_bytes < best[0]):
+        if offset_bytes + buffer.size_bytes <= start and (
+            best is None or start - offset_bytes < best[0]
+        ):
             best = start - offset_bytes, offset_bytes
         floor_bytes = max(floor_bytes, end)
     chosen = best[1] if best else round_up(floor_bytes, buffer.alignment_bytes)
@@ -47,10 +53,16 @@ def best_fit(buffer: PlannedBuffer, placed: Placed, limit_bytes: int | None) -> 
 
 
 def _within(offset_bytes: int, buffer: PlannedBuffer, limit_bytes: int | None) -> int | None:
-    return offset_bytes if limit_bytes is None or offset_bytes + buffer.size_bytes <= limit_bytes else None
+    return (
+        offset_bytes
+        if limit_bytes is None or offset_bytes + buffer.size_bytes <= limit_bytes
+        else None
+    )
 
 
-def place_in_order(order: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], rule: PlacementRule) -> Plan:
+def place_in_order(
+    order: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], rule: PlacementRule
+) -> Plan:
     """Give every buffer, in order, the first of its pools where ``rule`` finds room.
 
     Raises:
@@ -78,7 +90,11 @@ def place_in_order(order: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], 
 
 def does_not_fit(buffer: PlannedBuffer, pools: Sequence[MemoryPool]) -> UserError:
     """The error for a buffer that no pool holds."""
-    limits = ", ".join(f"{pool.name} ({pool.size_limit_bytes} bytes)" for pool in pools if pool.name in buffer.pools)
+    limits = ", ".join(
+        f"{pool.name} ({pool.size_limit_bytes} bytes)"
+        for pool in pools
+        if pool.name in buffer.pools
+    )
     return UserError(
         f"the memory pools are too small for buffer {buffer.name}",
         where=f"buffer {buffer.name}, {buffer.size_bytes} bytes",

@@ -1,6 +1,8 @@
-"""Canonical forms of elementwise ops: neutral elements, operand order, exact respellings, needless broadcasts.
+"""Canonical forms of elementwise ops: neutral elements, operand order, exact respellings, needless
+broadcasts.
 
-In: a rewriter and a node. Out: the value that stands for its result, or None. Not done here: movement ops.
+In: a rewriter and a node. Out: the value that stands for its result, or None. Not done here:
+movement ops.
 
 Every rule is exact: same bits for every float, NaN, infinity and zero of either sign.
 """
@@ -29,13 +31,17 @@ def constants_last(state: Rewriter, node: Node) -> int | None:
     if Trait.COMMUTATIVE not in OPS_BY_NAME[node.op].traits:
         return None
     ordered = sorted(
-        node.operands, key=lambda value: (scalar(state, value) is not None, state.is_constant(value), value)
+        node.operands,
+        key=lambda value: (scalar(state, value) is not None, state.is_constant(value), value),
     )
-    return None if tuple(ordered) == node.operands else state.emit(node.op, ordered, {}, node.source)
+    return (
+        None if tuple(ordered) == node.operands else state.emit(node.op, ordered, {}, node.source)
+    )
 
 
 def without_broadcasts(state: Rewriter, node: Node) -> int | None:
-    """Let an elementwise op broadcast by itself: read the operand beneath ``broadcast_to`` or a literal's reshape."""
+    """Let an elementwise op broadcast by itself: read the operand beneath ``broadcast_to`` or a
+    literal's reshape."""
     op = OPS_BY_NAME[node.op]
     if Trait.ELEMENTWISE not in op.traits:
         return None
@@ -64,7 +70,11 @@ def _neutral(number: float) -> ElementwiseRule:
 
     def rule(state: Rewriter, node: Node) -> int | None:
         value = scalar(state, node.operands[1])
-        same = value is not None and value == number and math.copysign(1, value) == math.copysign(1, number)
+        same = (
+            value is not None
+            and value == number
+            and math.copysign(1, value) == math.copysign(1, number)
+        )
         return node.operands[0] if same else None
 
     return rule
@@ -84,7 +94,9 @@ def _sub_number(state: Rewriter, node: Node) -> int | None:
         return None
     if dtype in FLOATS and math.isnan(number):
         return None
-    return state.emit("add", (node.operands[0], state.literal(-number, dtype, node.source)), {}, node.source)
+    return state.emit(
+        "add", (node.operands[0], state.literal(-number, dtype, node.source)), {}, node.source
+    )
 
 
 def _smallest(dtype: DType) -> int:
@@ -92,14 +104,24 @@ def _smallest(dtype: DType) -> int:
 
 
 def _div_power_of_two(state: Rewriter, node: Node) -> int | None:
-    """``x / c`` becomes ``x * (1 / c)`` when ``c`` is a power of two with a normal reciprocal: exact."""
+    """``x / c`` becomes ``x * (1 / c)`` when ``c`` is a power of two with a normal reciprocal:
+    exact."""
     number = scalar(state, node.operands[1])
-    if state.type_of(node.operands[0]).dtype not in ("f32", "f64") or number is None or not math.isfinite(number):
+    if (
+        state.type_of(node.operands[0]).dtype not in ("f32", "f64")
+        or number is None
+        or not math.isfinite(number)
+    ):
         return None
-    if abs(math.frexp(number)[0]) != 0.5 or not _SMALLEST_NORMAL <= abs(number) <= 1 / _SMALLEST_NORMAL:
+    if (
+        abs(math.frexp(number)[0]) != 0.5
+        or not _SMALLEST_NORMAL <= abs(number) <= 1 / _SMALLEST_NORMAL
+    ):
         return None
     dtype = state.type_of(node.operands[0]).dtype
-    return state.emit("mul", (node.operands[0], state.literal(1 / number, dtype, node.source)), {}, node.source)
+    return state.emit(
+        "mul", (node.operands[0], state.literal(1 / number, dtype, node.source)), {}, node.source
+    )
 
 
 def _one_over(state: Rewriter, node: Node) -> int | None:
@@ -125,7 +147,11 @@ def _power(state: Rewriter, node: Node) -> int | None:
 def _max_zero(state: Rewriter, node: Node) -> int | None:
     """``max(x, 0)`` is ``relu``."""
     number = scalar(state, node.operands[1])
-    if state.type_of(node.operands[0]).dtype not in FLOATS or number != 0 or math.copysign(1, number) < 0:
+    if (
+        state.type_of(node.operands[0]).dtype not in FLOATS
+        or number != 0
+        or math.copysign(1, number) < 0
+    ):
         return None
     return state.emit("relu", node.operands[:1], {}, node.source)
 
@@ -152,7 +178,13 @@ def _holds_all(wide: DType, narrow: DType) -> bool:
         return True
     if narrow in FLOATS:
         # bf16 has the exponents of f32, f16 has not.
-        return (narrow, wide) in (("f16", "f32"), ("bf16", "f32"), ("f16", "f64"), ("bf16", "f64"), ("f32", "f64"))
+        return (narrow, wide) in (
+            ("f16", "f32"),
+            ("bf16", "f32"),
+            ("f16", "f64"),
+            ("bf16", "f64"),
+            ("f32", "f64"),
+        )
     bits = dtype_size_bits(narrow) - (narrow in SIGNED)
     if wide in FLOATS:
         # f16 ends at 65504; no integer type with 11 bits or fewer reaches that.

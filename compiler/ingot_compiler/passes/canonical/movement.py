@@ -1,6 +1,7 @@
 """Canonical forms of movement ops: those that move nothing, and two in a row that one can do.
 
-In: a rewriter and a node. Out: the value that stands for its result, or None. Not done here: elementwise ops.
+In: a rewriter and a node. Out: the value that stands for its result, or None. Not done here:
+elementwise ops.
 """
 
 from __future__ import annotations
@@ -49,11 +50,14 @@ def _moves_no_axis(state: Rewriter, node: Node, permutation: tuple[int, ...]) ->
 def reshape_of_reshape(state: Rewriter, node: Node) -> int | None:
     """The second reshape alone."""
     inner = state.made_by(node.operands[0], "reshape")
-    return state.emit("reshape", inner.operands, dict(node.attributes), node.source) if inner else None
+    return (
+        state.emit("reshape", inner.operands, dict(node.attributes), node.source) if inner else None
+    )
 
 
 def reshape_around_transpose(state: Rewriter, node: Node) -> int | None:
-    """``reshape(transpose(reshape(x)))`` that only joins the leading axes for the time of a swap of the last two."""
+    """``reshape(transpose(reshape(x)))`` that only joins the leading axes for the time of a swap of
+    the last two."""
     swap = state.made_by(node.operands[0], "transpose")
     joined = state.made_by(swap.operands[0], "reshape") if swap else None
     if swap is None or joined is None or swap.ints("permutation") != (0, 2, 1):
@@ -83,7 +87,9 @@ def transpose_as_reshape(state: Rewriter, node: Node) -> int | None:
     """A transpose that only moves axes of length 1 moves no data."""
     if not _moves_no_axis(state, node, node.ints("permutation")):
         return None
-    return state.emit("reshape", node.operands, {"shape": state.shape_of(node.results[0])}, node.source)
+    return state.emit(
+        "reshape", node.operands, {"shape": state.shape_of(node.results[0])}, node.source
+    )
 
 
 def slice_of_slice(state: Rewriter, node: Node) -> int | None:
@@ -94,7 +100,9 @@ def slice_of_slice(state: Rewriter, node: Node) -> int | None:
     inner_steps, steps = inner.ints("steps"), node.ints("steps")
     starts = tuple(
         dim_add(first, dim_mul(second, step))
-        for first, second, step in zip(inner.dims("starts"), node.dims("starts"), inner_steps, strict=True)
+        for first, second, step in zip(
+            inner.dims("starts"), node.dims("starts"), inner_steps, strict=True
+        )
     )
     composed = tuple(one * two for one, two in zip(inner_steps, steps, strict=True))
     attributes = {"starts": starts, "sizes": node.dims("sizes"), "steps": composed}
@@ -104,13 +112,18 @@ def slice_of_slice(state: Rewriter, node: Node) -> int | None:
 def broadcast_of_broadcast(state: Rewriter, node: Node) -> int | None:
     """The second broadcast alone."""
     inner = state.made_by(node.operands[0], "broadcast_to")
-    return state.emit("broadcast_to", inner.operands, dict(node.attributes), node.source) if inner else None
+    return (
+        state.emit("broadcast_to", inner.operands, dict(node.attributes), node.source)
+        if inner
+        else None
+    )
 
 
 def concat_flattened(state: Rewriter, node: Node) -> int | None:
     """Concats of concats along one axis are one concat; operands without elements fall away.
 
-    What stands twice among the operands is not taken apart, nor is anything into a long list: that would grow without end.
+    What stands twice among the operands is not taken apart, nor is anything into a long list: that
+    would grow without end.
     """
     axis = node.integer("axis")
     operands: list[int] = []
@@ -126,7 +139,9 @@ def concat_flattened(state: Rewriter, node: Node) -> int | None:
     filled = [operand for operand in operands if state.shape_of(operand)[axis] != 0] or operands[:1]
     if tuple(filled) == node.operands:
         return None
-    return state.emit("concat", filled, {"axis": axis}, node.source) if len(filled) > 1 else filled[0]
+    return (
+        state.emit("concat", filled, {"axis": axis}, node.source) if len(filled) > 1 else filled[0]
+    )
 
 
 def gather_one(state: Rewriter, node: Node) -> int | None:
@@ -136,9 +151,16 @@ def gather_one(state: Rewriter, node: Node) -> int | None:
     shape = state.shape_of(operand)
     length = shape[axis]
     single = all(dim == 1 for dim in state.shape_of(index))
-    if not single or number is None or not isinstance(length, int) or not -length <= number < length:
+    if (
+        not single
+        or number is None
+        or not isinstance(length, int)
+        or not -length <= number < length
+    ):
         return None
-    starts = tuple(int(number) % length if position == axis else 0 for position in range(len(shape)))
+    starts = tuple(
+        int(number) % length if position == axis else 0 for position in range(len(shape))
+    )
     sizes = tuple(1 if position == axis else dim for position, dim in enumerate(shape))
     attributes = {"starts": starts, "sizes": sizes, "steps": (1,) * len(shape)}
     one = state.emit("slice", (operand,), attributes, node.source)
@@ -150,7 +172,9 @@ def fixed_dim_values(state: Rewriter, node: Node) -> int | None:
     values = node.dims("values")
     if not all(isinstance(value, int) for value in values):
         return None
-    return state.emit("literal", (), {"dtype": "i64", "shape": (len(values),), "value": values}, node.source)
+    return state.emit(
+        "literal", (), {"dtype": "i64", "shape": (len(values),), "value": values}, node.source
+    )
 
 
 RULES: Mapping[str, tuple[MovementRule, ...]] = {

@@ -1,10 +1,12 @@
-"""What is in scope while statements are written: symbols, locals, the vector variable, guards, places to hoist to.
+"""What is in scope while statements are written: symbols, locals, the vector variable, guards,
+places to hoist to.
 
-In: a writer, the target, the kernel's buffers. Out: ``EmitContext``. Not done here: writing values and statements.
+In: a writer, the target, the kernel's buffers. Out: ``EmitContext``. Not done here: writing values
+and statements.
 
-Index expressions are written once, at the innermost *frame* that binds one of their symbols: a frame is an insertion
-point directly behind the binding (function entry, head of a loop body, a ``LetIndex``), so everything that does not
-depend on an inner loop stands outside of it.
+Index expressions are written once, at the innermost *frame* that binds one of their symbols: a
+frame is an insertion point directly behind the binding (function entry, head of a loop body, a
+``LetIndex``), so everything that does not depend on an inner loop stands outside of it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None: none) do not run.
+    """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
+    none) do not run.
 
     ``aligned``: ``first`` is a multiple of ``lanes``.
     """
@@ -44,7 +47,8 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A symbol's value (i64, with lanes if it differs between them), the frame that made it, whether it may be < 0."""
+    """A symbol's value (i64, with lanes if it differs between them), the frame that made it,
+    whether it may be < 0."""
 
     operand: LlvmValue
     depth: int
@@ -62,8 +66,9 @@ class EmitScope:
 class EmitContext:
     """The state of one kernel's emission; ``scope`` restores what is bound inside it.
 
-    ``buffers`` are the base pointers; ``scratch`` is the thread's scratch pointer; ``lanes`` is the number of lanes of
-    vector loops (the target's f32 lanes, for every dtype); ``special`` writes the statements that ``statement`` does not.
+    ``buffers`` are the base pointers; ``scratch`` is the thread's scratch pointer; ``lanes`` is the
+    number of lanes of vector loops (the target's f32 lanes, for every dtype); ``special`` writes
+    the statements that ``statement`` does not.
     """
 
     __slots__ = (
@@ -78,7 +83,9 @@ class EmitContext:
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
         self.buffers: tuple[LlvmValue, ...] = ()
         self.scratch = LlvmValue("%scratch", "ptr")
-        self.report: LlvmValue | None = None  # i32 slot of what the kernel returns, once a ``Require`` was written
+        self.report: LlvmValue | None = (
+            None  # i32 slot of what the kernel returns, once a ``Require`` was written
+        )
         self.special: Mapping[type, Callable[[EmitContext, Any], None]] = {}
         self.symbols: dict[str, Binding] = {}
         self.constants: dict[str, int] = {}
@@ -89,10 +96,15 @@ class EmitContext:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Forget at the end what was bound inside: symbols, locals, vector variable, guards, frames."""
+        """Forget at the end what was bound inside: symbols, locals, vector variable, guards,
+        frames."""
         saved = (self.symbols, self.constants, self.locals, self.vector, self.guards)
         depth = len(self.frames)
-        self.symbols, self.constants, self.locals = dict(self.symbols), dict(self.constants), dict(self.locals)
+        self.symbols, self.constants, self.locals = (
+            dict(self.symbols),
+            dict(self.constants),
+            dict(self.locals),
+        )
         try:
             yield
         finally:
@@ -100,7 +112,8 @@ class EmitContext:
             del self.frames[depth:]
 
     def bind(self, symbols: Mapping[str, LlvmValue | int], *, signed: bool = False) -> None:
-        """Bind symbols to i64 values that are defined just before this point; integers are folded into indices."""
+        """Bind symbols to i64 values that are defined just before this point; integers are folded
+        into indices."""
         self.frames.append(EmitScope(self.writer.mark()))
         for name, value in symbols.items():
             self.symbols.pop(name, None)
@@ -117,9 +130,16 @@ class EmitContext:
         return self.symbols[name].signed
 
     def vectorize(
-        self, name: str, first: LlvmValue, mask: LlvmValue | None = None, *, lanes: int = 0, aligned: bool = True
+        self,
+        name: str,
+        first: LlvmValue,
+        mask: LlvmValue | None = None,
+        *,
+        lanes: int = 0,
+        aligned: bool = True,
     ) -> None:
-        """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first`` (i64)."""
+        """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first``
+        (i64)."""
         self.bind({name: first})
         # Also a constant first iteration differs between lanes: keep the symbol.
         self.constants.pop(name, None)
@@ -152,7 +172,8 @@ class EmitContext:
         return LlvmValue(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
 
     def active(self) -> LlvmValue | None:
-        """The lanes that may touch memory: tail mask and guards that differ between lanes; None for all."""
+        """The lanes that may touch memory: tail mask and guards that differ between lanes; None for
+        all."""
         masks = [guard for guard in self.guards if guard.lanes]
         if self.vector and self.vector.mask:
             masks.insert(0, self.vector.mask)

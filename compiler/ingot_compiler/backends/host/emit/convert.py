@@ -2,9 +2,11 @@
 
 In: operands with their dtypes. Out: operands. Not done here: loads and stores.
 
-Registers hold f16 and bf16 as float and bool as i1. Rounding is to nearest even. Integers wrap. Everything but 0 (NaN too) is True.
-A float that does not fit an integer: ONNX leaves it open. As in ``onnx.reference`` on x86-64, i32 and i64 get their least number,
-also for NaN; 8- and 16-bit integers keep the low bits of that i32; u32 and u64 are an i32 or i64, the upper half moved down first.
+Registers hold f16 and bf16 as float and bool as i1. Rounding is to nearest even. Integers wrap.
+Everything but 0 (NaN too) is True. A float that does not fit an integer: ONNX leaves it open. As in
+``onnx.reference`` on x86-64, i32 and i64 get their least number, also for NaN; 8- and 16-bit
+integers keep the low bits of that i32; u32 and u64 are an i32 or i64, the upper half moved down
+first.
 """
 
 from __future__ import annotations
@@ -65,14 +67,18 @@ def _to_float(w: Writer, value: LlvmValue, source: DType, target: DType) -> Llvm
     """To double for f64, else to float."""
     element = REGISTER[target]
     if source not in FLOATS:
-        return w.convert("uitofp" if source in UNSIGNED or source == "bool" else "sitofp", value, element)
+        return w.convert(
+            "uitofp" if source in UNSIGNED or source == "bool" else "sitofp", value, element
+        )
     if value.element == "double" and target in ("f16", "bf16"):
         return _double_to_odd_float(w, value)
     return w.convert("fpext" if element == "double" else "fptrunc", value, element)
 
 
 def _round_float(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
-    return from_memory(w, to_memory(w, value, target), target) if target in ("f16", "bf16") else value
+    return (
+        from_memory(w, to_memory(w, value, target), target) if target in ("f16", "bf16") else value
+    )
 
 
 def _double_to_odd_float(w: Writer, value: LlvmValue) -> LlvmValue:
@@ -102,8 +108,12 @@ def _float_to_integer(w: Writer, value: LlvmValue, target: DType) -> LlvmValue:
 def _to_signed(w: Writer, value: LlvmValue, element: str) -> LlvmValue:
     """The least number of ``element`` for what does not fit, NaN too."""
     result = LlvmValue("", element, value.lanes)
-    saturated = w.call(f"llvm.fptosi.sat.{suffix(result)}.{suffix(value)}", (value,), element, value.lanes)
-    fits = w.compare("olt", value, constant(2.0 ** (element_bits(element) - 1), value.element, value.lanes))
+    saturated = w.call(
+        f"llvm.fptosi.sat.{suffix(result)}.{suffix(value)}", (value,), element, value.lanes
+    )
+    fits = w.compare(
+        "olt", value, constant(2.0 ** (element_bits(element) - 1), value.element, value.lanes)
+    )
     return w.select(fits, saturated, _least(element, value.lanes))
 
 
@@ -111,7 +121,7 @@ def _least(element: str, lanes: int) -> LlvmValue:
     return constant(-(1 << (element_bits(element) - 1)), element, lanes)
 
 
-# ---- half precision -------------------------------------------------------------------------------------------------
+# ---- half precision ------------------------------------------------------------------------------
 
 
 def _has_half_conversion(w: Writer) -> bool:
@@ -127,7 +137,9 @@ def _f16_to_float(w: Writer, value: LlvmValue) -> LlvmValue:
     magnitude = w.binary("and", wide, constant(0x7FFF, "i32", lanes))
     sign = w.binary("shl", w.binary("xor", wide, magnitude), constant(16, "i32", lanes))
     shifted = w.convert("bitcast", w.binary("shl", magnitude, constant(13, "i32", lanes)), "float")
-    scaled = w.convert("bitcast", w.binary("fmul", shifted, constant(_F16_DENORMAL_SCALE, "float", lanes)), "i32")
+    scaled = w.convert(
+        "bitcast", w.binary("fmul", shifted, constant(_F16_DENORMAL_SCALE, "float", lanes)), "i32"
+    )
     special = w.compare("ugt", magnitude, constant(0x7BFF, "i32", lanes))
     exponent = w.binary("or", scaled, constant(0x7F800000, "i32", lanes))
     return w.convert("bitcast", w.binary("or", w.select(special, exponent, scaled), sign), "float")
@@ -140,19 +152,32 @@ def _float_to_f16(w: Writer, value: LlvmValue) -> LlvmValue:
     bits = w.convert("bitcast", value, "i32")
     magnitude = w.binary("and", bits, constant(0x7FFFFFFF, "i32", lanes))
     sign = w.binary("lshr", w.binary("xor", bits, magnitude), constant(16, "i32", lanes))
-    # Normal results: round the bits; f32 bits of 2**-14 are 0x38800000, the exponents differ by 112.
-    odd = w.binary("and", w.binary("lshr", magnitude, constant(13, "i32", lanes)), constant(1, "i32", lanes))
-    biased = w.binary("add", w.binary("add", magnitude, odd), constant(0xFFF - (112 << 23), "i32", lanes))
+    # Normal results: round the bits; f32 bits of 2**-14 are 0x38800000, the exponents differ by
+    # 112.
+    odd = w.binary(
+        "and", w.binary("lshr", magnitude, constant(13, "i32", lanes)), constant(1, "i32", lanes)
+    )
+    biased = w.binary(
+        "add", w.binary("add", magnitude, odd), constant(0xFFF - (112 << 23), "i32", lanes)
+    )
     normal = w.binary("lshr", biased, constant(13, "i32", lanes))
     # Denormal results: adding 0.5 aligns the fraction so that the hardware rounds it.
     half = constant(0.5, "float", lanes)
-    aligned = w.convert("bitcast", w.binary("fadd", w.convert("bitcast", magnitude, "float"), half), "i32")
+    aligned = w.convert(
+        "bitcast", w.binary("fadd", w.convert("bitcast", magnitude, "float"), half), "i32"
+    )
     denormal = w.binary("sub", aligned, constant(0x3F000000, "i32", lanes))
-    result = w.select(w.compare("ult", magnitude, constant(0x38800000, "i32", lanes)), denormal, normal)
+    result = w.select(
+        w.compare("ult", magnitude, constant(0x38800000, "i32", lanes)), denormal, normal
+    )
     overflow = w.compare("ugt", magnitude, constant(0x477FEFFF, "i32", lanes))
     result = w.select(overflow, constant(0x7C00, "i32", lanes), result)
     payload = w.binary("lshr", magnitude, constant(13, "i32", lanes))
-    quiet = w.binary("or", w.binary("and", payload, constant(0x1FF, "i32", lanes)), constant(0x7E00, "i32", lanes))
+    quiet = w.binary(
+        "or",
+        w.binary("and", payload, constant(0x1FF, "i32", lanes)),
+        constant(0x7E00, "i32", lanes),
+    )
     nan = w.compare("ugt", magnitude, constant(0x7F800000, "i32", lanes))
     return w.convert("trunc", w.binary("or", w.select(nan, quiet, result), sign), "i16")
 

@@ -27,14 +27,16 @@ from ingot_compiler.ir.dims import (
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.ranges import is_nonnegative
 
-# 1.5 * 2**52: adding it to an f64 of magnitude below 2**51 leaves the rounded integer in the low bits.
+# 1.5 * 2**52: adding it to an f64 of magnitude below 2**51 leaves the rounded integer in the low
+# bits.
 _MAGIC = 6755399441055744.0
 _MAGIC_BITS = 0x4338000000000000
 _INTRINSICS = {"min": "smin", "max": "smax"}
 
 
 def emit_index(context: EmitContext, dim: Dim) -> LlvmValue:
-    """Write an index; inside a vector loop the value for lane 0 (the only one where all lanes agree)."""
+    """Write an index; inside a vector loop the value for lane 0 (the only one where all lanes
+    agree)."""
     dim = substitute(dim, context.constants)
     if isinstance(dim, int):
         return constant(dim, "i64")
@@ -42,14 +44,22 @@ def emit_index(context: EmitContext, dim: Dim) -> LlvmValue:
     total = constant(0, "i64")
     done: dict[Monomial, int] = {}
     for depth in depths:
-        terms = [(monomial, factor) for monomial, factor in dim.terms if _depth(context, monomial) == depth]
+        terms = [
+            (monomial, factor)
+            for monomial, factor in dim.terms
+            if _depth(context, monomial) == depth
+        ]
         done.update(terms)
         total = _extend(context, depth, from_terms(done), total, terms)
     return total
 
 
 def _extend(
-    context: EmitContext, depth: int, partial: Dim, total: LlvmValue, terms: list[tuple[Monomial, int]]
+    context: EmitContext,
+    depth: int,
+    partial: Dim,
+    total: LlvmValue,
+    terms: list[tuple[Monomial, int]],
 ) -> LlvmValue:
     frame = context.frames[max(depth, 0)]
     known = frame.memo.get(partial)
@@ -98,12 +108,15 @@ def _atom(context: EmitContext, atom: Symbol | Call) -> LlvmValue:
 
 def _binding_operand(context: EmitContext, name: str) -> LlvmValue:
     if name not in context.symbols:
-        raise InternalError(f"symbol {name} is not bound in a loop program", why=f"bound: {sorted(context.symbols)}")
+        raise InternalError(
+            f"symbol {name} is not bound in a loop program", why=f"bound: {sorted(context.symbols)}"
+        )
     return context.symbols[name].operand
 
 
 def _depth(context: EmitContext, monomial: Monomial) -> int:
-    """The innermost frame that binds one of the symbols; -1 for the constant term (folded last by the sum)."""
+    """The innermost frame that binds one of the symbols; -1 for the constant term (folded last by
+    the sum)."""
     depth = -1
     for name in symbols_of(from_terms({monomial: 1})):
         _binding_operand(context, name)
@@ -111,7 +124,7 @@ def _depth(context: EmitContext, monomial: Monomial) -> int:
     return depth
 
 
-# ---- one number -----------------------------------------------------------------------------------------------------
+# ---- one number ----------------------------------------------------------------------------------
 
 
 def _scalar_call(context: EmitContext, atom: Call, left: LlvmValue, right: LlvmValue) -> LlvmValue:
@@ -163,7 +176,7 @@ def _rounded_down(w: Writer, function: str, left: LlvmValue, divisor: LlvmValue)
     return w.select(wrong, w.add(rest, divisor), rest)
 
 
-# ---- one per lane ---------------------------------------------------------------------------------------------------
+# ---- one per lane --------------------------------------------------------------------------------
 
 
 def lane_stride(context: EmitContext, dim: Dim) -> Dim | None:
@@ -210,7 +223,8 @@ def _atom_stride(context: EmitContext, atom: Symbol | Call) -> Dim | None:
 
 
 def _splits_between_vectors(context: EmitContext, atom: Call) -> bool:
-    """Whether no step of ``left // right`` falls between two lanes: right and lane 0's left are multiples of the lanes."""
+    """Whether no step of ``left // right`` falls between two lanes: right and lane 0's left are
+    multiples of the lanes."""
     vector = context.vector
     if vector is None or not vector.aligned or not isinstance(atom.right, int) or atom.right <= 0:
         return False
@@ -218,7 +232,8 @@ def _splits_between_vectors(context: EmitContext, atom: Call) -> bool:
     if coefficient(left, vector.name) != 1:
         return False
     return atom.right % vector.lanes == 0 and all(
-        factor % vector.lanes == 0 or monomial == (Symbol(vector.name),) for monomial, factor in terms_of(left)
+        factor % vector.lanes == 0 or monomial == (Symbol(vector.name),)
+        for monomial, factor in terms_of(left)
     )
 
 
@@ -245,7 +260,11 @@ def _lanes_of(context: EmitContext, dim: Sum, lanes: int, lines: Lines) -> LlvmV
         with w.at(lines):
             steps = w.binary("mul", w.splat(step, lanes), context.lane_numbers(lanes))
             return w.binary("add", w.splat(base, lanes), steps)
-    uniform = {monomial: factor for monomial, factor in dim.terms if _monomial_stride(context, monomial) == 0}
+    uniform = {
+        monomial: factor
+        for monomial, factor in dim.terms
+        if _monomial_stride(context, monomial) == 0
+    }
     base = emit_index(context, from_terms(uniform))
     rest = [
         (factor, [_lane_atom(context, atom) for atom in monomial])
@@ -286,7 +305,8 @@ def _lane_call(w: Writer, atom: Call, left: LlvmValue, right: LlvmValue) -> Llvm
     if shift is not None:
         return _shifted(w, atom.function, left, shift)
     divisor = right if isinstance(atom.right, int) else _not_zero(w, right)
-    # Vector units have no integer division; the f64 quotient rounds down right for magnitudes below 2**51.
+    # Vector units have no integer division; the f64 quotient rounds down right for magnitudes below
+    # 2**51.
     quotient = w.binary("fdiv", _to_double(w, left), _to_double(w, divisor))
     result = _from_double(w, w.intrinsic("floor", quotient))
     if atom.function == "mod":
@@ -296,9 +316,13 @@ def _lane_call(w: Writer, atom: Call, left: LlvmValue, right: LlvmValue) -> Llvm
 
 def _to_double(w: Writer, value: LlvmValue) -> LlvmValue:
     biased = w.binary("add", value, constant(_MAGIC_BITS, "i64", value.lanes))
-    return w.binary("fsub", w.convert("bitcast", biased, "double"), constant(_MAGIC, "double", value.lanes))
+    return w.binary(
+        "fsub", w.convert("bitcast", biased, "double"), constant(_MAGIC, "double", value.lanes)
+    )
 
 
 def _from_double(w: Writer, value: LlvmValue) -> LlvmValue:
     biased = w.binary("fadd", value, constant(_MAGIC, "double", value.lanes))
-    return w.binary("sub", w.convert("bitcast", biased, "i64"), constant(_MAGIC_BITS, "i64", value.lanes))
+    return w.binary(
+        "sub", w.convert("bitcast", biased, "i64"), constant(_MAGIC_BITS, "i64", value.lanes)
+    )

@@ -1,9 +1,11 @@
 """One loop program to one LLVM module with one function.
 
-In: a ``LoopProgram`` and a target. Out: ``KernelModule``. Not done here: statements (``statement``), compiling.
+In: a ``LoopProgram`` and a target. Out: ``KernelModule``. Not done here: statements
+(``statement``), compiling.
 
-``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index in [first, last)
-and returns 0, or ``RC_REQUIREMENT`` and the number of a ``Require`` that did not hold.
+``i32 k(ptr buffers, ptr scalars, i64 first, i64 last, ptr scratch)`` runs the body for every index
+in [first, last) and returns 0, or ``RC_REQUIREMENT`` and the number of a ``Require`` that did not
+hold.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
 from ingot_compiler.backends.host.emit.statement import emit_statements
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant
-from ingot_compiler.lowering.loops import Attention, Contraction, Depthwise, DepthwisePlane, LoopProgram, Transpose
+from ingot_compiler.lowering.loops import (
+    Attention,
+    Contraction,
+    Depthwise,
+    DepthwisePlane,
+    LoopProgram,
+    Transpose,
+)
 from ingot_compiler.lowering.print_loops import print_loops
 
 # Part of every symbol: counts up when the same program gets other code.
@@ -42,7 +51,8 @@ _SYMBOL_DIGITS = 24
 
 @dataclass(frozen=True, slots=True)
 class KernelModule:
-    """LLVM IR of one kernel; ``symbol`` is a function of the program alone, so that equal kernels share it."""
+    """LLVM IR of one kernel; ``symbol`` is a function of the program alone, so that equal kernels
+    share it."""
 
     symbol: str
     text: str
@@ -64,8 +74,12 @@ def kernel_module(program: LoopProgram, target: Target) -> KernelModule:
     _load_arguments(writer, program)
     context = EmitContext(writer, target, program.buffers)
     context.special = SPECIAL
-    context.buffers = tuple(LlvmValue(f"%b{number}", "ptr") for number in range(len(program.buffers)))
-    context.bind({name: LlvmValue(f"%s{number}", "i64") for number, name in enumerate(program.scalars)})
+    context.buffers = tuple(
+        LlvmValue(f"%b{number}", "ptr") for number in range(len(program.buffers))
+    )
+    context.bind(
+        {name: LlvmValue(f"%s{number}", "i64") for number, name in enumerate(program.scalars)}
+    )
 
     def body(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         with context.scope():
@@ -87,5 +101,7 @@ def _load_arguments(writer: Writer, program: LoopProgram) -> None:
         ("s", "i64", "scalars", len(program.scalars)),
     ):
         for number in range(count):
-            pointer = writer.offset(LlvmValue(f"%{source}", "ptr"), constant(number, "i64"), element)
+            pointer = writer.offset(
+                LlvmValue(f"%{source}", "ptr"), constant(number, "i64"), element
+            )
             writer.line(f"%{letter}{number} = load {element}, ptr {pointer.text}, align 8")

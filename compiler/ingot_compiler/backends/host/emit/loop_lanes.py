@@ -1,9 +1,11 @@
-"""How many lanes a vector loop has: those of f32, and more at first where all that it works on is narrower.
+"""How many lanes a vector loop has: those of f32, and more at first where all that it works on is
+narrower.
 
-In: a loop's body and the buffers' element types. Out: a number of lanes. Not done here: the loop (``statement``), contractions.
+In: a loop's body and the buffers' element types. Out: a number of lanes. Not done here: the loop
+(``statement``), contractions.
 
-Loops that see f64 or i64 keep the lanes of f32, two registers for a vector: the order of their sums would change, and nothing
-would be faster.
+Loops that see f64 or i64 keep the lanes of f32, two registers for a vector: the order of their sums
+would change, and nothing would be faster.
 """
 
 from __future__ import annotations
@@ -18,15 +20,20 @@ from ingot_compiler.lowering.loops import Apply, Constant, Let, Load, Local, Sta
 
 
 def wide_lanes(context: EmitContext, variable: str, body: Sequence[Statement]) -> int:
-    """Lanes of whole vectors of the widest element type in a body of narrow integers and bools; else those of f32."""
+    """Lanes of whole vectors of the widest element type in a body of narrow integers and bools;
+    else those of f32."""
     found = list(_dtypes_of_body(context, variable, body))
-    widths = [dtype_size_bits(dtype) for dtype in found if dtype is not None and dtype not in FLOATS]
+    widths = [
+        dtype_size_bits(dtype) for dtype in found if dtype is not None and dtype not in FLOATS
+    ]
     if not widths or len(widths) < len(found) or max(widths) >= dtype_size_bits("f32"):
         return context.lanes
     return min(lanes_of(dtype, context.target) for dtype in found if dtype is not None)
 
 
-def _dtypes_of_body(context: EmitContext, variable: str, body: Sequence[Statement]) -> Iterator[DType | None]:
+def _dtypes_of_body(
+    context: EmitContext, variable: str, body: Sequence[Statement]
+) -> Iterator[DType | None]:
     """Every element type that a body works on; None for what has no such form."""
     for statement in body:
         match statement:

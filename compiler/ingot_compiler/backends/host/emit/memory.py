@@ -1,6 +1,8 @@
-"""Loads and stores: contiguous lanes, one element for all lanes, or gather and scatter; masked in tails and by guards.
+"""Loads and stores: contiguous lanes, one element for all lanes, or gather and scatter; masked in
+tails and by guards.
 
-In: buffer number, index, context. Out: values in register form; instructions. Not done here: what is computed.
+In: buffer number, index, context. Out: values in register form; instructions. Not done here: what
+is computed.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ def emit_load(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
     element = MEMORY[dtype]
     stride = lane_stride(context, index)
     if stride == 0:
-        value = w.load(_guarded(context, emit_address(context, buffer, index), uniform=True), element)
+        value = w.load(
+            _guarded(context, emit_address(context, buffer, index), uniform=True), element
+        )
     elif stride == 1:
         value = _load_contiguous(context, emit_address(context, buffer, index), element)
     else:
@@ -36,7 +40,9 @@ def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) 
     stride = lane_stride(context, index)
     if stride == 0:
         if value.lanes:
-            raise InternalError("lanes of a vector loop store to one element", why=f"buffer {buffer}, index {index}")
+            raise InternalError(
+                "lanes of a vector loop store to one element", why=f"buffer {buffer}, index {index}"
+            )
         w.store(to_memory(w, value, dtype), emit_address(context, buffer, index))
         return
     assert context.vector is not None
@@ -50,7 +56,9 @@ def emit_store(context: EmitContext, buffer: int, index: Dim, value: LlvmValue) 
         else:
             w.masked_store(wide, pointer, mask)
     else:
-        w.scatter(wide, _addresses(context, buffer, index, stride), mask or context.true_mask(lanes))
+        w.scatter(
+            wide, _addresses(context, buffer, index, stride), mask or context.true_mask(lanes)
+        )
 
 
 def emit_address(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
@@ -64,7 +72,8 @@ def emit_address(context: EmitContext, buffer: int, index: Dim) -> LlvmValue:
 
 
 def _guarded(context: EmitContext, pointer: LlvmValue, *, uniform: bool) -> LlvmValue:
-    """Point to spare zeros where the guard of all lanes does not hold (``uniform``: where no lane's guard holds)."""
+    """Point to spare zeros where the guard of all lanes does not hold (``uniform``: where no lane's
+    guard holds)."""
     w = context.writer
     guard = context.uniform_guard()
     varying = [guard for guard in context.guards if guard.lanes]
@@ -83,7 +92,11 @@ def _load_contiguous(context: EmitContext, pointer: LlvmValue, element: str) -> 
     assert context.vector is not None
     w, mask = context.writer, context.active()
     pointer = _guarded(context, pointer, uniform=False)
-    return w.load(pointer, element, context.vector.lanes) if mask is None else w.masked_load(pointer, mask, element)
+    return (
+        w.load(pointer, element, context.vector.lanes)
+        if mask is None
+        else w.masked_load(pointer, mask, element)
+    )
 
 
 def _gather_mask(context: EmitContext) -> LlvmValue:

@@ -32,7 +32,9 @@ def identity(function: str, dtype: DType, lanes: int) -> LlvmValue:
     if function in ("sum", "product"):
         return constant(0 if function == "sum" else 1, element, lanes)
     if dtype in FLOATS:
-        return constant(float("-inf") if function in ("max", "max_number") else float("inf"), element, lanes)
+        return constant(
+            float("-inf") if function in ("max", "max_number") else float("inf"), element, lanes
+        )
     bits = element_bits(element)
     unsigned = dtype in UNSIGNED or dtype == "bool"
     least, greatest = (0, (1 << bits) - 1) if unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
@@ -50,7 +52,8 @@ def combine(w: Writer, function: str, dtype: DType, left: LlvmValue, right: Llvm
 
 
 def multiply_add(context: EmitContext, statement: Reduce, total: LlvmValue) -> LlvmValue | None:
-    """A sum of products as one multiply-add per round where the target has it; None if it does not apply."""
+    """A sum of products as one multiply-add per round where the target has it; None if it does not
+    apply."""
     value = statement.value
     if statement.function != "sum" or statement.dtype not in FLOATS or not context.target.has_fma:
         return None
@@ -61,7 +64,9 @@ def multiply_add(context: EmitContext, statement: Reduce, total: LlvmValue) -> L
     return context.writer.fma(left, right, total)
 
 
-def combine_partials(w: Writer, function: str, dtype: DType, partials: Sequence[LlvmValue]) -> LlvmValue:
+def combine_partials(
+    w: Writer, function: str, dtype: DType, partials: Sequence[LlvmValue]
+) -> LlvmValue:
     """A balanced tree over neighbours."""
     while len(partials) > 1:
         pairs = zip(partials[::2], partials[1::2], strict=True)
@@ -84,7 +89,11 @@ def partial_count(statement: Reduce) -> int:
     if any(not isinstance(inner, Let) for inner in statement.body):
         return 1
     values = [statement.value, *(inner.value for inner in statement.body if isinstance(inner, Let))]
-    cost = sum(1 if function in _CHEAP else _HEAVY_COST for value in values for function in _functions(value))
+    cost = sum(
+        1 if function in _CHEAP else _HEAVY_COST
+        for value in values
+        for function in _functions(value)
+    )
     return 8 if cost <= _EIGHT_COST_MAX else 4 if cost <= _FOUR_COST_MAX else 1
 
 

@@ -1,11 +1,13 @@
 """Statements to code: names, stores, loops, reductions.
 
-In: statements and the context. Out: instructions. Not done here: contractions, attention (``kernels``), which
-register in ``SPECIAL`` of ``kernel``.
+In: statements and the context. Out: instructions. Not done here: contractions, attention
+(``kernels``), which register in ``SPECIAL`` of ``kernel``.
 
-A vector loop runs whole vectors, wider ones first where all elements are narrow, then one masked vector for the rest. ``Reduce(lanes=True)`` deals whole vectors in turn to
-its partial results (8, 4 or 1 by the cost of the body), the vectors after the last full turn and the masked rest to the
-first one; partials combine as a balanced tree, then lanes by halving. The order depends on extent and lanes only.
+A vector loop runs whole vectors, wider ones first where all elements are narrow, then one masked
+vector for the rest. ``Reduce(lanes=True)`` deals whole vectors in turn to its partial results (8, 4
+or 1 by the cost of the body), the vectors after the last full turn and the masked rest to the first
+one; partials combine as a balanced tree, then lanes by halving. The order depends on extent and
+lanes only.
 """
 
 from __future__ import annotations
@@ -63,11 +65,18 @@ def _emit_open(context: EmitContext, body: Sequence[Statement]) -> None:
             case Store(buffer, index, value):
                 typed = emit_value(context, value)
                 wanted = context.dtypes[buffer]
-                emit_store(context, buffer, index, emit_cast(context.writer, typed.operand, typed.dtype, wanted))
+                emit_store(
+                    context,
+                    buffer,
+                    index,
+                    emit_cast(context.writer, typed.operand, typed.dtype, wanted),
+                )
             case For():
                 _emit_for(context, statement)
             case Reduce():
-                context.locals[statement.name] = Typed(_emit_reduce(context, statement), statement.dtype)
+                context.locals[statement.name] = Typed(
+                    _emit_reduce(context, statement), statement.dtype
+                )
             case Require():
                 _emit_require(context, statement)
             case If():
@@ -77,7 +86,8 @@ def _emit_open(context: EmitContext, body: Sequence[Statement]) -> None:
 
 
 def _emit_require(context: EmitContext, statement: Require) -> None:
-    """Note the number where an active lane's condition does not hold: a branch that is never taken costs next to nothing."""
+    """Note the number where an active lane's condition does not hold: a branch that is never taken
+    costs next to nothing."""
     w = context.writer
     holds = emit_value(context, statement.condition).operand
     broken = w.binary("xor", holds, constant(1, "i1", holds.lanes))
@@ -85,7 +95,10 @@ def _emit_require(context: EmitContext, statement: Require) -> None:
     if active is not None:
         broken = w.binary("and", w.splat(broken, active.lanes), active)
     report = context.reports()
-    w.if_then(w.any_lane(broken), lambda: w.store(constant(abi.RC_REQUIREMENT + statement.number, "i32"), report))
+    w.if_then(
+        w.any_lane(broken),
+        lambda: w.store(constant(abi.RC_REQUIREMENT + statement.number, "i32"), report),
+    )
 
 
 def _emit_if(context: EmitContext, statement: If) -> None:
@@ -103,12 +116,14 @@ def _is_clamped(value: Value) -> bool:
     """Whether the form shows that the number is >= 0: ``max(x, 0)``."""
     match value:
         case Apply("max", arguments, _):
-            return any(isinstance(argument, Constant) and argument.value >= 0 for argument in arguments)
+            return any(
+                isinstance(argument, Constant) and argument.value >= 0 for argument in arguments
+            )
         case _:
             return False
 
 
-# ---- loops ----------------------------------------------------------------------------------------------------------
+# ---- loops ---------------------------------------------------------------------------------------
 
 
 def _integer_extent(context: EmitContext, extent: Dim, what: str) -> int:
@@ -123,12 +138,16 @@ def _loop_extent(context: EmitContext, extent: Dim) -> LlvmValue:
     if lane_stride(context, extent) != 0:
         raise InternalError("a loop's extent differs between lanes", why=f"extent {extent}")
     known = substitute(extent, context.constants)
-    return emit_index(context, known if is_nonnegative(known, context.is_signed) else dim_max(known, 0))
+    return emit_index(
+        context, known if is_nonnegative(known, context.is_signed) else dim_max(known, 0)
+    )
 
 
 def _emit_for(context: EmitContext, statement: For) -> None:
     if statement.kind == "unroll":
-        for number in range(_integer_extent(context, statement.extent, f"unrolled loop {statement.variable}")):
+        for number in range(
+            _integer_extent(context, statement.extent, f"unrolled loop {statement.variable}")
+        ):
             with context.scope():
                 context.bind({statement.variable: number})
                 emit_statements(context, statement.body)
@@ -156,13 +175,19 @@ def _emit_for(context: EmitContext, statement: For) -> None:
 
 def _refuse_nested_lanes(context: EmitContext, variable: str) -> None:
     if context.vector is not None:
-        raise InternalError(f"vector loop {variable} stands inside vector loop {context.vector.name}")
+        raise InternalError(
+            f"vector loop {variable} stands inside vector loop {context.vector.name}"
+        )
 
 
 def over_vectors(
-    context: EmitContext, extent: LlvmValue, step: Callable[[LlvmValue, LlvmValue | None, int], None], wide: int = 0
+    context: EmitContext,
+    extent: LlvmValue,
+    step: Callable[[LlvmValue, LlvmValue | None, int], None],
+    wide: int = 0,
 ) -> None:
-    """Run ``step(first, mask, lanes)`` for whole vectors (mask None), then once for the rest, if there is one.
+    """Run ``step(first, mask, lanes)`` for whole vectors (mask None), then once for the rest, if
+    there is one.
 
     ``wide``: lanes of the vectors to begin with, a multiple of the usual ones.
     """
@@ -193,14 +218,16 @@ def _multiple_below(context: EmitContext, extent: LlvmValue, step: int) -> LlvmV
     return context.writer.binary("and", extent, constant(-step, "i64"))
 
 
-# ---- reductions -----------------------------------------------------------------------------------------------------
+# ---- reductions ----------------------------------------------------------------------------------
 
 
 def _emit_reduce(context: EmitContext, statement: Reduce) -> LlvmValue:
     if statement.lanes:
         _refuse_nested_lanes(context, statement.variable)
         return _reduce_lanes(context, statement)
-    start = identity(statement.function, statement.dtype, context.vector.lanes if context.vector else 0)
+    start = identity(
+        statement.function, statement.dtype, context.vector.lanes if context.vector else 0
+    )
     if statement.unroll:
         count = _integer_extent(context, statement.extent, f"unrolled reduction {statement.name}")
         for number in range(count):
@@ -214,7 +241,9 @@ def _emit_reduce(context: EmitContext, statement: Reduce) -> LlvmValue:
             context.bind({statement.variable: index})
             return (_accumulate(context, statement, carried[0]),)
 
-    return context.writer.loop(constant(0, "i64"), _loop_extent(context, statement.extent), 1, (start,), body)[0]
+    return context.writer.loop(
+        constant(0, "i64"), _loop_extent(context, statement.extent), 1, (start,), body
+    )[0]
 
 
 def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> LlvmValue:
@@ -226,7 +255,11 @@ def _accumulate(context: EmitContext, statement: Reduce, total: LlvmValue) -> Ll
         typed = emit_value(context, statement.value)
         operand = w.splat(emit_cast(w, typed.operand, typed.dtype, statement.dtype), total.lanes)
         result = combine(w, statement.function, statement.dtype, total, operand)
-    mask = context.vector.mask if context.vector and context.vector.name == statement.variable else None
+    mask = (
+        context.vector.mask
+        if context.vector and context.vector.name == statement.variable
+        else None
+    )
     return result if mask is None else w.select(mask, result, total)
 
 
@@ -234,7 +267,9 @@ def _reduce_lanes(context: EmitContext, statement: Reduce) -> LlvmValue:
     w, lanes = context.writer, context.lanes
     count = partial_count(statement)
     extent = _loop_extent(context, statement.extent)
-    partials: tuple[LlvmValue, ...] = (identity(statement.function, statement.dtype, lanes),) * count
+    partials: tuple[LlvmValue, ...] = (
+        identity(statement.function, statement.dtype, lanes),
+    ) * count
 
     def step(index: LlvmValue, total: LlvmValue, mask: LlvmValue | None) -> LlvmValue:
         with context.scope():
@@ -243,12 +278,17 @@ def _reduce_lanes(context: EmitContext, statement: Reduce) -> LlvmValue:
 
     def turn(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         numbers = (w.add(index, constant(lanes * number, "i64")) for number in range(count))
-        return tuple(step(number, total, None) for number, total in zip(numbers, carried, strict=True))
+        return tuple(
+            step(number, total, None) for number, total in zip(numbers, carried, strict=True)
+        )
 
     def single(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         return (step(index, carried[0], None),)
 
-    turns, whole = _multiple_below(context, extent, lanes * count), _multiple_below(context, extent, lanes)
+    turns, whole = (
+        _multiple_below(context, extent, lanes * count),
+        _multiple_below(context, extent, lanes),
+    )
     partials = w.loop(constant(0, "i64"), turns, lanes * count, partials, turn)
     if count > 1:
         partials = (*w.loop(turns, whole, lanes, partials[:1], single), *partials[1:])
@@ -267,7 +307,11 @@ def _reduce_rest(
     """The masked vector behind the last whole one."""
     w = context.writer
     if whole.integer is not None and extent.integer is not None:
-        return step(whole, total, context.tail_mask(whole, extent)) if whole.integer < extent.integer else total
+        return (
+            step(whole, total, context.tail_mask(whole, extent))
+            if whole.integer < extent.integer
+            else total
+        )
     before, rest, done = w.label, w.new_label("rest"), w.new_label("done")
     w.branch_if(w.compare("slt", whole, extent), rest, done)
     w.start(rest)

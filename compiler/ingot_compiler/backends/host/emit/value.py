@@ -3,7 +3,8 @@
 In: a ``Value`` and the context. Out: ``Typed`` registers (scalar while all lanes agree).
 Not done here: the functions themselves (``math``), memory (``memory``).
 
-``select`` whose condition has a ``Compare`` guards the loads of both arms: they read only where their arm is chosen.
+``select`` whose condition has a ``Compare`` guards the loads of both arms: they read only where
+their arm is chosen.
 """
 
 from __future__ import annotations
@@ -35,12 +36,16 @@ def emit_value(context: EmitContext, value: Value) -> Typed:
         case Constant(number, dtype):
             return Typed(emit_constant(number, dtype), dtype)
         case FromIndex(index, dtype):
-            return Typed(emit_cast(context.writer, _index_lanes(context, index), "i64", dtype), dtype)
+            return Typed(
+                emit_cast(context.writer, _index_lanes(context, index), "i64", dtype), dtype
+            )
         case Compare():
             return Typed(_emit_compare(context, value), "bool")
         case Local(name, _):
             if name not in context.locals:
-                raise InternalError(f"local {name} is not in scope", why=f"in scope: {sorted(context.locals)}")
+                raise InternalError(
+                    f"local {name} is not in scope", why=f"in scope: {sorted(context.locals)}"
+                )
             return context.locals[name]
         case Apply():
             return _emit_apply(context, value)
@@ -67,11 +72,17 @@ def _rounded_half(number: float, dtype: DType) -> float:
 
 
 def _index_lanes(context: EmitContext, index: Dim) -> LlvmValue:
-    return emit_index(context, index) if lane_stride(context, index) == 0 else emit_lanes(context, index)
+    return (
+        emit_index(context, index)
+        if lane_stride(context, index) == 0
+        else emit_lanes(context, index)
+    )
 
 
 def _emit_compare(context: EmitContext, value: Compare) -> LlvmValue:
-    left, right = _same_lanes(context, (_index_lanes(context, value.left), _index_lanes(context, value.right)))
+    left, right = _same_lanes(
+        context, (_index_lanes(context, value.left), _index_lanes(context, value.right))
+    )
     return context.writer.compare(_PREDICATES[value.function], left, right)
 
 
@@ -85,21 +96,31 @@ def _emit_apply(context: EmitContext, value: Apply) -> Typed:
         return _emit_select(context, value)
     arguments = [emit_value(context, argument) for argument in value.arguments]
     if value.function == "cast":
-        return Typed(emit_cast(context.writer, arguments[0].operand, arguments[0].dtype, value.dtype), value.dtype)
+        return Typed(
+            emit_cast(context.writer, arguments[0].operand, arguments[0].dtype, value.dtype),
+            value.dtype,
+        )
     if value.function == "pow" and isinstance(value.arguments[1], Constant):
-        shortcut = constant_power(context.writer, arguments[0].dtype, arguments[0].operand, value.arguments[1].value)
+        shortcut = constant_power(
+            context.writer, arguments[0].dtype, arguments[0].operand, value.arguments[1].value
+        )
         if shortcut is not None:
             return Typed(shortcut, value.dtype)
     return Typed(emit_function(context, value.function, arguments), value.dtype)
 
 
 def emit_function(context: EmitContext, name: str, arguments: Sequence[Typed]) -> LlvmValue:
-    """Apply one entry of ``FUNCTIONS`` to arguments of one dtype; f16 and bf16 are computed in f32."""
+    """Apply one entry of ``FUNCTIONS`` to arguments of one dtype; f16 and bf16 are computed in
+    f32."""
     if name not in FUNCTIONS:
-        raise UnsupportedError(f"code generation has no function {name}", why=f"known: {', '.join(sorted(FUNCTIONS))}")
+        raise UnsupportedError(
+            f"code generation has no function {name}", why=f"known: {', '.join(sorted(FUNCTIONS))}"
+        )
     dtype = arguments[0].dtype
     operands = _same_lanes(context, [argument.operand for argument in arguments])
-    return FUNCTIONS[name](context.writer, "f32" if dtype in FLOATS and dtype != "f64" else dtype, operands)
+    return FUNCTIONS[name](
+        context.writer, "f32" if dtype in FLOATS and dtype != "f64" else dtype, operands
+    )
 
 
 def _emit_select(context: EmitContext, value: Apply) -> Typed:

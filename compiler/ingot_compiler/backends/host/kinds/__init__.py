@@ -1,4 +1,5 @@
-"""The kinds of kernel that processors run: those with register tiles, one record and one file each, beside the plain loops.
+"""The kinds of kernel that processors run: those with register tiles, one record and one file each,
+beside the plain loops.
 
 In: nothing. Out: ``KINDS`` by name. Not done here: forming groups (``anchors``).
 """

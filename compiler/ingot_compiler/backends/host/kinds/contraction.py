@@ -1,10 +1,12 @@
 """Convolutions and matrix products as register-tiled contractions with a fused epilogue.
 
-In: a group anchored by ``conv`` (channels-last, zero halo in the buffer) or ``matmul``. Out: its loop program.
-Not done here: packing of B (``pack``: the fused graph's constants are already panels), depthwise (``depthwise``).
+In: a group anchored by ``conv`` (channels-last, zero halo in the buffer) or ``matmul``. Out: its
+loop program.
+Not done here: packing of B (``pack``: the fused graph's constants are already panels), depthwise
+(``depthwise``).
 
-A constant B is packed in panels ``[group][panel][k][NB]``, NB = tile columns, of 16-bit integers ``[panel][k / 2][NB][2]`` where
-the depth is even; a B made at run time is read in place.
+A constant B is packed in panels ``[group][panel][k][NB]``, NB = tile columns, of 16-bit integers
+``[panel][k / 2][NB][2]`` where the depth is even; a B made at run time is read in place.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.convolution import ConvShape
 from ingot_compiler.backends.host.tiles import choose_row_block, choose_tile, lanes_of
-from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, dim_mul, dim_product, substitute, symbol
+from ingot_compiler.ir.dims import (
+    Dim,
+    dim_floordiv,
+    dim_mod,
+    dim_mul,
+    dim_product,
+    substitute,
+    symbol,
+)
 from ingot_compiler.ir.graph import Node
 from ingot_compiler.ir.types import FLOATS, DType, dtype_size_bits, dtype_size_bytes
 from ingot_compiler.lowering.elements import Elements, GroupBuffers
@@ -21,12 +31,23 @@ from ingot_compiler.lowering.fused import Group, Operand
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, ResultLayout, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.loops import Apply, Contraction, Load, Local, LoopProgram, RegisterTile, Statement, Store
+from ingot_compiler.lowering.loops import (
+    Apply,
+    Contraction,
+    Load,
+    Local,
+    LoopProgram,
+    RegisterTile,
+    Statement,
+    Store,
+)
 from ingot_compiler.lowering.space import Run, Space, ceil_div
 from ingot_compiler.lowering.typical import typical
 from ingot_compiler.lowering.views import flat_offset
 
-SMALL_B_BYTES = 192 * 1024  # a B that stays in L2 beside the rows: iterate rows outside, panels inside
+SMALL_B_BYTES = (
+    192 * 1024
+)  # a B that stays in L2 beside the rows: iterate rows outside, panels inside
 BIAS = 2  # operand of conv
 
 
@@ -65,7 +86,8 @@ def panel_width(rows: Dim, columns: Dim, target: KernelTarget, dtype: DType) -> 
 
 
 def has_pairs(dtype: DType, depth: Dim) -> bool:
-    """Whether a packed B of ``dtype`` holds pairs of its rows beside each other (see ``Contraction``)."""
+    """Whether a packed B of ``dtype`` holds pairs of its rows beside each other (see
+    ``Contraction``)."""
     return dtype == "i16" and isinstance(depth, int) and depth % 2 == 0
 
 
@@ -80,7 +102,9 @@ def _fixed(dim: Dim) -> int | None:
     return dim if isinstance(dim, int) else None
 
 
-def _units(product: _Product, tile: RegisterTile, target: KernelTarget, dtype: DType, b_dtype: DType) -> _Units:
+def _units(
+    product: _Product, tile: RegisterTile, target: KernelTarget, dtype: DType, b_dtype: DType
+) -> _Units:
     index = symbol("p")
     panels = ceil_div(product.columns, tile.vectors * lanes_of(dtype, target))
     depth = dim_mul(dim_product(tuple(extent for _, extent in product.taps)), product.depth)
@@ -114,8 +138,9 @@ def _program(
     result_space: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
     column_shift: Dim,
 ) -> LoopProgram:
-    """Assemble the program. ``a_index`` is over ``g`` (outer), ``row``, taps and ``k``; ``result_space`` names the axes
-    of the anchor's result that outer, rows and columns enumerate."""
+    """Assemble the program. ``a_index`` is over ``g`` (outer), ``row``, taps and ``k``;
+    ``result_space`` names the axes of the anchor's result that outer, rows and columns
+    enumerate."""
     anchor = group.nodes[group.anchor]
     buffers = GroupBuffers(group)
     a, b = (_operand(group, anchor.operands[position]) for position in (0, 1))
@@ -132,7 +157,9 @@ def _program(
         base = dim_mul(dim_mul(units.outer, panels) + units.panel, panel_size)
         if product.pairs:
             pair = symbol(product.taps[-1][0])
-            b_index = base + dim_mul(pair, 2 * width) + dim_mul(2, column - column_start) + symbol("k")
+            b_index = (
+                base + dim_mul(pair, 2 * width) + dim_mul(2, column - column_start) + symbol("k")
+            )
         else:
             b_index = base + dim_mul(flat_k, width) + column - column_start
     else:
@@ -184,13 +211,20 @@ def anchored_epilogue(group: Group, buffers: GroupBuffers, space: Space) -> tupl
     elements = Elements(group, buffers, {anchor.results[0]: Local("acc", wide)})
     if len(anchor.operands) > BIAS:
         bias = _operand(group, anchor.operands[BIAS])
-        load = Load(buffers.number(bias), bias.view.offset + dim_mul(space.index(1), bias.view.strides[0]))
-        elements.given[anchor.results[0]] = elements.let(Apply("add", (Local("acc", wide), load), wide), wide)
+        load = Load(
+            buffers.number(bias), bias.view.offset + dim_mul(space.index(1), bias.view.strides[0])
+        )
+        elements.given[anchor.results[0]] = elements.let(
+            Apply("add", (Local("acc", wide), load), wide), wide
+        )
     if wide != dtype:
         narrowed = Apply("cast", (elements.given[anchor.results[0]],), dtype)
         elements.given[anchor.results[0]] = elements.let(narrowed, dtype)
     value = elements.value(result.value, space)
-    return (*elements.take(), Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value))
+    return (
+        *elements.take(),
+        Store(buffers.number(result), space.offset_of(result.view, result.type.shape), value),
+    )
 
 
 def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
@@ -209,17 +243,38 @@ def lower_matmul(group: Group, target: KernelTarget) -> LoopProgram:
         axes = tuple(range(rank - 1))
         rows_shape = a.type.shape[:-1]
         shift = rank - len(a.type.shape)
-        product = _Product(1, dim_product(rows_shape), columns, taps, 2 if pairs else depth, packed=True, pairs=pairs)
-        a_index = a.view.offset + flat_offset(row, rows_shape, a.view.strides[:-1]) + dim_mul(step, a.view.strides[-1])
+        product = _Product(
+            1,
+            dim_product(rows_shape),
+            columns,
+            taps,
+            2 if pairs else depth,
+            packed=True,
+            pairs=pairs,
+        )
+        a_index = (
+            a.view.offset
+            + flat_offset(row, rows_shape, a.view.strides[:-1])
+            + dim_mul(step, a.view.strides[-1])
+        )
         assert shift == 0
         return _program(group, target, product, a_index, 0, 0, ((), axes, (rank - 1,)), 0)
     batch = result_shape[:-2]
     product = _Product(dim_product(batch), result_shape[-2], columns, (), depth, packed=False)
-    a_index = _batch_offset(a, batch) + dim_mul(row, a.view.strides[-2]) + dim_mul(k, a.view.strides[-1])
+    a_index = (
+        _batch_offset(a, batch) + dim_mul(row, a.view.strides[-2]) + dim_mul(k, a.view.strides[-1])
+    )
     b_base = _batch_offset(b, batch)
     outer_axes = tuple(range(rank - 2))
     return _program(
-        group, target, product, a_index, b_base, b.view.strides[-2], (outer_axes, (rank - 2,), (rank - 1,)), 0
+        group,
+        target,
+        product,
+        a_index,
+        b_base,
+        b.view.strides[-2],
+        (outer_axes, (rank - 2,), (rank - 1,)),
+        0,
     )
 
 
@@ -228,7 +283,10 @@ def _batch_offset(operand: Operand, batch: tuple[Dim, ...]) -> Dim:
     own = operand.type.shape[:-2]
     missing = len(batch) - len(own)
     strides: list[Dim] = [0] * missing
-    strides += [0 if size == 1 else stride for size, stride in zip(own, operand.view.strides[:-2], strict=True)]
+    strides += [
+        0 if size == 1 else stride
+        for size, stride in zip(own, operand.view.strides[:-2], strict=True)
+    ]
     return operand.view.offset + flat_offset(symbol("g"), batch, strides)
 
 
@@ -237,7 +295,8 @@ def _is_packed(anchor: Node) -> bool:
 
 
 def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
-    """``conv`` as a product of output pixels by output channels over (kernel position, input channel)."""
+    """``conv`` as a product of output pixels by output channels over (kernel position, input
+    channel)."""
     anchor = group.nodes[group.anchor]
     types = dict(group.types)
     x, w = (_operand(group, anchor.operands[position]) for position in (0, 1))
@@ -245,15 +304,34 @@ def lower_conv(group: Group, target: KernelTarget) -> LoopProgram:
     result_shape = types[anchor.results[0]].shape
     spatial = tuple(range(2, len(result_shape)))
     rows_shape = (result_shape[0], *result_shape[2:])
-    row_strides = (x.view.strides[0], *(dim_mul(s, x.view.strides[2 + i]) for i, s in enumerate(conv.strides)))
+    row_strides = (
+        x.view.strides[0],
+        *(dim_mul(s, x.view.strides[2 + i]) for i, s in enumerate(conv.strides)),
+    )
     taps, depth, tap_offset = conv.reduction(x)
     channels = dim_floordiv(result_shape[1], conv.groups)
-    product = _Product(conv.groups, dim_product(rows_shape), channels, taps, depth, packed=_is_packed(anchor))
+    product = _Product(
+        conv.groups, dim_product(rows_shape), channels, taps, depth, packed=_is_packed(anchor)
+    )
     group_offset = dim_mul(symbol("g"), conv.channels_per_group) if conv.groups != 1 else 0
-    a_index = conv.origin(x) + group_offset + flat_offset(symbol("row"), rows_shape, row_strides) + tap_offset
+    a_index = (
+        conv.origin(x)
+        + group_offset
+        + flat_offset(symbol("row"), rows_shape, row_strides)
+        + tap_offset
+    )
     b_base = w.view.offset + dim_mul(symbol("g"), w.view.strides[0])
     shift = dim_mul(symbol("g"), channels) if conv.groups != 1 else 0
-    return _program(group, target, product, a_index, b_base, w.view.strides[-2], ((), (0, *spatial), (1,)), shift)
+    return _program(
+        group,
+        target,
+        product,
+        a_index,
+        b_base,
+        w.view.strides[-2],
+        ((), (0, *spatial), (1,)),
+        shift,
+    )
 
 
 def _weight_shape(anchor: Node) -> tuple[Dim, ...]:

@@ -1,6 +1,7 @@
 """Depthwise convolutions: one kernel row of an image at a time, channels in lanes.
 
-In: a group anchored by ``conv`` with one input and one output channel per group, channels-last. Out: its loop program.
+In: a group anchored by ``conv`` with one input and one output channel per group, channels-last.
+Out: its loop program.
 Not done here: other grouped convolutions (``contraction``).
 """
 
@@ -44,7 +45,11 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
         w_index = w_index + dim_mul(w.view.strides[axis], symbol(TAP_NAMES[axis]))
     space = Space(
         shape,
-        (Run(outer_axes, symbol("p")), Run((len(shape) - 1,), symbol("x")), Run((1,), symbol("channel"))),
+        (
+            Run(outer_axes, symbol("p")),
+            Run((len(shape) - 1,), symbol("x")),
+            Run((1,), symbol("channel")),
+        ),
     )
     buffers = GroupBuffers(group)
     statement = Depthwise(

@@ -1,7 +1,8 @@
-"""Depthwise convolutions of a row-major image into a row-major result: a plane at a time, pixels in lanes.
+"""Depthwise convolutions of a row-major image into a row-major result: a plane at a time, pixels in
+lanes.
 
-In: a group anchored by ``conv`` with one input and one output channel per group; sizes of planes are known. Out: its loop
-program. Not done here: images whose channels lie together (``depthwise``).
+In: a group anchored by ``conv`` with one input and one output channel per group; sizes of planes
+are known. Out: its loop program. Not done here: images whose channels lie together (``depthwise``).
 """
 
 from ingot_compiler.backends.host.convolution import TAP_NAMES, ConvShape
@@ -30,7 +31,9 @@ def lower_depthwise_plane(group: Group, target: KernelTarget) -> LoopProgram:
     shape = dict(group.types)[anchor.results[0]].shape
     kernel = _pair(conv.kernel)
     names = TAP_NAMES[:2]
-    a_index = x.view.offset + flat_offset(symbol("p"), shape[:2], x.view.strides[:2]) + symbol("column")
+    a_index = (
+        x.view.offset + flat_offset(symbol("p"), shape[:2], x.view.strides[:2]) + symbol("column")
+    )
     w_index = w.view.offset + dim_mul(w.view.strides[-1], symbol("p") % shape[1])
     w_index = w_index + dim_mul(w.view.strides[-2], symbol(names[1]))
     axes: tuple[Run, ...] = (Run((0, 1), symbol("p")), Run((len(shape) - 1,), symbol("x")))

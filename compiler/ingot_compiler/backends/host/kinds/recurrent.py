@@ -1,7 +1,9 @@
-"""Recurrent layers: one kernel walks over time; per step one contraction with the weights, then the gates in lanes.
+"""Recurrent layers: one kernel walks over time; per step one contraction with the weights, then the
+gates in lanes.
 
-In: a group of one ``recurrent``; its results are y, the states, and the workspace of the gates. Out: its loop program:
-units are (direction, block of batch rows), so the weights are read once per step and block.
+In: a group of one ``recurrent``; its results are y, the states, and the workspace of the gates.
+Out: its loop program: units are (direction, block of batch rows), so the weights are read once per
+step and block.
 Not done here: the inputs' share of the gates (a ``matmul`` over all steps at once).
 """
 
@@ -72,22 +74,30 @@ class _Recurrent:
         blocks = ceil_div(self.batch, self.row_block)
         self.units = dim_mul(blocks, self.directions)
         self.direction = 0 if self.directions == 1 else dim_floordiv(symbol("p"), blocks)
-        self.row_start = dim_mul(dim_mod(symbol("p"), blocks) if self.directions != 1 else symbol("p"), self.row_block)
+        self.row_start = dim_mul(
+            dim_mod(symbol("p"), blocks) if self.directions != 1 else symbol("p"), self.row_block
+        )
 
     @property
     def is_reset_first(self) -> bool:
         """A GRU that multiplies the state by the reset gate before its second product."""
         return self.cell == "gru" and not self.node.flag("linear_before_reset")
 
-    # ---- places -----------------------------------------------------------------------------------------------------
+    # ---- places ----------------------------------------------------------------------------------
 
     def load(self, operand: Operand, *index: Dim) -> Value:
         """An element."""
-        return Load(self.buffers.number(operand), point(operand.type.shape, index).offset(operand.view))
+        return Load(
+            self.buffers.number(operand), point(operand.type.shape, index).offset(operand.view)
+        )
 
     def store(self, operand: Operand, value: Value, *index: Dim) -> Store:
         """Write an element."""
-        return Store(self.buffers.number(operand), point(operand.type.shape, index).offset(operand.view), value)
+        return Store(
+            self.buffers.number(operand),
+            point(operand.type.shape, index).offset(operand.view),
+            value,
+        )
 
     def rows(self, body: tuple[Statement, ...]) -> For:
         """``body`` for every batch row ``b`` of the block."""
@@ -110,7 +120,7 @@ class _Recurrent:
         """The hidden unit's element of a state."""
         return self.load(operand, self.direction, self.row, symbol("j"))
 
-    # ---- arithmetic -------------------------------------------------------------------------------------------------
+    # ---- arithmetic ------------------------------------------------------------------------------
 
     def number(self, value: float) -> Value:
         """A constant of the element type."""
@@ -138,10 +148,14 @@ class _Recurrent:
             return self.apply("select", self.apply("less", alpha, x), x, zero)
         if name in ("Affine", "HardSigmoid"):
             line = self.apply("add", self.apply("mul", alpha, x), beta)
-            return line if name == "Affine" else self.apply("min", self.apply("max", line, zero), one)
+            return (
+                line if name == "Affine" else self.apply("min", self.apply("max", line, zero), one)
+            )
         steep = self.apply("mul", alpha, x)
         if name == "Elu":
-            steep = self.apply("mul", alpha, self.apply("sub", self.apply("exp", self.apply("min", x, zero)), one))
+            steep = self.apply(
+                "mul", alpha, self.apply("sub", self.apply("exp", self.apply("min", x, zero)), one)
+            )
         return self.apply("select", self.apply("less", x, zero), steep, x)
 
     def clipped(self, x: Value) -> Value:
@@ -154,19 +168,27 @@ class _Recurrent:
     def gate(self, number: int) -> Value:
         """Inputs' and state's share of a gate."""
         time = symbol("time")
-        column = dim_mul(dim_mul(self.direction, self.gate_count) + number, self.hidden) + symbol("j")
-        return self.apply("add", self.load(self.given["x"], time, self.row, column), self.share(number))
+        column = dim_mul(dim_mul(self.direction, self.gate_count) + number, self.hidden) + symbol(
+            "j"
+        )
+        return self.apply(
+            "add", self.load(self.given["x"], time, self.row, column), self.share(number)
+        )
 
     def share(self, number: int) -> Value:
         """The state's share of a gate."""
-        return self.load(self.gates, self.direction, self.row, dim_mul(number, self.hidden) + symbol("j"))
+        return self.load(
+            self.gates, self.direction, self.row, dim_mul(number, self.hidden) + symbol("j")
+        )
 
-    # ---- steps ------------------------------------------------------------------------------------------------------
+    # ---- steps -----------------------------------------------------------------------------------
 
     def product(self, a: Operand, b: Operand, columns: Dim, first: Dim) -> For:
         """gates[direction, rows, first ..] = a[direction, rows] . b[direction]."""
         self.counter += 1
-        row, column, depth, acc = (f"{name}{self.counter}" for name in ("row", "column", "k", "acc"))
+        row, column, depth, acc = (
+            f"{name}{self.counter}" for name in ("row", "column", "k", "acc")
+        )
         width = self.tile.vectors * lanes_of(self.dtype, self.target)
         panels = ceil_div(columns, width)
         start = dim_mul(symbol(f"panel{self.counter}"), width)
@@ -174,11 +196,18 @@ class _Recurrent:
         packed = b.type.rank == 4
         if packed:
             panel = dim_mul(self.direction, panels) + symbol(f"panel{self.counter}")
-            b_index = dim_mul(panel, dim_mul(self.hidden, width)) + dim_mul(k, width) + symbol(column) - start
+            b_index = (
+                dim_mul(panel, dim_mul(self.hidden, width))
+                + dim_mul(k, width)
+                + symbol(column)
+                - start
+            )
         else:
             b_index = point(b.type.shape, (self.direction, k, symbol(column))).offset(b.view)
         a_index = point(a.type.shape, (self.direction, symbol(row), k)).offset(a.view)
-        target = self.store(self.gates, Local(acc, self.dtype), self.direction, symbol(row), first + symbol(column))
+        target = self.store(
+            self.gates, Local(acc, self.dtype), self.direction, symbol(row), first + symbol(column)
+        )
         statement = Contraction(
             row, self.batch, self.row_start, self.row_block, column, columns, start, (), depth, self.hidden,
             self.buffers.number(a), a_index, self.buffers.number(b), b_index, packed, self.dtype, acc, (target,), self.tile,
@@ -233,17 +262,22 @@ class _Recurrent:
             forget = self.apply("sub", self.number(1), Local("input", self.dtype))
         candidate = self.activation(1, self.clipped(g))
         kept = self.apply(
-            "add", self.apply("mul", forget, old), self.apply("mul", Local("input", self.dtype), candidate)
+            "add",
+            self.apply("mul", forget, old),
+            self.apply("mul", Local("input", self.dtype), candidate),
         )
         return (
             Let("input", self.activation(0, self.clipped(i))),
             Let("cell", kept),
             self.store(self.c, cell, self.direction, self.row, symbol("j")),
-            *self.finish(self.apply("mul", self.activation(0, self.clipped(o)), self.activation(2, cell))),
+            *self.finish(
+                self.apply("mul", self.activation(0, self.clipped(o)), self.activation(2, cell))
+            ),
         )
 
     def gru(self) -> tuple[Statement, ...]:
-        """One row's step, the candidate's share being there; gates lie in the order update, reset, candidate."""
+        """One row's step, the candidate's share being there; gates lie in the order update, reset,
+        candidate."""
         z = Local("update", self.dtype)
         if self.is_reset_first:
             new = self.gate(2)
@@ -273,7 +307,9 @@ class _Recurrent:
         update = self.rows(self.placed(self.lanes(*self.gru())))
         if self.reset is None:
             return product, update
-        reset = self.apply("mul", self.activation(0, self.clipped(self.gate(1))), self.state(self.h))
+        reset = self.apply(
+            "mul", self.activation(0, self.clipped(self.gate(1))), self.state(self.h)
+        )
         stored = self.store(self.reset, reset, self.direction, self.row, symbol("j"))
         first = self.rows(self.placed(self.lanes(stored)))
         second = self.product(self.reset, self.given["candidate"], self.hidden, 2 * self.hidden)
@@ -285,7 +321,8 @@ class _Recurrent:
         if self.c is not None:
             states.append((self.c, self.given["c"]))
         copies = [
-            self.store(into, self.state(source), self.direction, self.row, symbol("j")) for into, source in states
+            self.store(into, self.state(source), self.direction, self.row, symbol("j"))
+            for into, source in states
         ]
         body = (self.rows((self.lanes(*copies),)), For("t", self.steps, "serial", self.step()))
         return finish_program(self.buffers, body, self.units, 1)

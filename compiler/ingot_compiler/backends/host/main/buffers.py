@@ -1,4 +1,5 @@
-"""Buffers of `main`: their addresses, copies between devices, blocks of a size known only at run time.
+"""Buffers of `main`: their addresses, copies between devices, blocks of a size known only at run
+time.
 
 In: the frame, a target. Out: IR text. Not done here: planning where buffers lie (``lowering``).
 """
@@ -9,14 +10,18 @@ from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 
 BUFFER_INPUT, BUFFER_OUTPUT, BUFFER_WEIGHTS, BUFFER_WORKSPACE, BUFFER_DEVICE_WEIGHTS = range(5)
-"""Kinds in a row of the table of ``main.buffers``: (kind, buffer, tensor or byte offset or device, register or byte offset)."""
+"""Kinds in a row of the table of ``main.buffers``: (kind, buffer, tensor or byte offset or device,
+register or byte offset)."""
 
 
 def write_buffers(frame: MainFrame, target: Target) -> str:
     """Write ``main.buffers``, ``main.copy``, ``main.grow`` and ``main.output``."""
     attributes = target.function_attributes
     return (
-        _buffers(frame, attributes) + _copy(frame, attributes) + _grow(frame, attributes) + _output(frame, attributes)
+        _buffers(frame, attributes)
+        + _copy(frame, attributes)
+        + _grow(frame, attributes)
+        + _output(frame, attributes)
     )
 
 
@@ -105,9 +110,11 @@ store:
 
 
 def _copy(frame: MainFrame, attributes: str) -> str:
-    """Write ``i32 copy(frame, i64 source device, i64 target device, i64 to, i64 from, i64 bytes)``; buffers by index.
+    """Write ``i32 copy(frame, i64 source device, i64 target device, i64 to, i64 from, i64 bytes)``;
+    buffers by index.
 
-    Devices without a ``copy`` are host memory. ``i32 copy(self, i64 target device, i64 source device, to, from, i64 bytes)`` is the target
+    Devices without a ``copy`` are host memory.
+    ``i32 copy(self, i64 target device, i64 source device, to, from, i64 bytes)`` is the target
     device's, or the source's where the target is the host.
     """
     device, size = abi.DEVICE.offsets, abi.DEVICE.size_bytes
@@ -148,7 +155,8 @@ run:
 
 
 def _grow(frame: MainFrame, attributes: str) -> str:
-    """Write ``i32 grow(frame, i64 buffer, i64 device, i64 bytes)``: the caller gives a block of a size known only now."""
+    """Write ``i32 grow(frame, i64 buffer, i64 device, i64 bytes)``: the caller gives a block of a
+    size known only now."""
     return f"""
 define internal i32 @main.grow(ptr %frame, i64 %buffer, i64 %device, i64 %bytes) {attributes} {{
   %call = load ptr, ptr %frame, align 8
@@ -172,7 +180,8 @@ bad:
 
 
 def _output(frame: MainFrame, attributes: str) -> str:
-    """Write ``void output(frame, i64 tensor, i64 buffer, i64 bytes)``: the output lies in a grown block."""
+    """Write ``void output(frame, i64 tensor, i64 buffer, i64 bytes)``: the output lies in a grown
+    block."""
     offsets, size = abi.TENSOR.offsets, abi.TENSOR.size_bytes
     return f"""
 define internal void @main.output(ptr %frame, i64 %tensor, i64 %buffer, i64 %bytes) {attributes} {{

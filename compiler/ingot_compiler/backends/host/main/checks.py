@@ -1,6 +1,8 @@
-"""Checks of `main`: the caller's struct against the program's signature and sizes, asserts, floor division.
+"""Checks of `main`: the caller's struct against the program's signature and sizes, asserts, floor
+division.
 
-In: the signature's counts, the frame, a target. Out: IR text. Not done here: the order of steps (``steps``).
+In: the signature's counts, the frame, a target. Out: IR text. Not done here: the order of steps
+(``steps``).
 Each check returns a code of ``abi``: 0 goes on, anything else ends `main`.
 """
 
@@ -15,7 +17,9 @@ SIZES_DONE = -1
 _CHECK_SHAPE, _CHECK_BYTES = 1, 2
 
 
-def write_checks(frame: MainFrame, counts: tuple[int, int], weights_bytes: int, target: Target) -> str:
+def write_checks(
+    frame: MainFrame, counts: tuple[int, int], weights_bytes: int, target: Target
+) -> str:
     """Write all; `counts` are those of inputs and outputs."""
     attributes = target.function_attributes
     return "".join(
@@ -37,7 +41,8 @@ def _text(name: str, text: str) -> str:
 
 
 def _fail(attributes: str) -> str:
-    """Write ``void fail(call, text, i64 length)``: as much of the text as the caller's error buffer holds."""
+    """Write ``void fail(call, text, i64 length)``: as much of the text as the caller's error buffer
+    holds."""
     length_at = abi.CALL.offsets["error_len"]
     return f"""
 define internal void @main.fail(ptr %call, ptr %text, i64 %length) {attributes} {{
@@ -58,7 +63,8 @@ define internal void @main.fail(ptr %call, ptr %text, i64 %length) {attributes} 
 
 
 def _division(attributes: str) -> str:
-    """Write floor division and its remainder; a divisor of 0 gives 0, -1 is apart because the least i64 / -1 traps."""
+    """Write floor division and its remainder; a divisor of 0 gives 0, -1 is apart because the least
+    i64 / -1 traps."""
     return f"""
 define internal i64 @main.floordiv(i64 %a, i64 %b) {attributes} {{
   %near = add i64 %b, 1
@@ -92,10 +98,12 @@ define internal i64 @main.mod(i64 %a, i64 %b) {attributes} {{
 
 
 def _tensors(attributes: str) -> str:
-    """Write ``i32 tensors(call, tensors, table, i64 count, i32 mode)``: compare with the program's signature.
+    """Write ``i32 tensors(call, tensors, table, i64 count, i32 mode)``: compare with the program's
+    signature.
 
-    A row of the table: dtype code, bytes per element, rank, dims (negative: not known before the call). Rank and dtype
-    are always compared; shapes and sizes as the mode says. An output of a dim -1 is sized after ``begin``. A size is that of the fixed dims and of the shape given.
+    A row of the table: dtype code, bytes per element, rank, dims (negative: not known before the
+    call). Rank and dtype are always compared; shapes and sizes as the mode says. An output of a dim
+    -1 is sized after ``begin``. A size is that of the fixed dims and of the shape given.
     """
     offsets, size = abi.TENSOR.offsets, abi.TENSOR.size_bytes
     return f"""
@@ -190,7 +198,8 @@ bad:
 
 
 def _enter(counts: tuple[int, int], frame: MainFrame, weights_bytes: int, attributes: str) -> str:
-    """Write ``i32 enter(call)``: version, counts, sizes and signatures, before anything else is read."""
+    """Write ``i32 enter(call)``: version, counts, sizes and signatures, before anything else is
+    read."""
     inputs, outputs = counts
     return f"""
 define internal i32 @main.enter(ptr %call) {attributes} {{
@@ -326,7 +335,8 @@ bad:
 
 
 def _refuse(attributes: str) -> str:
-    """Write ``i32 refuse(frame, i32 rc, i32 code, text, i64 length)``: a kernel's report in words; any other rc as it is."""
+    """Write ``i32 refuse(frame, i32 rc, i32 code, text, i64 length)``: a kernel's report in words;
+    any other rc as it is."""
     return f"""
 define internal i32 @main.refuse(ptr %frame, i32 %rc, i32 %code, ptr %text, i64 %length) {attributes} {{
   %same = icmp eq i32 %rc, %code

@@ -1,6 +1,7 @@
 """The bytes of the program section: FORMAT.md, "Program".
 
-In: a ``Program``. Out: bytes that ``ingot_runtime.format.program_decode`` reads back; their sha256 is in the image. Not done here: checks.
+In: a ``Program``. Out: bytes that ``ingot_runtime.format.program_decode`` reads back; their sha256
+is in the image. Not done here: checks.
 """
 
 import struct

@@ -1,4 +1,5 @@
-"""The frame of `main`: where registers, buffers and sizes lie, shared by all of its functions. The caller lends the memory.
+"""The frame of `main`: where registers, buffers and sizes lie, shared by all of its functions. The
+caller lends the memory.
 
 In: counts of a program. Out: offsets in bytes. Not done here: code.
 """
@@ -11,8 +12,9 @@ _DEVICE_WORDS = 2  # extent and grain
 
 @dataclass(frozen=True, slots=True)
 class MainFrame:
-    """The layout: call pointer, scratch bytes needed, workspace bytes needed per device, registers, buffer addresses, and the
-    arguments of a launch: buffers, scalars, and two words more for a device's.
+    """The layout: call pointer, scratch bytes needed, workspace bytes needed per device, registers,
+    buffer addresses, and the arguments of a launch: buffers, scalars, and two words more for a
+    device's.
     """
 
     register_count: int

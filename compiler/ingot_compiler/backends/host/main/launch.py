@@ -1,8 +1,10 @@
-"""Launches of `main`: collect the arguments, tell the profile hook, run the kernel on the host or on a device.
+"""Launches of `main`: collect the arguments, tell the profile hook, run the kernel on the host or
+on a device.
 
-In: the frame, argument counts, a target. Out: IR text. Not done here: fork-join (``support.launch``), the order of steps.
-The functions walk rows of a table in read-only data, so that `main` is one short call per launch: LLVM takes
-milliseconds for hundreds of them, and each costs tens of nanoseconds.
+In: the frame, argument counts, a target. Out: IR text. Not done here: fork-join
+(``support.launch``), the order of steps. The functions walk rows of a table in read-only data, so
+that `main` is one short call per launch: LLVM takes milliseconds for hundreds of them, and each
+costs tens of nanoseconds.
 """
 
 from ingot_compiler.backends.host.main.frame import MainFrame
@@ -16,8 +18,8 @@ _PROFILE_BEGIN, _PROFILE_END = 0, 1
 def write_launches(frame: MainFrame, target: Target) -> str:
     """Write the functions below.
 
-    A launch is a row of a table: count of buffers, count of scalars, register of the extent, buffers, scalars
-    (registers), i32 each.
+    A launch is a row of a table: count of buffers, count of scalars, register of the extent,
+    buffers, scalars (registers), i32 each.
     """
     attributes = target.function_attributes
     return "".join(
@@ -31,7 +33,8 @@ def write_launches(frame: MainFrame, target: Target) -> str:
 
 
 def _hooks(attributes: str) -> str:
-    """Write ``i32 look(frame)``, on a way back, and ``void profile(call, i64 ordinal, i64 begin_or_end)``."""
+    """Write ``i32 look(frame)``, on a way back, and
+    ``void profile(call, i64 ordinal, i64 begin_or_end)``."""
     return f"""
 define internal i32 @main.look(ptr %frame) {attributes} {{
   %call = load ptr, ptr %frame, align 8
@@ -56,7 +59,8 @@ done:
 
 
 def _arguments(frame: MainFrame, attributes: str) -> str:
-    """Write ``i64 arguments(frame, row, buffers, scalars)``: collect a row's arguments; its extent is the result."""
+    """Write ``i64 arguments(frame, row, buffers, scalars)``: collect a row's arguments; its extent
+    is the result."""
     return f"""
 define internal i64 @main.arguments(ptr %frame, ptr %row, ptr %buffers, ptr %scalars) {attributes} {{
 entry:
@@ -130,7 +134,8 @@ define internal i32 @main.launch(ptr %frame, ptr %row, ptr %kernel, i64 %ordinal
 def _on_device(frame: MainFrame, attributes: str) -> str:
     """Write ``i32 launch_device(frame, row, i64 device, i64 kernel, i64 ordinal, i64 grain)``.
 
-    It passes one list of i64 to the device's ``i32 launch(self, i32 kernel, arguments, i64 buffers, i64 scalars)``: buffers, scalars, extent,
+    It passes one list of i64 to the device's
+    ``i32 launch(self, i32 kernel, arguments, i64 buffers, i64 scalars)``: buffers, scalars, extent,
     grain.
     """
     device, size = abi.DEVICE.offsets, abi.DEVICE.size_bytes

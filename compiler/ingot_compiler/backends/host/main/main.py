@@ -1,7 +1,9 @@
 """The native `main` of a host image, as one LLVM module.
 
-In: the program (instruction list), kernel symbols, the signature that callers must meet. Out: IR text.
-Not done here: kernels, the support code (``support``), linking. Semantics: ``ingot_runtime.format.program``.
+In: the program (instruction list), kernel symbols, the signature that callers must meet. Out: IR
+text.
+Not done here: kernels, the support code (``support``), linking. Semantics:
+``ingot_runtime.format.program``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from ingot_compiler.backends.host.main.text import call_load
 from ingot_compiler.backends.host.targets.target import Target
 from ingot_runtime.format import abi
 from ingot_runtime.format.dtypes import DTYPE_SIZES_BYTES
-from ingot_runtime.format.interface import DeviceSignature, LibrarySignature, Signature, interface_digest
+from ingot_runtime.format.interface import (
+    DeviceSignature,
+    LibrarySignature,
+    Signature,
+    interface_digest,
+)
 from ingot_runtime.format.program import OPCODES, Program
 
 if TYPE_CHECKING:
@@ -59,15 +66,22 @@ def main_module(
         devices: (kind code, index of its library or -1) of each virtual device.
         libraries: (kind code, target, CPU features, count of kernels) of each.
     """
-    frame = MainFrame(program.register_count, program.buffer_count, len(devices), *_longest_arguments(program))
+    frame = MainFrame(
+        program.register_count, program.buffer_count, len(devices), *_longest_arguments(program)
+    )
     steps = write_steps(program, frame, kernels, [library < 0 for _, library in devices], target)
-    digest = interface_digest(tuple(inputs), tuple(outputs), tuple(devices), tuple(libraries), target.features)
+    digest = interface_digest(
+        tuple(inputs), tuple(outputs), tuple(devices), tuple(libraries), target.features
+    )
     parts = [
         _bytes("ingot_program_digest", hashlib.sha256(encode_program(program)).digest()),
         _bytes("ingot_interface_digest", digest),
         f"@ingot_frame_bytes = hidden constant i64 {frame.size_bytes}, align 8\n",
         _tables(program, steps, inputs, outputs),
-        *(f"declare hidden i32 @{symbol}(ptr, ptr, i64, i64, ptr)\n" for symbol in sorted(set(kernels))),
+        *(
+            f"declare hidden i32 @{symbol}(ptr, ptr, i64, i64, ptr)\n"
+            for symbol in sorted(set(kernels))
+        ),
         _DECLARATIONS,
         write_checks(frame, (len(inputs), len(outputs)), weights_bytes, target),
         write_buffers(frame, target),
@@ -93,7 +107,9 @@ declare i64 @llvm.fptosi.sat.i64.f64(double)
 def _longest_arguments(program: Program) -> tuple[int, int]:
     """Return the longest buffer list and the longest scalar list of any launch."""
     lists = [
-        operands for opcode, operands in program.instructions if OPCODES[opcode][0] in ("launch", "launch_checked")
+        operands
+        for opcode, operands in program.instructions
+        if OPCODES[opcode][0] in ("launch", "launch_checked")
     ]
     pairs = [(operands[3], operands[4]) for operands in lists]
     buffers = [len(first) for first, _ in pairs if isinstance(first, tuple)]
@@ -101,7 +117,9 @@ def _longest_arguments(program: Program) -> tuple[int, int]:
     return max(buffers, default=0), max(scalars, default=0)
 
 
-def _tables(program: Program, steps: Steps, inputs: Sequence[Signature], outputs: Sequence[Signature]) -> str:
+def _tables(
+    program: Program, steps: Steps, inputs: Sequence[Signature], outputs: Sequence[Signature]
+) -> str:
     messages = [message.encode() for message in program.messages]
     return "".join(
         (

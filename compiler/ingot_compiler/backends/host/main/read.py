@@ -9,7 +9,8 @@ _FLOATS = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}
 
 
 def read_element(dtype: int, address: str, index: str, value: str) -> list[str]:
-    """Define `value`: element `index` of the buffer at `address`, floats rounded towards zero, saturated, NaN as 0."""
+    """Define `value`: element `index` of the buffer at `address`, floats rounded towards zero,
+    saturated, NaN as 0."""
     name, size_bytes = DTYPE_NAMES[dtype], DTYPE_SIZES_BYTES[dtype]
     bits = f"i{8 * size_bytes}"
     lines = [
@@ -20,13 +21,19 @@ def read_element(dtype: int, address: str, index: str, value: str) -> list[str]:
         return lines + _float(name, bits, value)
     if size_bytes == 8:
         return [*lines, f"  {value} = add i64 0, {value}.bits"]
-    return [*lines, f"  {value} = {'sext' if name.startswith('i') else 'zext'} {bits} {value}.bits to i64"]
+    return [
+        *lines,
+        f"  {value} = {'sext' if name.startswith('i') else 'zext'} {bits} {value}.bits to i64",
+    ]
 
 
 def _float(name: str, bits: str, value: str) -> list[str]:
     lines: list[str] = []
     if name == "bf16":
-        lines += [f"  {value}.wide = zext i16 {value}.bits to i32", f"  {value}.up = shl i32 {value}.wide, 16"]
+        lines += [
+            f"  {value}.wide = zext i16 {value}.bits to i32",
+            f"  {value}.up = shl i32 {value}.wide, 16",
+        ]
         lines.append(f"  {value}.float = bitcast i32 {value}.up to float")
     elif name == "f16":
         lines += [

@@ -1,10 +1,11 @@
 """Instructions of a program to the steps of `main`.
 
-In: a program, its frame, the kernels' symbols, which devices are the host. Out: ``Steps``: the body of `main`, the
-functions it calls for stretches of arithmetic, the tables in read-only data. Not done here: the fixed helpers.
+In: a program, its frame, the kernels' symbols, which devices are the host. Out: ``Steps``: the body
+of `main`, the functions it calls for stretches of arithmetic, the tables in read-only data. Not
+done here: the fixed helpers.
 
-Stretches of arithmetic become functions of their own of at most `_STRETCH_MAX` instructions: LLVM's time is quadratic in
-the length of a block, and one block is what straight-line code becomes.
+Stretches of arithmetic become functions of their own of at most `_STRETCH_MAX` instructions: LLVM's
+time is quadratic in the length of a block, and one block is what straight-line code becomes.
 """
 
 from collections import Counter
@@ -54,7 +55,8 @@ class Steps:
 
 
 def initial_registers(program: Program) -> tuple[int, ...]:
-    """Return what each register holds before the first instruction: its constant if it is assigned only one, else 0."""
+    """Return what each register holds before the first instruction: its constant if it is assigned
+    only one, else 0."""
     values = [0] * program.register_count
     for register, value in _single_constants(program).items():
         values[register] = value
@@ -62,7 +64,11 @@ def initial_registers(program: Program) -> tuple[int, ...]:
 
 
 def write_steps(
-    program: Program, frame: MainFrame, kernels: Sequence[str], host_devices: Sequence[bool], target: Target
+    program: Program,
+    frame: MainFrame,
+    kernels: Sequence[str],
+    host_devices: Sequence[bool],
+    target: Target,
 ) -> Steps:
     """Translate the whole program.
 
@@ -73,7 +79,11 @@ def write_steps(
 
 
 def _single_constants(program: Program) -> dict[int, int]:
-    written = Counter(operands[0] for opcode, operands in program.instructions if _writes_register(opcode) and operands)
+    written = Counter(
+        operands[0]
+        for opcode, operands in program.instructions
+        if _writes_register(opcode) and operands
+    )
     return {
         _number(operands[0]): _number(operands[1])
         for opcode, operands in program.instructions
@@ -88,7 +98,9 @@ def _writes_register(opcode: int) -> bool:
 
 def _number(operand: int | tuple[int, ...]) -> int:
     if isinstance(operand, tuple):
-        raise InternalError("malformed program", why=f"expected a number as operand, got the list {operand}")
+        raise InternalError(
+            "malformed program", why=f"expected a number as operand, got the list {operand}"
+        )
     return operand
 
 
@@ -102,7 +114,12 @@ class _Translation:
     """The state of one `write_steps`."""
 
     def __init__(
-        self, program: Program, frame: MainFrame, kernels: Sequence[str], host_devices: Sequence[bool], target: Target
+        self,
+        program: Program,
+        frame: MainFrame,
+        kernels: Sequence[str],
+        host_devices: Sequence[bool],
+        target: Target,
     ) -> None:
         self._program = program
         self._frame = frame
@@ -153,7 +170,9 @@ class _Translation:
             operands = [_number(operand) for operand in instruction[1]]
             labels = operands if name == "jump" else operands[1:]
             if any(label <= index for label in labels):
-                self._checked("call i32 @main.look(ptr %frame)")  # a way back: the call may be stopped here
+                self._checked(
+                    "call i32 @main.look(ptr %frame)"
+                )  # a way back: the call may be stopped here
             self._flow(name, operands)
             return False
         step = {
@@ -168,10 +187,15 @@ class _Translation:
         return True
 
     def _collect(self, name: str, instruction: Instruction) -> None:
-        """Add to the stretch; buffers wait with it unless it reads one, or changes a register that they still need."""
+        """Add to the stretch; buffers wait with it unless it reads one, or changes a register that
+        they still need."""
         if name == "const" and instruction[1][0] in self._constants:
             return
-        needed = {operands[2] for opcode, operands in self._buffers if OPCODES[opcode][0] == "buffer_workspace"}
+        needed = {
+            operands[2]
+            for opcode, operands in self._buffers
+            if OPCODES[opcode][0] == "buffer_workspace"
+        }
         if name == "read" or (_writes_register(instruction[0]) and instruction[1][0] in needed):
             self._flush()
         self._stretch.append(instruction)
@@ -252,7 +276,9 @@ class _Translation:
         tensor, buffer, register = (_number(operand) for operand in operands)
         size = self._name("bytes")
         self._steps.body += self._read(register, size)
-        self._steps.body.append(f"  call void @main.output(ptr %frame, i64 {tensor}, i64 {buffer}, i64 {size})")
+        self._steps.body.append(
+            f"  call void @main.output(ptr %frame, i64 {tensor}, i64 {buffer}, i64 {size})"
+        )
 
     def _flush(self) -> None:
         self._flush_stretch()
@@ -268,7 +294,9 @@ class _Translation:
             buffer, place, *rest = (_number(operand) for operand in operands)
             name = OPCODES[opcode][0]
             rows += [_BUFFER_KINDS[name], buffer, place, rest[0] if name in _WITH_OFFSET else 0]
-        self._steps.body.append(f"  call void @main.buffers(ptr %frame, {start}, i64 {len(self._buffers)})")
+        self._steps.body.append(
+            f"  call void @main.buffers(ptr %frame, {start}, i64 {len(self._buffers)})"
+        )
         self._buffers.clear()
 
     def _flush_stretch(self) -> None:
@@ -283,7 +311,14 @@ class _Translation:
         head = ["  %call = load ptr, ptr %frame, align 8"]
         self._steps.functions.append(
             "\n".join(
-                [f"define internal void {name}(ptr %frame) {self._attributes} {{", *head, *lines, "  ret void", "}", ""]
+                [
+                    f"define internal void {name}(ptr %frame) {self._attributes} {{",
+                    *head,
+                    *lines,
+                    "  ret void",
+                    "}",
+                    "",
+                ]
             )
         )
         self._steps.body.append(f"  call void {name}(ptr %frame)")
@@ -317,10 +352,20 @@ class _Translation:
         if name in ("input_dim", "output_dim"):
             register = operands[0] if name == "input_dim" else operands[2]
             tensor, axis = operands[1:] if name == "input_dim" else operands[:2]
-            lines = self._dimension("inputs" if name == "input_dim" else "outputs", tensor, axis, place)
+            lines = self._dimension(
+                "inputs" if name == "input_dim" else "outputs", tensor, axis, place
+            )
             if name == "input_dim":
-                return [*lines, f"  {value} = load i64, ptr {place}, align 8", *self._write(register, value)]
-            return [*lines, *self._read(register, value), f"  store i64 {value}, ptr {place}, align 8"]
+                return [
+                    *lines,
+                    f"  {value} = load i64, ptr {place}, align 8",
+                    *self._write(register, value),
+                ]
+            return [
+                *lines,
+                *self._read(register, value),
+                f"  store i64 {value}, ptr {place}, align 8",
+            ]
         register = operands[-1]
         at = self._frame.scratch_needed_at
         if name == "workspace_bytes":

@@ -1,4 +1,5 @@
-"""Short pieces of IR that the functions of `main` share: fields of the call struct, of the frame, error texts.
+"""Short pieces of IR that the functions of `main` share: fields of the call struct, of the frame,
+error texts.
 
 In: names and offsets. Out: lines of IR. Not done here: whole functions.
 """

@@ -1,7 +1,8 @@
-"""The native code that every host image carries beside its kernels, in C: ``c/``, one file per piece and a line in ``c/support.c``.
+"""The native code that every host image carries beside its kernels, in C: ``c/``, one file per
+piece and a line in ``c/support.c``.
 
-In: nothing. Out: ``SUPPORT_EXPORTS`` (``abi.EXPORTS`` name -> symbol). Not done here: compiling it (``compile_support``), ``main``
-(``backends.host.main``), kernels, linking.
+In: nothing. Out: ``SUPPORT_EXPORTS`` (``abi.EXPORTS`` name -> symbol). Not done here: compiling it
+(``compile_support``), ``main`` (``backends.host.main``), kernels, linking.
 """
 
 SUPPORT_EXPORTS: dict[str, str] = {

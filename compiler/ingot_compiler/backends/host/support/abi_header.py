@@ -1,7 +1,9 @@
-"""``abi.h``: the numbers and layouts of ``ingot_runtime.format.abi``, for the support functions in C.
+"""``abi.h``: the numbers and layouts of ``ingot_runtime.format.abi``, for the support functions in
+C.
 
-In: ``abi``, a target. Out: the header's text. Not done here: the structs themselves (``c/support.h``), whose layouts the header's
-``CHECK_LAYOUT`` compares with ``abi`` when they are compiled.
+In: ``abi``, a target. Out: the header's text. Not done here: the structs themselves
+(``c/support.h``), whose layouts the header's ``CHECK_LAYOUT`` compares with ``abi`` when they are
+compiled.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,8 @@
 """The support functions, compiled for one target by the pinned C compiler.
 
-In: a target, a file of ``c/``, which holds the sources. Out: one relocatable ELF object. Not done here: what the functions do (the sources say), linking.
-An image keeps only the functions that it reaches: each has a section of its own.
+In: a target, a file of ``c/``, which holds the sources. Out: one relocatable ELF object. Not done
+here: what the functions do (the sources say), linking. An image keeps only the functions that it
+reaches: each has a section of its own.
 """
 
 import functools

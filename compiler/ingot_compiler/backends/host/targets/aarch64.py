@@ -1,4 +1,5 @@
-"""64-bit Arm, Armv8-A with Advanced SIMD as the one level; newer extensions by name (the kernel's hwcap names).
+"""64-bit Arm, Armv8-A with Advanced SIMD as the one level; newer extensions by name (the kernel's
+hwcap names).
 
 In: nothing. Out: ``FAMILY``. Not done here: SVE.
 """

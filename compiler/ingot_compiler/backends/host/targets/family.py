@@ -1,6 +1,7 @@
 """What one architecture brings to code generation, as data.
 
-In: nothing. Out: ``TargetFamily`` and ``Feature``. Not done here: the families themselves (one file each), parsing.
+In: nothing. Out: ``TargetFamily`` and ``Feature``. Not done here: the families themselves (one file
+each), parsing.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 class Feature:
     """One CPU feature.
 
-    ``name`` is the loader's (``ingot_runtime.format.features``), ``llvm_name`` the backend's; ``needs`` are the
-    features (loader's names) that it builds on: adding it adds them, removing one of them removes it.
+    ``name`` is the loader's (``ingot_runtime.format.features``), ``llvm_name`` the backend's;
+    ``needs`` are the features (loader's names) that it builds on: adding it adds them, removing one
+    of them removes it.
     """
 
     name: str
@@ -23,8 +25,8 @@ class Feature:
 class TargetFamily:
     """One architecture.
 
-    ``levels`` are the names a user may write, lowest first; each is (name, LLVM cpu). ``tunings`` are the names
-    allowed after the colon: they order instructions, they never allow one.
+    ``levels`` are the names a user may write, lowest first; each is (name, LLVM cpu). ``tunings``
+    are the names allowed after the colon: they order instructions, they never allow one.
     """
 
     arch: str

@@ -1,6 +1,8 @@
-"""One host CPU target: what the user writes after ``--target``, and what code generation asks of it.
+"""One host CPU target: what the user writes after ``--target``, and what code generation asks of
+it.
 
-In: ``ARCH[:cpu][+feature|-feature]...``, or the feature names of a machine. Out: a ``Target``, printed canonically.
+In: ``ARCH[:cpu][+feature|-feature]...``, or the feature names of a machine. Out: a ``Target``,
+printed canonically.
 Not done here: probing a machine (the loader's job), device targets (cuda, opencl).
 """
 
@@ -21,7 +23,8 @@ _SPELLING = "ARCH[:cpu][+feature|-feature]..."
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A host CPU: highest ``level`` that ``features`` cover, tuning ``cpu`` ("" for none), sorted ``features``.
+    """A host CPU: highest ``level`` that ``features`` cover, tuning ``cpu`` ("" for none), sorted
+    ``features``.
 
     ``features`` are all that the loader must find on the machine, by the names of
     ``ingot_runtime.format.features``; generated code uses no others.
@@ -33,9 +36,14 @@ class Target:
     features: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the canonical spelling: ``x86-64-v4+amx-bf16+amx-tile``; `parse_target` reads it back."""
+        """Return the canonical spelling: ``x86-64-v4+amx-bf16+amx-tile``; `parse_target` reads it
+        back."""
         extra = sorted(set(self.features) - set(LEVELS[self.level]))
-        return self.level + (f":{self.cpu}" if self.cpu else "") + "".join(f"+{name}" for name in extra)
+        return (
+            self.level
+            + (f":{self.cpu}" if self.cpu else "")
+            + "".join(f"+{name}" for name in extra)
+        )
 
     @property
     def family(self) -> TargetFamily:
@@ -55,17 +63,24 @@ class Target:
     @property
     def llvm_features(self) -> str:
         """LLVM feature string: every feature spelled out, e.g. ``+avx,+avx2``."""
-        return ",".join(f"+{feature.llvm_name}" for feature in self.family.features if feature.name in self.features)
+        return ",".join(
+            f"+{feature.llvm_name}"
+            for feature in self.family.features
+            if feature.name in self.features
+        )
 
     @property
     def zig_triple(self) -> str:
-        """The target as the C compiler calls it; without an operating system: nothing is linked to."""
+        """The target as the C compiler calls it; without an operating system: nothing is linked
+        to."""
         return f"{self.family.triple.split('-', 1)[0]}-freestanding-none"
 
     @property
     def zig_cpu(self) -> str:
         """The level and its features in the C compiler's spelling: ``x86_64_v3+avx+avx2``."""
-        names = "+".join((self.llvm_cpu, *(name.removeprefix("+") for name in self.llvm_features.split(","))))
+        names = "+".join(
+            (self.llvm_cpu, *(name.removeprefix("+") for name in self.llvm_features.split(",")))
+        )
         return re.sub(r"[-.]", "_", names)
 
     @property
@@ -94,20 +109,25 @@ class Target:
     def rank(self) -> int:
         """Order of preference between variants of one architecture: higher is better."""
         levels = [name for name, _ in self.family.levels]
-        return 100 * (levels.index(self.level) + 1) + len(set(self.features) - set(LEVELS[self.level]))
+        return 100 * (levels.index(self.level) + 1) + len(
+            set(self.features) - set(LEVELS[self.level])
+        )
 
     @property
     def page_bytes(self) -> int:
-        """Alignment of text and rodata in an image, in bytes: the largest page of the architecture's kernels."""
+        """Alignment of text and rodata in an image, in bytes: the largest page of the
+        architecture's kernels."""
         return self.family.page_size_bytes
 
     def missing_on(self, features: Iterable[str]) -> tuple[str, ...]:
-        """Return what a machine with `features` lacks to run this target's code; empty if it can."""
+        """Return what a machine with `features` lacks to run this target's code; empty if it
+        can."""
         return tuple(sorted(set(self.features) - set(features)))
 
     @property
     def function_attributes(self) -> str:
-        """LLVM attributes that every function of a kernel carries; without them a loop may become a libc call."""
+        """LLVM attributes that every function of a kernel carries; without them a loop may become a
+        libc call."""
         words = ["nounwind", '"no-builtins"']
         if self.vector_bits == _WIDEST_BITS:
             words += ['"prefer-vector-width"="512"', '"min-legal-vector-width"="512"']
@@ -117,12 +137,14 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """Read ``ARCH[:cpu][+feature|-feature]...``, e.g. ``x86-64-v4+amx-tile`` or ``aarch64:neoverse-n1``.
+    """Read ``ARCH[:cpu][+feature|-feature]...``, e.g. ``x86-64-v4+amx-tile`` or
+    ``aarch64:neoverse-n1``.
 
     The cpu only tunes the order of instructions; the level and the features say which may be used.
 
     Raises:
-        UserError: an unknown architecture, cpu or feature, or a feature of the architecture's baseline removed.
+        UserError: an unknown architecture, cpu or feature, or a feature of the architecture's
+            baseline removed.
     """
     family, level = _level_of(text)
     rest, cpu = text[len(level) :], ""
@@ -131,8 +153,14 @@ def parse_target(text: str) -> Target:
     features = frozenset(LEVELS[level])
     while rest:
         sign = rest[0]
-        name, rest = _take_name("feature", rest[1:], [feature.name for feature in family.features], text)
-        features = features | family.closed(frozenset((name,))) if sign == "+" else family.without(features, name)
+        name, rest = _take_name(
+            "feature", rest[1:], [feature.name for feature in family.features], text
+        )
+        features = (
+            features | family.closed(frozenset((name,)))
+            if sign == "+"
+            else family.without(features, name)
+        )
     return _target_of(family, features, cpu, text)
 
 
@@ -144,7 +172,8 @@ def native_target(features: Sequence[str], arch: str = "x86-64") -> Target:
     """
     family = _family_of(arch)
     given = frozenset(features) & {feature.name for feature in family.features}
-    # A machine (or a hypervisor) may show a feature without one that it builds on: then it is not used.
+    # A machine (or a hypervisor) may show a feature without one that it builds on: then it is not
+    # used.
     usable = frozenset(name for name in given if family.closed(frozenset((name,))) <= given)
     return _target_of(family, usable, "", "native")
 
@@ -167,7 +196,8 @@ def _level_of(text: str) -> tuple[TargetFamily, str]:
 
 
 def _take_name(kind: str, text: str, known: Sequence[str], whole: str) -> tuple[str, str]:
-    """Split `text` after the longest known name that ends before "+", "-" or at the end; names may contain "-"."""
+    """Split `text` after the longest known name that ends before "+", "-" or at the end; names may
+    contain "-"."""
     for name in sorted(known, key=len, reverse=True):
         if text.startswith(name) and text[len(name) : len(name) + 1] in _ENDS:
             return name, text[len(name) :]

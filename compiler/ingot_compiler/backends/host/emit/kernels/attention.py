@@ -1,11 +1,14 @@
-"""Fused attention of one head: scores of a few queries at a time in L1, softmax, product with the values.
+"""Fused attention of one head: scores of a few queries at a time in L1, softmax, product with the
+values.
 
 In: an ``Attention`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
-Not done here: repacking (``attention_pack``), the layout of scratch (``attention_layout``), the sums (``multiply``).
+Not done here: repacking (``attention_pack``), the layout of scratch (``attention_layout``), the
+sums (``multiply``).
 
-The group whose keys and values lie repacked in scratch is remembered over the kernel's index loop, in a stack slot. The
-softmax is divided out at the end, by one reciprocal a row (the sum is at least 1). Keys that causality hides from a whole
-tile are skipped, unless a value is not finite: 0 * inf must stay NaN, as in the unfused form.
+The group whose keys and values lie repacked in scratch is remembered over the kernel's index loop,
+in a stack slot. The softmax is divided out at the end, by one reciprocal a row (the sum is at least
+1). Keys that causality hides from a whole tile are skipped, unless a value is not finite: 0 * inf
+must stay NaN, as in the unfused form.
 """
 
 from dataclasses import dataclass
@@ -19,9 +22,17 @@ from ingot_compiler.backends.host.attention_layout import (
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import emit_cast
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.attention_pack import emit_pack_keys, emit_pack_values
+from ingot_compiler.backends.host.emit.kernels.attention_pack import (
+    emit_pack_keys,
+    emit_pack_values,
+)
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.backends.host.emit.kernels.multiply import AccumulatorTile, Axis, Factors, emit_sum
+from ingot_compiler.backends.host.emit.kernels.multiply import (
+    AccumulatorTile,
+    Axis,
+    Factors,
+    emit_sum,
+)
 from ingot_compiler.backends.host.emit.math.exp import exp
 from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.memory import emit_address
@@ -41,7 +52,8 @@ _MINUS_INFINITY = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What all tiles of one unit share; ``keys_least`` is a slot: keys that may not be skipped, 0 or all."""
+    """What all tiles of one unit share; ``keys_least`` is a slot: keys that may not be skipped, 0
+    or all."""
 
     context: EmitContext
     statement: Attention
@@ -87,13 +99,28 @@ def emit_attention(context: EmitContext, statement: Attention) -> None:
 def _head(context: EmitContext, statement: Attention) -> _Head:
     w = context.writer
     layout = attention_layout(
-        statement.keys, statement.depth_extent, statement.value_extent, statement.query_block, context.target
+        statement.keys,
+        statement.depth_extent,
+        statement.value_extent,
+        statement.query_block,
+        context.target,
     )
     values = w.offset(context.scratch, emit_index(context, layout.values_offset), "float")
     scores = w.offset(context.scratch, emit_index(context, layout.scores_offset), "float")
     keys, keys_padded = emit_index(context, statement.keys), emit_index(context, layout.keys_padded)
     factors, keys_least = w.slot("float", layout.rows), w.slot("i64")
-    return _Head(context, statement, layout, context.scratch, values, scores, factors, keys, keys_padded, keys_least)
+    return _Head(
+        context,
+        statement,
+        layout,
+        context.scratch,
+        values,
+        scores,
+        factors,
+        keys,
+        keys_padded,
+        keys_least,
+    )
 
 
 def _emit_repacking(head: _Head) -> None:
@@ -123,11 +150,12 @@ def _key_limit(head: _Head, first: LlvmValue, valid: LlvmValue) -> LlvmValue:
     return w.intrinsic("smax", seen, w.load(head.keys_least, "i64"))
 
 
-# ---- scores ---------------------------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
 
 def _emit_scores(head: _Head, tile: _Tile) -> None:
-    """Store ``scale * q.k`` for all panels that hold a key below the limit; rows past the last repeat it."""
+    """Store ``scale * q.k`` for all panels that hold a key below the limit; rows past the last
+    repeat it."""
     w, layout, depth = head.context.writer, head.layout, head.statement.depth_extent
     queries = _query_pointers(head, tile)
     scale = constant(head.statement.scale, "float", layout.lanes)
@@ -142,7 +170,10 @@ def _emit_scores(head: _Head, tile: _Tile) -> None:
         for number, value in enumerate(sums):
             row, vector = divmod(number, layout.vectors)
             place = w.offset(_score_row(head, constant(row, "i64")), key, "float")
-            w.store(w.binary("fmul", value, scale), w.offset(place, constant(vector * layout.lanes, "i64"), "float"))
+            w.store(
+                w.binary("fmul", value, scale),
+                w.offset(place, constant(vector * layout.lanes, "i64"), "float"),
+            )
         return ()
 
     w.loop(_ZERO, tile.limit, layout.panel, (), panel)
@@ -154,9 +185,20 @@ def _query_pointers(head: _Head, tile: _Tile) -> tuple[tuple[LlvmValue, int], ..
     pointers: list[tuple[LlvmValue, int]] = []
     for number in range(head.layout.rows):
         with context.scope():
-            context.bind({statement.query: w.intrinsic("smin", w.add(tile.first, constant(number, "i64")), last)})
+            context.bind(
+                {
+                    statement.query: w.intrinsic(
+                        "smin", w.add(tile.first, constant(number, "i64")), last
+                    )
+                }
+            )
             pointers.append(
-                (emit_address(context, statement.q, substitute(statement.q_index, {statement.depth: 0})), 0)
+                (
+                    emit_address(
+                        context, statement.q, substitute(statement.q_index, {statement.depth: 0})
+                    ),
+                    0,
+                )
             )
     return tuple(pointers)
 
@@ -165,21 +207,26 @@ def _depth_step(head: _Head) -> int | LlvmValue:
     """How far apart a query's elements are."""
     step = coefficient(head.statement.q_index, head.statement.depth)
     if step is None:
-        raise InternalError("attention index is not linear in depth", why=f"q index {head.statement.q_index}")
+        raise InternalError(
+            "attention index is not linear in depth", why=f"q index {head.statement.q_index}"
+        )
     return step if isinstance(step, int) else emit_index(head.context, step)
 
 
 def _score_row(head: _Head, row: LlvmValue) -> LlvmValue:
-    return head.context.writer.offset(head.scores, head.context.writer.mul(row, head.keys_padded), "float")
+    return head.context.writer.offset(
+        head.scores, head.context.writer.mul(row, head.keys_padded), "float"
+    )
 
 
-# ---- softmax --------------------------------------------------------------------------------------------------------
+# ---- softmax -------------------------------------------------------------------------------------
 
 
 def _emit_softmax(head: _Head, tile: _Tile) -> None:
     """Turn the scores of every row into exp(score - max), and keep 1 / sum.
 
-    All maxima first: they need not wait for one another, nor the exponentials of one row for the maximum of the next.
+    All maxima first: they need not wait for one another, nor the exponentials of one row for the
+    maximum of the next.
     """
     w, context, lanes = head.context.writer, head.context, head.layout.lanes
 
@@ -203,7 +250,8 @@ def _emit_softmax(head: _Head, tile: _Tile) -> None:
 
 
 def _emit_masked(head: _Head, tile: _Tile, row: LlvmValue, query: LlvmValue) -> LlvmValue:
-    """Mask and store a row of scores; return its maximum in all lanes. Lanes past the limit become -inf."""
+    """Mask and store a row of scores; return its maximum in all lanes. Lanes past the limit become
+    -inf."""
     unmasked = head.statement.mask is None and not head.statement.causal
     w, lanes = head.context.writer, head.layout.lanes
     lowest = constant(_MINUS_INFINITY, "float", lanes)
@@ -219,7 +267,9 @@ def _emit_masked(head: _Head, tile: _Tile, row: LlvmValue, query: LlvmValue) -> 
         return w.select(w.compare("ogt", score, largest), score, largest)
 
     whole = w.binary("and", tile.limit, constant(-lanes, "i64"))
-    (largest,) = w.loop(_ZERO, whole, lanes, (lowest,), lambda key, old: (vector(key, old[0], None),))
+    (largest,) = w.loop(
+        _ZERO, whole, lanes, (lowest,), lambda key, old: (vector(key, old[0], None),)
+    )
     # At most one round: the vector that holds the limit.
     (largest,) = w.loop(
         whole, tile.limit, lanes, (largest,),
@@ -228,9 +278,16 @@ def _emit_masked(head: _Head, tile: _Tile, row: LlvmValue, query: LlvmValue) -> 
     return _combined(head, largest, "max")
 
 
-def _masked_score(head: _Head, score: LlvmValue, key: LlvmValue, query: LlvmValue, tail: LlvmValue | None) -> LlvmValue:
+def _masked_score(
+    head: _Head, score: LlvmValue, key: LlvmValue, query: LlvmValue, tail: LlvmValue | None
+) -> LlvmValue:
     """``score + mask``, -inf where causality hides the key."""
-    w, context, statement, lanes = head.context.writer, head.context, head.statement, head.layout.lanes
+    w, context, statement, lanes = (
+        head.context.writer,
+        head.context,
+        head.statement,
+        head.layout.lanes,
+    )
     if statement.mask is not None:
         with context.scope():
             context.vectorize(statement.key, key, tail, lanes=lanes)
@@ -240,7 +297,9 @@ def _masked_score(head: _Head, score: LlvmValue, key: LlvmValue, query: LlvmValu
     if statement.causal:
         # Lane j is seen when key + j <= query + offset; numbers are clamped to fit 32 bits.
         seen = w.sub(w.add(query, emit_index(context, statement.causal_offset)), key)
-        near = w.intrinsic("smax", w.intrinsic("smin", seen, constant(lanes, "i64")), constant(-1, "i64"))
+        near = w.intrinsic(
+            "smax", w.intrinsic("smin", seen, constant(lanes, "i64")), constant(-1, "i64")
+        )
         limit = w.splat(w.convert("trunc", near, "i32"), lanes)
         visible = w.compare("sle", constants(range(lanes), "i32"), limit)
         score = w.select(visible, score, constant(_MINUS_INFINITY, "float", lanes))
@@ -268,7 +327,8 @@ def _emit_exponentials(head: _Head, tile: _Tile, row: LlvmValue, largest: LlvmVa
 
 
 def _combined(head: _Head, value: LlvmValue, function: str) -> LlvmValue:
-    """Combine all lanes with one another, lane j with lane j + half; every lane holds the result."""
+    """Combine all lanes with one another, lane j with lane j + half; every lane holds the
+    result."""
     w, lanes = head.context.writer, head.layout.lanes
     half = lanes // 2
     while half:
@@ -286,10 +346,12 @@ def _factor(head: _Head, total: LlvmValue) -> LlvmValue:
     w = head.context.writer
     inverse = w.binary("fdiv", constant(1.0, "float"), total)
     empty = w.compare("oeq", total, constant(0.0, "float"))
-    return w.select(empty, constant(0.0 if head.statement.nan_to_zero else float("nan"), "float"), inverse)
+    return w.select(
+        empty, constant(0.0 if head.statement.nan_to_zero else float("nan"), "float"), inverse
+    )
 
 
-# ---- values ---------------------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------
 
 
 def _emit_values(head: _Head, tile: _Tile) -> None:
@@ -309,7 +371,9 @@ def _emit_values(head: _Head, tile: _Tile) -> None:
         _emit_value_panel(head, tile, constant(whole, "i64"), -(-rest // layout.lanes), mask)
 
 
-def _emit_value_panel(head: _Head, tile: _Tile, start: LlvmValue, vectors: int, mask: LlvmValue | None) -> None:
+def _emit_value_panel(
+    head: _Head, tile: _Tile, start: LlvmValue, vectors: int, mask: LlvmValue | None
+) -> None:
     """Emit one tile of results: ``vectors`` vectors of values from `start` on."""
     w, layout, statement = head.context.writer, head.layout, head.statement
     rows = tuple((_score_row(head, constant(row, "i64")), 0) for row in range(layout.rows))
@@ -317,7 +381,9 @@ def _emit_value_panel(head: _Head, tile: _Tile, start: LlvmValue, vectors: int, 
     sum_tile = AccumulatorTile(rows, b, vectors, layout.lanes, _F32, None)
     sums = emit_sum(w, sum_tile, [Axis(tile.limit, 1, layout.value_padded)])
     factors = [
-        w.splat(w.load(w.offset(head.factors, constant(row, "i64"), "float"), "float"), layout.lanes)
+        w.splat(
+            w.load(w.offset(head.factors, constant(row, "i64"), "float"), "float"), layout.lanes
+        )
         for row in range(layout.rows)
     ]
     scaled = [_scaled(head, value, factors[number // vectors]) for number, value in enumerate(sums)]

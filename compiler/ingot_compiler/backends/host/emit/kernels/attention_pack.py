@@ -1,9 +1,10 @@
 """Repacking of keys and values of one attention head into scratch.
 
-In: an ``Attention``, pointers into scratch. Out: loops that fill them. Not done here: when to repack (``attention``).
+In: an ``Attention``, pointers into scratch. Out: loops that fill them. Not done here: when to
+repack (``attention``).
 
-Keys are transposed into panels: square blocks through registers where depth is contiguous, gathers otherwise. Keys past
-the last repeat the last one: their scores are never used.
+Keys are transposed into panels: square blocks through registers where depth is contiguous, gathers
+otherwise. Keys past the last repeat the last one: their scores are never used.
 """
 
 from ingot_compiler.backends.host.attention_layout import AttentionLayout
@@ -19,7 +20,9 @@ from ingot_compiler.lowering.loops import Attention
 _ZERO = constant(0, "i64")
 
 
-def emit_pack_keys(context: EmitContext, statement: Attention, layout: AttentionLayout, target: LlvmValue) -> None:
+def emit_pack_keys(
+    context: EmitContext, statement: Attention, layout: AttentionLayout, target: LlvmValue
+) -> None:
     """Fill the panels of keys at `target`."""
     w, lanes = context.writer, layout.lanes
 
@@ -43,7 +46,11 @@ def _last_key(context: EmitContext, statement: Attention) -> LlvmValue:
 
 
 def _emit_transposed(
-    context: EmitContext, statement: Attention, layout: AttentionLayout, key: LlvmValue, column: LlvmValue
+    context: EmitContext,
+    statement: Attention,
+    layout: AttentionLayout,
+    key: LlvmValue,
+    column: LlvmValue,
 ) -> None:
     """Transpose blocks of ``lanes`` keys x ``lanes`` of depth."""
     w, lanes, depth = context.writer, layout.lanes, statement.depth_extent
@@ -53,14 +60,26 @@ def _emit_transposed(
         here = w.intrinsic("smin", w.add(key, constant(number, "i64")), last)
         with context.scope():
             context.bind({statement.key: here})
-            rows.append(emit_address(context, statement.k, substitute(statement.k_index, {statement.depth: 0})))
+            rows.append(
+                emit_address(
+                    context, statement.k, substitute(statement.k_index, {statement.depth: 0})
+                )
+            )
 
     def emit(start: LlvmValue, count: int) -> None:
-        mask = None if count == lanes else constants([int(lane < count) for lane in range(lanes)], "i1")
+        mask = (
+            None
+            if count == lanes
+            else constants([int(lane < count) for lane in range(lanes)], "i1")
+        )
         block: list[LlvmValue] = []
         for row in rows:
             place = w.offset(row, start, "float")
-            block.append(w.load(place, "float", lanes) if mask is None else w.masked_load(place, mask, "float"))
+            block.append(
+                w.load(place, "float", lanes)
+                if mask is None
+                else w.masked_load(place, mask, "float")
+            )
         target = w.offset(column, w.mul(start, constant(layout.panel, "i64")), "float")
         for number, value in enumerate(transposed(w, block)[:count]):
             w.store(value, w.offset(target, constant(number * layout.panel, "i64"), "float"))
@@ -76,13 +95,19 @@ def _emit_transposed(
 
 
 def _emit_gathered(
-    context: EmitContext, statement: Attention, layout: AttentionLayout, key: LlvmValue, column: LlvmValue
+    context: EmitContext,
+    statement: Attention,
+    layout: AttentionLayout,
+    key: LlvmValue,
+    column: LlvmValue,
 ) -> None:
     """Gather ``lanes`` keys for every element of depth."""
     w, lanes = context.writer, layout.lanes
     pitch = coefficient(statement.k_index, statement.key)
     if pitch is None:
-        raise InternalError("attention index is not linear in the key", why=f"k index {statement.k_index}")
+        raise InternalError(
+            "attention index is not linear in the key", why=f"k index {statement.k_index}"
+        )
     numbers = w.binary("add", w.splat(key, lanes), context.lane_numbers(lanes))
     numbers = w.intrinsic("smin", numbers, w.splat(_last_key(context, statement), lanes))
     steps = w.binary("mul", numbers, w.splat(emit_index(context, pitch), lanes))
@@ -90,7 +115,9 @@ def _emit_gathered(
     def body(depth: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         with context.scope():
             context.bind({statement.depth: depth})
-            base = emit_address(context, statement.k, substitute(statement.k_index, {statement.key: 0}))
+            base = emit_address(
+                context, statement.k, substitute(statement.k_index, {statement.key: 0})
+            )
         values = w.gather(w.offset(base, steps, "float"), context.true_mask(lanes), "float")
         w.store(values, w.offset(column, w.mul(depth, constant(layout.panel, "i64")), "float"))
         return ()
@@ -109,15 +136,25 @@ def emit_pack_values(
     def row(key: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         with context.scope():
             context.bind({statement.key: key})
-            source = emit_address(context, statement.v, substitute(statement.v_index, {statement.value: 0}))
+            source = emit_address(
+                context, statement.v, substitute(statement.v_index, {statement.value: 0})
+            )
         place = w.offset(target, w.mul(key, constant(layout.value_padded, "i64")), "float")
 
-        def vector(start: LlvmValue, seen: LlvmValue, mask: LlvmValue | None) -> tuple[LlvmValue, ...]:
+        def vector(
+            start: LlvmValue, seen: LlvmValue, mask: LlvmValue | None
+        ) -> tuple[LlvmValue, ...]:
             value = _load_values(context, statement, source, start, mask, lanes)
             w.store(value, w.offset(place, start, "float"))
             return (_seen(w, seen, value),)
 
-        (seen,) = w.loop(_ZERO, constant(whole, "i64"), lanes, carried, lambda start, old: vector(start, old[0], None))
+        (seen,) = w.loop(
+            _ZERO,
+            constant(whole, "i64"),
+            lanes,
+            carried,
+            lambda start, old: vector(start, old[0], None),
+        )
         return (seen,) if whole == extent else vector(constant(whole, "i64"), seen, odd)
 
     start = LlvmValue("zeroinitializer", "float", lanes)
@@ -127,15 +164,24 @@ def emit_pack_values(
 
 
 def _load_values(
-    context: EmitContext, statement: Attention, row: LlvmValue, start: LlvmValue, mask: LlvmValue | None, lanes: int
+    context: EmitContext,
+    statement: Attention,
+    row: LlvmValue,
+    start: LlvmValue,
+    mask: LlvmValue | None,
+    lanes: int,
 ) -> LlvmValue:
     """Load the values from `start` on, 0 outside of `mask`."""
     w, pitch = context.writer, coefficient(statement.v_index, statement.value)
     if pitch is None:
-        raise InternalError("attention index is not linear in the value", why=f"v index {statement.v_index}")
+        raise InternalError(
+            "attention index is not linear in the value", why=f"v index {statement.v_index}"
+        )
     if pitch == 1:
         place = w.offset(row, start, "float")
-        return w.load(place, "float", lanes) if mask is None else w.masked_load(place, mask, "float")
+        return (
+            w.load(place, "float", lanes) if mask is None else w.masked_load(place, mask, "float")
+        )
     numbers = w.binary("add", w.splat(start, lanes), context.lane_numbers(lanes))
     steps = w.binary("mul", numbers, w.splat(emit_index(context, pitch), lanes))
     return w.gather(w.offset(row, steps, "float"), mask or context.true_mask(lanes), "float")

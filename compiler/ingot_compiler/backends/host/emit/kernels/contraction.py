@@ -1,11 +1,13 @@
 """Contractions: ``C = sum over taps and depth of A * B``, in register tiles with a fused epilogue.
 
 In: a ``Contraction`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
-Not done here: choosing the tile (``tiles``), the sum itself (``multiply``), packing B, splitting over threads.
+Not done here: choosing the tile (``tiles``), the sum itself (``multiply``), packing B, splitting
+over threads.
 
-Every element is one multiply-add chain, so that no tile, tail, row block or thread count changes a bit. Rows beyond the
-last are a tile of their own where the extent is known; otherwise they are clamped to the last row and not stored.
-Columns beyond the last full panel are a narrower copy, or go vector by vector where their number is symbolic.
+Every element is one multiply-add chain, so that no tile, tail, row block or thread count changes a
+bit. Rows beyond the last are a tile of their own where the extent is known; otherwise they are
+clamped to the last row and not stored. Columns beyond the last full panel are a narrower copy, or
+go vector by vector where their number is symbolic.
 """
 
 from collections.abc import Callable
@@ -14,7 +16,13 @@ from dataclasses import dataclass
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
-from ingot_compiler.backends.host.emit.kernels.multiply import AccumulatorTile, Axis, Factors, emit_sum, merged_dims
+from ingot_compiler.backends.host.emit.kernels.multiply import (
+    AccumulatorTile,
+    Axis,
+    Factors,
+    emit_sum,
+    merged_dims,
+)
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.tiles import lanes_of
 from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
@@ -25,7 +33,8 @@ from ingot_compiler.lowering.loops import Contraction
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What all tiles of one contraction share; ``a_index`` and ``b_index`` are those of the first tap and depth."""
+    """What all tiles of one contraction share; ``a_index`` and ``b_index`` are those of the first
+    tap and depth."""
 
     context: EmitContext
     statement: Contraction
@@ -43,7 +52,8 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """Columns from ``column``: ``vectors`` vectors, the last one under ``mask`` (None: all lanes); ``b`` points to them."""
+    """Columns from ``column``: ``vectors`` vectors, the last one under ``mask`` (None: all lanes);
+    ``b`` points to them."""
 
     column: LlvmValue
     vectors: int
@@ -66,7 +76,9 @@ def _unit(context: EmitContext, statement: Contraction) -> _Unit:
     factors = _factors(context, statement)
     axes = tuple(
         Axis(*(part if isinstance(part, int) else emit_index(context, part) for part in axis))
-        for axis in merged_dims(loops[:-1] if factors.pairs else loops, statement.a_index, statement.b_index)
+        for axis in merged_dims(
+            loops[:-1] if factors.pairs else loops, statement.a_index, statement.b_index
+        )
     )
     zeros: dict[str, Dim] = {name: 0 for name, _ in loops}
     lanes = lanes_of(statement.dtype, context.target)
@@ -78,23 +90,32 @@ def _factors(context: EmitContext, statement: Contraction) -> Factors:
     """What A and B hold; pairs are seen by the factor of the column."""
     a, b = context.dtypes[statement.a], context.dtypes[statement.b]
     pairs = coefficient(statement.b_index, statement.column) == 2
-    beside = [coefficient(index, statement.depth) for index in (statement.a_index, statement.b_index)]
+    beside = [
+        coefficient(index, statement.depth) for index in (statement.a_index, statement.b_index)
+    ]
     if pairs and not (
         a == b == "i16"
-        and (statement.dtype, statement.depth_extent, beside, statement.b_padded) == ("i32", 2, [1, 1], True)
+        and (statement.dtype, statement.depth_extent, beside, statement.b_padded)
+        == ("i32", 2, [1, 1], True)
     ):
-        raise InternalError("pairs of a contraction do not lie beside each other", why=f"A {a} {beside}, B {b}")
+        raise InternalError(
+            "pairs of a contraction do not lie beside each other", why=f"A {a} {beside}, B {b}"
+        )
     return Factors(a, b, statement.dtype, pairs)
 
 
-# ---- columns --------------------------------------------------------------------------------------------------------
+# ---- columns -------------------------------------------------------------------------------------
 
 
 def _emit_known_columns(unit: _Unit, columns: int, start: LlvmValue) -> None:
     """Emit the full panel, the narrower last one, or a choice between them."""
     rest = columns % unit.width
     vectors, lanes_left = -(-rest // unit.lanes), rest % unit.lanes
-    mask = constants([int(lane < lanes_left) for lane in range(unit.lanes)], "i1") if lanes_left else None
+    mask = (
+        constants([int(lane < lanes_left) for lane in range(unit.lanes)], "i1")
+        if lanes_left
+        else None
+    )
 
     def full() -> None:
         _emit_panel(unit, start, unit.statement.tile.vectors, None)
@@ -126,7 +147,11 @@ def _emit_symbolic_columns(unit: _Unit, columns: LlvmValue, start: LlvmValue) ->
 
 
 def _emit_choice(
-    unit: _Unit, last: LlvmValue | int, start: LlvmValue, full: Callable[[], None], rest: Callable[[], object]
+    unit: _Unit,
+    last: LlvmValue | int,
+    start: LlvmValue,
+    full: Callable[[], None],
+    rest: Callable[[], object],
 ) -> None:
     """Run `full` where the panel at `start` begins at column `last` or before, else `rest`."""
     w = unit.context.writer
@@ -159,18 +184,25 @@ def _emit_panel(unit: _Unit, column: LlvmValue, vectors: int, mask: LlvmValue | 
             _emit_symbolic_rows(unit, panel)
 
 
-# ---- rows -----------------------------------------------------------------------------------------------------------
+# ---- rows ----------------------------------------------------------------------------------------
 
 
 def _row_count(unit: _Unit) -> LlvmValue:
     statement = unit.statement
-    return emit_index(unit.context, dim_min(statement.row_block, statement.rows - statement.row_start))
+    return emit_index(
+        unit.context, dim_min(statement.row_block, statement.rows - statement.row_start)
+    )
 
 
 def _emit_known_rows(unit: _Unit, panel: _Panel, rows: int) -> None:
-    """Emit full tiles, then the rows that are left: always ``rows % tile.rows``, since blocks are multiples of tiles."""
+    """Emit full tiles, then the rows that are left: always ``rows % tile.rows``, since blocks are
+    multiples of tiles."""
     w, height = unit.context.writer, unit.statement.tile.rows
-    rest, count, start = rows % height, _row_count(unit), emit_index(unit.context, unit.statement.row_start)
+    rest, count, start = (
+        rows % height,
+        _row_count(unit),
+        emit_index(unit.context, unit.statement.row_start),
+    )
     if count.integer is not None:
         whole, has_rest = constant(count.integer // height * height, "i64"), None
     else:
@@ -205,13 +237,20 @@ def _emit_symbolic_rows(unit: _Unit, panel: _Panel) -> None:
     w.loop(constant(0, "i64"), count, unit.statement.tile.rows, (), body)
 
 
-def _emit_tile(unit: _Unit, panel: _Panel, row: LlvmValue, rows: int, valid: LlvmValue | None) -> None:
+def _emit_tile(
+    unit: _Unit, panel: _Panel, row: LlvmValue, rows: int, valid: LlvmValue | None
+) -> None:
     """Emit one register tile and its epilogue; `valid` rows of it exist (None: all)."""
     statement, context = unit.statement, unit.context
     valid = None if rows == 1 else valid
     mask = None if statement.b_padded else panel.mask
     tile = AccumulatorTile(
-        _row_pointers(unit, row, rows, valid), panel.b, panel.vectors, unit.lanes, unit.factors, mask
+        _row_pointers(unit, row, rows, valid),
+        panel.b,
+        panel.vectors,
+        unit.lanes,
+        unit.factors,
+        mask,
     )
     sums = emit_sum(context.writer, tile, unit.axes)
     results = Results(
@@ -221,8 +260,11 @@ def _emit_tile(unit: _Unit, panel: _Panel, row: LlvmValue, rows: int, valid: Llv
     emit_epilogue(context, results, sums)
 
 
-def _row_pointers(unit: _Unit, row: LlvmValue, rows: int, valid: LlvmValue | None) -> tuple[tuple[LlvmValue, int], ...]:
-    """Return pointer and displacement of every row of A: one pointer for all where the pitch is known."""
+def _row_pointers(
+    unit: _Unit, row: LlvmValue, rows: int, valid: LlvmValue | None
+) -> tuple[tuple[LlvmValue, int], ...]:
+    """Return pointer and displacement of every row of A: one pointer for all where the pitch is
+    known."""
     w, context, statement = unit.context.writer, unit.context, unit.statement
     pitch = coefficient(unit.a_index, statement.row)
     if valid is None and isinstance(pitch, int):

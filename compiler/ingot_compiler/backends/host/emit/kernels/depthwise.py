@@ -3,10 +3,10 @@
 In: a ``Depthwise`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
 Not done here: haloes, striding over images (index expressions), splitting over threads.
 
-For every vector of channels, ``pixels`` neighbouring results are accumulated together; an input vector that several of
-them share is loaded once. The weights stay in registers where those of all taps fit; otherwise they are loaded again
-for every group of pixels, and long sums are a loop over the outer taps that carries the accumulators. Every element is
-one chain, taps outer to inner.
+For every vector of channels, ``pixels`` neighbouring results are accumulated together; an input
+vector that several of them share is loaded once. The weights stay in registers where those of all
+taps fit; otherwise they are loaded again for every group of pixels, and long sums are a loop over
+the outer taps that carries the accumulators. Every element is one chain, taps outer to inner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,8 @@ Tap = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What all pixels of one vector of channels share. ``weights`` are those of every tap, or empty: to be loaded."""
+    """What all pixels of one vector of channels share. ``weights`` are those of every tap, or
+    empty: to be loaded."""
 
     context: EmitContext
     statement: Depthwise
@@ -61,28 +62,49 @@ def emit_depthwise(context: EmitContext, statement: Depthwise) -> None:
         end = constant(channels.integer - rest, "i64")
         w.loop(zero, end, lanes, (), whole)
         if rest:
-            _emit_channels(context, statement, end, constants([int(lane < rest) for lane in range(lanes)], "i1"))
+            _emit_channels(
+                context,
+                statement,
+                end,
+                constants([int(lane < rest) for lane in range(lanes)], "i1"),
+            )
         return
     end = w.binary("and", channels, constant(-lanes, "i64"))
     w.loop(zero, end, lanes, (), whole)
     left = w.compare("slt", end, channels)
-    w.if_then(left, lambda: _emit_channels(context, statement, end, context.tail_mask(end, channels, lanes)))
+    w.if_then(
+        left,
+        lambda: _emit_channels(context, statement, end, context.tail_mask(end, channels, lanes)),
+    )
 
 
-def _emit_channels(context: EmitContext, statement: Depthwise, channel: LlvmValue, mask: LlvmValue | None) -> None:
+def _emit_channels(
+    context: EmitContext, statement: Depthwise, channel: LlvmValue, mask: LlvmValue | None
+) -> None:
     """Emit all pixels for one vector of channels."""
     lanes, element = lanes_of(statement.dtype, context.target), _ELEMENTS[statement.dtype]
     with context.scope():
         context.bind({statement.channel: channel})
         row = _Row(context, statement, lanes, element, channel, mask, {})
         if _weights_fit(statement, context.target.vector_register_count):
-            row = _Row(context, statement, lanes, element, channel, mask, _load_weights(row, _all_taps(statement), {}))
+            row = _Row(
+                context,
+                statement,
+                lanes,
+                element,
+                channel,
+                mask,
+                _load_weights(row, _all_taps(statement), {}),
+            )
         _emit_pixels(row)
 
 
 def _weights_fit(statement: Depthwise, registers: int) -> bool:
     taps = len(_all_taps(statement))
-    return taps + statement.pixels + _SPARE_REGISTERS <= registers and taps * statement.pixels <= BLOCK_CHAINS_MAX
+    return (
+        taps + statement.pixels + _SPARE_REGISTERS <= registers
+        and taps * statement.pixels <= BLOCK_CHAINS_MAX
+    )
 
 
 def _all_taps(statement: Depthwise) -> list[Tap]:
@@ -90,8 +112,13 @@ def _all_taps(statement: Depthwise) -> list[Tap]:
 
 
 def _emit_pixels(row: _Row) -> None:
-    """Emit whole groups of pixels, then the rest: one group where the extent is known, else pixel by pixel."""
-    w, pixels, extent = row.context.writer, row.statement.pixels, emit_index(row.context, row.statement.x_extent)
+    """Emit whole groups of pixels, then the rest: one group where the extent is known, else pixel
+    by pixel."""
+    w, pixels, extent = (
+        row.context.writer,
+        row.statement.pixels,
+        emit_index(row.context, row.statement.x_extent),
+    )
     zero = constant(0, "i64")
 
     def group(count: int, x: LlvmValue) -> tuple[LlvmValue, ...]:
@@ -125,7 +152,10 @@ def _emit_group(row: _Row, x: LlvmValue, pixels: int) -> None:
 
 
 def _emit_taps(
-    row: _Row, taps: Sequence[tuple[str, int]], fixed: Mapping[str, Dim], sums: tuple[LlvmValue, ...]
+    row: _Row,
+    taps: Sequence[tuple[str, int]],
+    fixed: Mapping[str, Dim],
+    sums: tuple[LlvmValue, ...],
 ) -> tuple[LlvmValue, ...]:
     """Emit the loops `taps`: straight while short, else the outermost as a loop at run time."""
     count = 1
@@ -144,9 +174,13 @@ def _emit_taps(
 
 
 def _emit_block(
-    row: _Row, taps: Sequence[tuple[str, int]], fixed: Mapping[str, Dim], sums: tuple[LlvmValue, ...]
+    row: _Row,
+    taps: Sequence[tuple[str, int]],
+    fixed: Mapping[str, Dim],
+    sums: tuple[LlvmValue, ...],
 ) -> tuple[LlvmValue, ...]:
-    """Emit the sums over `taps` as straight code, one outer tap at a time, inputs in order of address."""
+    """Emit the sums over `taps` as straight code, one outer tap at a time, inputs in order of
+    address."""
     w, statement = row.context.writer, row.statement
     result = list(sums)
     *outer, (_, inner_extent) = taps or [("", 1)]
@@ -156,7 +190,9 @@ def _emit_block(
         inputs: dict[Dim, LlvmValue] = {}
         for tap, pixel in _in_order(row, rows, len(sums)):
             point = _point(row, tap, fixed)
-            index = substitute(statement.a_index, {**point, statement.x: symbol(statement.x) + pixel})
+            index = substitute(
+                statement.a_index, {**point, statement.x: symbol(statement.x) + pixel}
+            )
             if index not in inputs:
                 inputs[index] = _load(row, statement.a, index)
             result[pixel] = w.fma(inputs[index], weights[tap], result[pixel])
@@ -164,10 +200,14 @@ def _emit_block(
 
 
 def _in_order(row: _Row, taps: Sequence[Tap], pixels: int) -> list[tuple[Tap, int]]:
-    """Order (tap, pixel) so that a shared input is used up soon after its load; per pixel, taps stay in order."""
+    """Order (tap, pixel) so that a shared input is used up soon after its load; per pixel, taps
+    stay in order."""
     pairs = [(tap, pixel) for tap in taps for pixel in range(pixels)]
     name = row.names[-1] if row.names else ""
-    tap_step, pixel_step = coefficient(row.statement.a_index, name), coefficient(row.statement.a_index, row.statement.x)
+    tap_step, pixel_step = (
+        coefficient(row.statement.a_index, name),
+        coefficient(row.statement.a_index, row.statement.x),
+    )
     # Addresses grow along the chain of a pixel, so ordering by address keeps the chain.
     if taps[0] and isinstance(tap_step, int) and isinstance(pixel_step, int) and tap_step > 0:
         pairs.sort(key=lambda pair: (pair[0][-1] * tap_step + pair[1] * pixel_step, pair[0]))
@@ -182,7 +222,8 @@ def _point(row: _Row, tap: Tap, fixed: Mapping[str, Dim]) -> dict[str, Dim]:
 
 def _load_weights(row: _Row, taps: Sequence[Tap], fixed: Mapping[str, Dim]) -> dict[Tap, LlvmValue]:
     return {
-        tap: _load(row, row.statement.w, substitute(row.statement.w_index, _point(row, tap, fixed))) for tap in taps
+        tap: _load(row, row.statement.w, substitute(row.statement.w_index, _point(row, tap, fixed)))
+        for tap in taps
     }
 
 

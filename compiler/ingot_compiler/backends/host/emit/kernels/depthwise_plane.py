@@ -1,11 +1,13 @@
 """Depthwise convolutions of images that lie row-major: one plane at a time, pixels in lanes.
 
-In: a ``DepthwisePlane`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
+In: a ``DepthwisePlane`` and the emission context of its kernel. Out: LLVM IR in the kernel's
+function.
 Not done here: channels in lanes (``depthwise``), choosing between the two (``choose_kind``).
 
-A vector of pixels is computed for several rows together, so that a vector of the image serves all rows that it is a tap
-of; the weights of one kernel column wait in registers. Every element is one chain: kernel columns, within them kernel rows.
-There is no halo: all sizes are known, so blocks at the edges are written apart, with masks and without the rows outside.
+A vector of pixels is computed for several rows together, so that a vector of the image serves all
+rows that it is a tap of; the weights of one kernel column wait in registers. Every element is one
+chain: kernel columns, within them kernel rows. There is no halo: all sizes are known, so blocks at
+the edges are written apart, with masks and without the rows outside.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ _TAP = "tap column"  # the run-time loop's symbol; no other name has a space
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Results ``first`` .. along an axis, ``count`` of them; inside: ``first`` may change and no tap leaves the image."""
+    """Results ``first`` .. along an axis, ``count`` of them; inside: ``first`` may change and no
+    tap leaves the image."""
 
     first: int
     count: int
@@ -38,7 +41,8 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """One vector of pixels of several rows; ``y`` and ``x`` are where its spans begin at run time."""
+    """One vector of pixels of several rows; ``y`` and ``x`` are where its spans begin at run
+    time."""
 
     context: EmitContext
     statement: DepthwisePlane
@@ -85,22 +89,34 @@ def _spans(statement: DepthwisePlane, axis: int, step: int) -> list[_Span]:
     return spans
 
 
-def _over_spans(context: EmitContext, spans: Sequence[_Span], body: Callable[[_Span, LlvmValue], None]) -> None:
-    """Run ``body`` for every span; neighbours that are alike and inside share its code in a loop."""
+def _over_spans(
+    context: EmitContext, spans: Sequence[_Span], body: Callable[[_Span, LlvmValue], None]
+) -> None:
+    """Run ``body`` for every span; neighbours that are alike and inside share its code in a
+    loop."""
     position = 0
     while position < len(spans):
         span = spans[position]
         alike = position + 1
-        while span.inside and alike < len(spans) and spans[alike].inside and spans[alike].count == span.count:
+        while (
+            span.inside
+            and alike < len(spans)
+            and spans[alike].inside
+            and spans[alike].count == span.count
+        ):
             alike += 1
 
-        def step(index: LlvmValue, _: tuple[LlvmValue, ...], span: _Span = span) -> tuple[LlvmValue, ...]:
+        def step(
+            index: LlvmValue, _: tuple[LlvmValue, ...], span: _Span = span
+        ) -> tuple[LlvmValue, ...]:
             body(span, index)
             return ()
 
         if alike - position > 1:
             end = spans[alike - 1].first + span.count
-            context.writer.loop(constant(span.first, "i64"), constant(end, "i64"), span.count, (), step)
+            context.writer.loop(
+                constant(span.first, "i64"), constant(end, "i64"), span.count, (), step
+            )
         else:
             body(span, constant(span.first, "i64"))
         position = alike
@@ -110,7 +126,9 @@ def _emit_block(block: _Block) -> None:
     """Emit the sums of one block and their epilogue."""
     context, statement, w = block.context, block.statement, block.context.writer
     rows, columns = (extent for _, extent in statement.taps)
-    sums: tuple[LlvmValue, ...] = (LlvmValue("zeroinitializer", block.element, block.lanes),) * block.rows.count
+    sums: tuple[LlvmValue, ...] = (
+        LlvmValue("zeroinitializer", block.element, block.lanes),
+    ) * block.rows.count
     masked = not block.pixels.inside and context.target.vector_bits < _MASKED_LOAD_BITS_MIN
     with context.scope():
         context.bind({statement.y: block.y, statement.x: block.x})
@@ -126,7 +144,11 @@ def _emit_block(block: _Block) -> None:
 
             sums = w.loop(constant(0, "i64"), constant(columns, "i64"), 1, sums, turn)
     count = block.pixels.count
-    mask = None if count == block.lanes else constants([int(lane < count) for lane in range(block.lanes)], "i1")
+    mask = (
+        None
+        if count == block.lanes
+        else constants([int(lane < count) for lane in range(block.lanes)], "i1")
+    )
     results = Results(
         statement.y, block.y, block.rows.count, None, statement.x, block.x, 1, block.lanes, mask,
         statement.accumulator, statement.dtype, statement.epilogue,
@@ -140,7 +162,11 @@ def _emit_column(block: _Block, column: Dim, sums: tuple[LlvmValue, ...]) -> tup
     (row_tap, taps), (column_tap, _) = statement.taps
     weights = [
         w.load(
-            emit_address(context, statement.w, substitute(statement.w_index, {row_tap: tap, column_tap: column})),
+            emit_address(
+                context,
+                statement.w,
+                substitute(statement.w_index, {row_tap: tap, column_tap: column}),
+            ),
             block.element,
         )
         for tap in range(taps)
@@ -175,8 +201,13 @@ def _load_pixels(block: _Block, row: int, column: Dim) -> LlvmValue:
 def _load(block: _Block, row: int, shift: Dim) -> LlvmValue:
     """Contiguous pixels from ``x * stride + shift`` on; zeros outside of the row."""
     context, statement, w = block.context, block.statement, block.context.writer
-    y, x = symbol(statement.y) * statement.strides[0] + row, symbol(statement.x) * statement.strides[1] + shift
-    pointer = emit_address(context, statement.a, substitute(statement.a_index, {statement.row: y, statement.column: x}))
+    y, x = (
+        symbol(statement.y) * statement.strides[0] + row,
+        symbol(statement.x) * statement.strides[1] + shift,
+    )
+    pointer = emit_address(
+        context, statement.a, substitute(statement.a_index, {statement.row: y, statement.column: x})
+    )
     if block.pixels.inside:
         return w.load(pointer, block.element, block.lanes)
     return w.masked_load(pointer, _mask(block, shift), block.element)

@@ -1,10 +1,12 @@
 """What becomes of a tile of accumulators: the fused statements, once per row and vector.
 
-In: accumulators in registers, the symbols of row and column, statements. Out: IR that stores the results.
+In: accumulators in registers, the symbols of row and column, statements. Out: IR that stores the
+results.
 Not done here: the statements themselves (``emit.statement``).
 
-A light epilogue runs straight from the registers, copied for every accumulator. A heavy one, or one whose number of
-rows is only known at run time, is a loop over rows: the tile goes through the stack, where it stays in L1.
+A light epilogue runs straight from the registers, copied for every accumulator. A heavy one, or one
+whose number of rows is only known at run time, is a loop over rows: the tile goes through the
+stack, where it stays in L1.
 """
 
 from collections.abc import Sequence
@@ -36,13 +38,16 @@ from ingot_compiler.lowering.loops import (
 DIRECT_INSTRUCTIONS_MAX = 400  # LLVM is quadratic in a block's length
 _MEMORY_INSTRUCTIONS = 2
 _HEAVY_INSTRUCTIONS = 30
-_LIGHT = frozenset(("abs", "add", "cast", "div", "max", "min", "mul", "neg", "relu", "select", "sub"))
+_LIGHT = frozenset(
+    ("abs", "add", "cast", "div", "max", "min", "mul", "neg", "relu", "select", "sub")
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Where a tile of accumulators stands: rows ``first_row`` .. of symbol ``row``, vectors from ``first_column`` of
-    symbol ``column``; the last vector runs under ``mask``, and only the first ``valid`` rows (None: all) are results."""
+    """Where a tile of accumulators stands: rows ``first_row`` .. of symbol ``row``, vectors from
+    ``first_column`` of symbol ``column``; the last vector runs under ``mask``, and only the first
+    ``valid`` rows (None: all) are results."""
 
     row: str
     first_row: LlvmValue
@@ -59,12 +64,15 @@ class Results:
 
 
 def emit_epilogue(context: EmitContext, results: Results, sums: Sequence[LlvmValue]) -> None:
-    """Run the statements for the accumulators `sums`: ``vectors`` of the first row, then of the next."""
+    """Run the statements for the accumulators `sums`: ``vectors`` of the first row, then of the
+    next."""
     weight = sum(map(statement_weight, results.statements))
     if results.valid is None and weight * len(sums) <= DIRECT_INSTRUCTIONS_MAX:
         for row in range(results.rows):
             at = context.writer.add(results.first_row, constant(row, "i64"))
-            _emit_row(context, results, at, sums[row * results.vectors : (row + 1) * results.vectors])
+            _emit_row(
+                context, results, at, sums[row * results.vectors : (row + 1) * results.vectors]
+            )
     else:
         _emit_through_stack(context, results, sums)
 
@@ -79,20 +87,34 @@ def _emit_through_stack(context: EmitContext, results: Results, sums: Sequence[L
 
     def body(number: LlvmValue, _: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
         row = w.offset(tile, w.mul(number, constant(results.vectors * lanes, "i64")), element)
-        places = [w.offset(row, constant(vector * lanes, "i64"), element) for vector in range(results.vectors)]
+        places = [
+            w.offset(row, constant(vector * lanes, "i64"), element)
+            for vector in range(results.vectors)
+        ]
         values = [w.load(place, element, lanes, align) for place in places]
         _emit_row(context, results, w.add(results.first_row, number), values)
         return ()
 
-    w.loop(constant(0, "i64"), results.valid or constant(results.rows, "i64"), 1, (), body, nonempty=True)
+    w.loop(
+        constant(0, "i64"),
+        results.valid or constant(results.rows, "i64"),
+        1,
+        (),
+        body,
+        nonempty=True,
+    )
 
 
-def _emit_row(context: EmitContext, results: Results, row: LlvmValue, values: Sequence[LlvmValue]) -> None:
+def _emit_row(
+    context: EmitContext, results: Results, row: LlvmValue, values: Sequence[LlvmValue]
+) -> None:
     """Run the statements for one row, vector by vector."""
     with context.scope():
         context.bind({results.row: row})
         for vector, value in enumerate(values):
-            first = context.writer.add(results.first_column, constant(vector * results.lanes, "i64"))
+            first = context.writer.add(
+                results.first_column, constant(vector * results.lanes, "i64")
+            )
             with context.scope():
                 mask = results.mask if vector == results.vectors - 1 else None
                 context.vectorize(results.column, first, mask, lanes=results.lanes)
@@ -111,7 +133,15 @@ def statement_weight(statement: Statement) -> int:
             return _MEMORY_INSTRUCTIONS + _value_weight(statement.value)
         case If():
             return _HEAVY_INSTRUCTIONS + sum(map(statement_weight, statement.body))
-        case For() | Reduce() | Contraction() | Depthwise() | DepthwisePlane() | Attention() | Transpose():
+        case (
+            For()
+            | Reduce()
+            | Contraction()
+            | Depthwise()
+            | DepthwisePlane()
+            | Attention()
+            | Transpose()
+        ):
             return DIRECT_INSTRUCTIONS_MAX
 
 

@@ -1,10 +1,13 @@
-"""The sum of a contraction for one register tile: multiply-add chains over nested loops of taps and depth.
+"""The sum of a contraction for one register tile: multiply-add chains over nested loops of taps and
+depth.
 
-In: pointers to the tile's rows of A and to its panel of B. Out: the accumulators, row by row, as SSA values.
-Not done here: finding the pointers (``contraction``), what becomes of the accumulators (``epilogue``).
+In: pointers to the tile's rows of A and to its panel of B. Out: the accumulators, row by row, as
+SSA values.
+Not done here: finding the pointers (``contraction``), what becomes of the accumulators
+(``epilogue``).
 
-The chain of every element is taps outer to inner, then depth. B is prefetched ahead: worth 3-10 % where the panel
-comes from L2, never harmful.
+The chain of every element is taps outer to inner, then depth. B is prefetched ahead: worth 3-10 %
+where the panel comes from L2, never harmful.
 """
 
 from collections.abc import Sequence
@@ -18,7 +21,9 @@ from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType
 
 _UNROLL_MAX = 4
-_CHAINS_PER_BLOCK = 60  # multiply-adds that hide a loop's overhead; more would only cost compile time
+_CHAINS_PER_BLOCK = (
+    60  # multiply-adds that hide a loop's overhead; more would only cost compile time
+)
 _PREFETCH_STEPS = 8
 _PREFETCH_FROM_BYTES = 16384  # a smaller panel stays in L1
 _PAIR_ALIGN_BYTES = 2  # a pair of i16 lies where one may lie
@@ -28,7 +33,8 @@ Step = int | LlvmValue
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One loop of the sum and how far one round moves in A and in B, in elements; integers, or symbols' values."""
+    """One loop of the sum and how far one round moves in A and in B, in elements; integers, or
+    symbols' values."""
 
     extent: Step
     a_step: Step
@@ -37,7 +43,8 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Element types of A and B in memory and of the sums; ``pairs``: two i16 that lie beside each other make one product."""
+    """Element types of A and B in memory and of the sums; ``pairs``: two i16 that lie beside each
+    other make one product."""
 
     a: DType
     b: DType
@@ -52,8 +59,8 @@ class Factors:
 
 @dataclass(frozen=True, slots=True)
 class AccumulatorTile:
-    """One register tile: ``a`` holds a pointer and a constant displacement for every row; B's last vector is read under
-    ``mask`` (None: whole)."""
+    """One register tile: ``a`` holds a pointer and a constant displacement for every row; B's last
+    vector is read under ``mask`` (None: whole)."""
 
     a: tuple[tuple[LlvmValue, int], ...]
     b: LlvmValue
@@ -63,14 +70,19 @@ class AccumulatorTile:
     mask: LlvmValue | None
 
 
-def merged_dims(loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim) -> tuple[tuple[Dim, Dim, Dim], ...]:
-    """Return (extent, step in A, step in B) of `loops`, outer to inner, with contiguous neighbours made one loop."""
+def merged_dims(
+    loops: Sequence[tuple[str, Dim]], a_index: Dim, b_index: Dim
+) -> tuple[tuple[Dim, Dim, Dim], ...]:
+    """Return (extent, step in A, step in B) of `loops`, outer to inner, with contiguous neighbours
+    made one loop."""
     merged: list[tuple[Dim, Dim, Dim]] = []
     for name, extent in loops:
         a_step, b_step = coefficient(a_index, name), coefficient(b_index, name)
         if a_step is None or b_step is None:
             raise InternalError(
-                "contraction index is not linear", where=f"loop {name}", why=f"A {a_index}, B {b_index}"
+                "contraction index is not linear",
+                where=f"loop {name}",
+                why=f"A {a_index}, B {b_index}",
             )
         if extent == 1:
             continue
@@ -89,7 +101,12 @@ def emit_sum(writer: Writer, tile: AccumulatorTile, axes: Sequence[Axis]) -> tup
 
 
 def _emit_axes(
-    writer: Writer, tile: AccumulatorTile, axes: Sequence[Axis], a: LlvmValue, b: LlvmValue, sums: tuple[LlvmValue, ...]
+    writer: Writer,
+    tile: AccumulatorTile,
+    axes: Sequence[Axis],
+    a: LlvmValue,
+    b: LlvmValue,
+    sums: tuple[LlvmValue, ...],
 ) -> tuple[LlvmValue, ...]:
     """Emit the loops `axes`, whose first element is at offsets `a` and `b`."""
     axis, inner = axes[0], axes[1:]
@@ -97,20 +114,33 @@ def _emit_axes(
         return _emit_depth(writer, tile, axis, a, b, sums)
 
     def body(index: LlvmValue, carried: tuple[LlvmValue, ...]) -> Sequence[LlvmValue]:
-        a_here, b_here = _moved(writer, a, index, axis.a_step), _moved(writer, b, index, axis.b_step)
+        a_here, b_here = (
+            _moved(writer, a, index, axis.a_step),
+            _moved(writer, b, index, axis.b_step),
+        )
         return _emit_axes(writer, tile, inner, a_here, b_here, carried)
 
     return writer.loop(constant(0, "i64"), _operand(axis.extent), 1, sums, body)
 
 
 def _emit_depth(
-    writer: Writer, tile: AccumulatorTile, axis: Axis, a: LlvmValue, b: LlvmValue, sums: tuple[LlvmValue, ...]
+    writer: Writer,
+    tile: AccumulatorTile,
+    axis: Axis,
+    a: LlvmValue,
+    b: LlvmValue,
+    sums: tuple[LlvmValue, ...],
 ) -> tuple[LlvmValue, ...]:
     """Emit the innermost loop, unrolled, and what its extent leaves."""
     unroll = _unroll(tile)
 
-    def round_of(count: int, index: LlvmValue, carried: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
-        a_here, b_here = _moved(writer, a, index, axis.a_step), _moved(writer, b, index, axis.b_step)
+    def round_of(
+        count: int, index: LlvmValue, carried: tuple[LlvmValue, ...]
+    ) -> tuple[LlvmValue, ...]:
+        a_here, b_here = (
+            _moved(writer, a, index, axis.a_step),
+            _moved(writer, b, index, axis.b_step),
+        )
         for step in range(count):
             carried = _emit_step(writer, tile, axis, a_here, b_here, step, carried)
         return carried
@@ -121,7 +151,9 @@ def _emit_depth(
         if whole == unroll:
             sums = round_of(unroll, zero, sums)
         else:
-            sums = writer.loop(zero, constant(whole, "i64"), unroll, sums, lambda k, old: round_of(unroll, k, old))
+            sums = writer.loop(
+                zero, constant(whole, "i64"), unroll, sums, lambda k, old: round_of(unroll, k, old)
+            )
         rest = axis.extent - whole
         return round_of(rest, constant(whole, "i64"), sums) if rest else sums
     whole_operand = writer.binary("and", axis.extent, constant(-unroll, "i64"))
@@ -159,7 +191,11 @@ def _emit_step(
         at = writer.offset(moved, constant(displacement + a_rest, "i64"), a_element)
         factor = _load_a(writer, tile, at)
         for vector, column in enumerate(columns):
-            result.append(_add_product(writer, tile.factors, factor, column, sums[number * tile.vectors + vector]))
+            result.append(
+                _add_product(
+                    writer, tile.factors, factor, column, sums[number * tile.vectors + vector]
+                )
+            )
     return tuple(result)
 
 
@@ -172,7 +208,9 @@ def _load_a(writer: Writer, tile: AccumulatorTile, at: LlvmValue) -> LlvmValue:
     return writer.splat(emit_cast(writer, loaded, factors.a, factors.sum), tile.lanes)
 
 
-def _load_b(writer: Writer, tile: AccumulatorTile, row: LlvmValue, displacement: int, vector: int) -> LlvmValue:
+def _load_b(
+    writer: Writer, tile: AccumulatorTile, row: LlvmValue, displacement: int, vector: int
+) -> LlvmValue:
     factors = tile.factors
     element, together = MEMORY[factors.b], factors.together
     at = writer.offset(row, constant(displacement + vector * tile.lanes * together, "i64"), element)
@@ -181,31 +219,47 @@ def _load_b(writer: Writer, tile: AccumulatorTile, row: LlvmValue, displacement:
     else:
         loaded = writer.load(at, element, tile.lanes * together)
     return (
-        loaded if factors.pairs else emit_cast(writer, from_memory(writer, loaded, factors.b), factors.b, factors.sum)
+        loaded
+        if factors.pairs
+        else emit_cast(writer, from_memory(writer, loaded, factors.b), factors.b, factors.sum)
     )
 
 
-def _add_product(writer: Writer, factors: Factors, left: LlvmValue, right: LlvmValue, total: LlvmValue) -> LlvmValue:
+def _add_product(
+    writer: Writer, factors: Factors, left: LlvmValue, right: LlvmValue, total: LlvmValue
+) -> LlvmValue:
     """``left * right + total``."""
     if total.is_float:
         return writer.fma(left, right, total)
-    product = multiply_pairs(writer, left, right) if factors.pairs else writer.binary("mul", left, right)
+    product = (
+        multiply_pairs(writer, left, right) if factors.pairs else writer.binary("mul", left, right)
+    )
     return writer.binary("add", product, total)
 
 
-def _prefetch_b(writer: Writer, tile: AccumulatorTile, axis: Axis, row: LlvmValue, displacement: int) -> None:
+def _prefetch_b(
+    writer: Writer, tile: AccumulatorTile, axis: Axis, row: LlvmValue, displacement: int
+) -> None:
     if not isinstance(axis.b_step, int) or len(tile.a) == 1:
         return
     element = MEMORY[tile.factors.b]
-    if isinstance(axis.extent, int) and axis.extent * axis.b_step * element_bits(element) < 8 * _PREFETCH_FROM_BYTES:
+    if (
+        isinstance(axis.extent, int)
+        and axis.extent * axis.b_step * element_bits(element) < 8 * _PREFETCH_FROM_BYTES
+    ):
         return
     for vector in range(tile.vectors):
-        ahead = displacement + vector * tile.lanes * tile.factors.together + _PREFETCH_STEPS * axis.b_step
+        ahead = (
+            displacement
+            + vector * tile.lanes * tile.factors.together
+            + _PREFETCH_STEPS * axis.b_step
+        )
         writer.prefetch(writer.offset(row, constant(ahead, "i64"), element))
 
 
 def _displaced(writer: Writer, offset: LlvmValue, stride: Step, step: int) -> tuple[LlvmValue, int]:
-    """Move an offset by `step` strides: what is constant stays apart, to become part of the address."""
+    """Move an offset by `step` strides: what is constant stays apart, to become part of the
+    address."""
     if isinstance(stride, int):
         return offset, stride * step
     return writer.add(offset, writer.mul(stride, constant(step, "i64"))), 0

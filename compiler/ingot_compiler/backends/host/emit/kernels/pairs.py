@@ -1,6 +1,8 @@
-"""Products of pairs of 16-bit integers, summed to 32 bits: one instruction where the processor has it.
+"""Products of pairs of 16-bit integers, summed to 32 bits: one instruction where the processor has
+it.
 
-In: a pair in every lane, and a vector of pairs. Out: their sums of products, i32 lanes that wrap. Not done here: the loop (``multiply``).
+In: a pair in every lane, and a vector of pairs. Out: their sums of products, i32 lanes that wrap.
+Not done here: the loop (``multiply``).
 """
 
 from __future__ import annotations
@@ -16,12 +18,15 @@ _HALF_BITS = 16
 
 
 def multiply_pairs(writer: Writer, left: LlvmValue, right: LlvmValue) -> LlvmValue:
-    """``left`` is an i32 in each lane whose halves are a pair, ``right`` has two i16 for each lane."""
+    """``left`` is an i32 in each lane whose halves are a pair, ``right`` has two i16 for each
+    lane."""
     lanes = left.lanes
     feature, intrinsic = _MULTIPLY_ADD.get(lanes, ("", ""))
     known = writer.target.arch == "x86-64" and intrinsic
     if known and (not feature or feature in writer.target.features):
-        halves = writer.define(f"bitcast {left.typed} to {vector_type('i16', 2 * lanes)}", "i16", 2 * lanes)
+        halves = writer.define(
+            f"bitcast {left.typed} to {vector_type('i16', 2 * lanes)}", "i16", 2 * lanes
+        )
         return writer.call(intrinsic, (halves, right), "i32", lanes)
     wide = writer.define(f"bitcast {right.typed} to {vector_type('i32', lanes)}", "i32", lanes)
     low = writer.binary("mul", _low(writer, left), _low(writer, wide))

@@ -2,8 +2,8 @@
 
 In: vectors. Out: the vectors of the transposed block. Not done here: loads and stores.
 
-Four vectors at a time are interleaved within 128 bits, then blocks of 128 bits change places: 64 shuffles for 16 x 16
-elements, each of one instruction without a table of lane numbers.
+Four vectors at a time are interleaved within 128 bits, then blocks of 128 bits change places: 64
+shuffles for 16 x 16 elements, each of one instruction without a table of lane numbers.
 """
 
 from __future__ import annotations
@@ -33,28 +33,39 @@ def _within_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
         [_blockwise(w, a, b, low), _blockwise(w, a, b, high)],
         [_blockwise(w, c, d, low), _blockwise(w, c, d, high)],
     )
-    return [_blockwise(w, ab[half], cd[half], order) for half in range(2) for order in (left, right)]
+    return [
+        _blockwise(w, ab[half], cd[half], order) for half in range(2) for order in (left, right)
+    ]
 
 
 def _blockwise(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
     """The same shuffle of two blocks of four elements in every pair of blocks."""
     lanes = left.lanes
     places = [(place if place < _QUAD else place - _QUAD + lanes) for place in order]
-    return w.shuffle(left, [first + place for first in range(0, lanes, _QUAD) for place in places], right)
+    return w.shuffle(
+        left, [first + place for first in range(0, lanes, _QUAD) for place in places], right
+    )
 
 
 def _between_blocks(w: Writer, vectors: Sequence[LlvmValue]) -> list[LlvmValue]:
-    """Block b of vector q becomes block q of vector b: one, two or four vectors of as many blocks."""
+    """Block b of vector q becomes block q of vector b: one, two or four vectors of as many
+    blocks."""
     if len(vectors) == 1:
         return list(vectors)
     if len(vectors) == 2:
         a, b = vectors
         return [_blocks(w, a, b, (0, 2)), _blocks(w, a, b, (1, 3))]
     a, b, c, d = vectors
-    halves = [(_blocks(w, a, b, order), _blocks(w, c, d, order)) for order in ((0, 1, 4, 5), (2, 3, 6, 7))]
-    return [_blocks(w, ab, cd, order) for ab, cd in halves for order in ((0, 2, 4, 6), (1, 3, 5, 7))]
+    halves = [
+        (_blocks(w, a, b, order), _blocks(w, c, d, order)) for order in ((0, 1, 4, 5), (2, 3, 6, 7))
+    ]
+    return [
+        _blocks(w, ab, cd, order) for ab, cd in halves for order in ((0, 2, 4, 6), (1, 3, 5, 7))
+    ]
 
 
 def _blocks(w: Writer, left: LlvmValue, right: LlvmValue, order: Sequence[int]) -> LlvmValue:
     """Choose blocks of left (then right) by number."""
-    return w.shuffle(left, [_QUAD * block + lane for block in order for lane in range(_QUAD)], right)
+    return w.shuffle(
+        left, [_QUAD * block + lane for block in order for lane in range(_QUAD)], right
+    )

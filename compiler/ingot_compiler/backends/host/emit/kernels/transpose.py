@@ -1,9 +1,11 @@
 """Copies between layouts: square tiles that are transposed in registers.
 
 In: a ``Transpose`` and the emission context of its kernel. Out: LLVM IR in the kernel's function.
-Not done here: which operands are read so (``kinds.pointwise``), what becomes of the elements (their epilogue).
+Not done here: which operands are read so (``kinds.pointwise``), what becomes of the elements (their
+epilogue).
 
-A tile has as many rows and columns as a vector has f32 lanes. Each of its columns is one contiguous vector in memory.
+A tile has as many rows and columns as a vector has f32 lanes. Each of its columns is one contiguous
+vector in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from dataclasses import dataclass
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory
 from ingot_compiler.backends.host.emit.index import emit_index
-from ingot_compiler.backends.host.emit.kernels.epilogue import DIRECT_INSTRUCTIONS_MAX, statement_weight
+from ingot_compiler.backends.host.emit.kernels.epilogue import (
+    DIRECT_INSTRUCTIONS_MAX,
+    statement_weight,
+)
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.statement import emit_statements
@@ -36,7 +41,9 @@ class _Tile:
 def emit_transpose(context: EmitContext, statement: Transpose) -> None:
     """Emit the block: all tiles of a strip of columns, then the next strip."""
     row_start, row_end = _bounds(context, statement.row_start, statement.row_block, statement.rows)
-    column_start, column_end = _bounds(context, statement.column_start, statement.column_block, statement.columns)
+    column_start, column_end = _bounds(
+        context, statement.column_start, statement.column_block, statement.columns
+    )
 
     def strip(column: LlvmValue, columns: LlvmValue | None) -> None:
         def tile(row: LlvmValue, rows: LlvmValue | None) -> None:
@@ -47,7 +54,9 @@ def emit_transpose(context: EmitContext, statement: Transpose) -> None:
     _over_tiles(context, column_start, column_end, statement.columns, strip)
 
 
-def _bounds(context: EmitContext, start: Dim, block: int, extent: Dim) -> tuple[LlvmValue, LlvmValue]:
+def _bounds(
+    context: EmitContext, start: Dim, block: int, extent: Dim
+) -> tuple[LlvmValue, LlvmValue]:
     end = dim_add(start, block)
     whole = isinstance(extent, int) and extent % block == 0
     return emit_index(context, start), emit_index(context, end if whole else dim_min(end, extent))
@@ -60,14 +69,17 @@ def _over_tiles(
     extent: Dim,
     body: Callable[[LlvmValue, LlvmValue | None], None],
 ) -> None:
-    """Run ``body`` for whole tiles, then for the rest; ``start`` is a multiple of the lanes, ``end`` too or the extent."""
+    """Run ``body`` for whole tiles, then for the rest; ``start`` is a multiple of the lanes,
+    ``end`` too or the extent."""
     w, lanes = context.writer, context.target.f32_lanes
     last = w.sub(end, start)
     count = last.integer
     rest = constant(extent % lanes, "i64") if isinstance(extent, int) else None
     whole = constant(end.integer // lanes * lanes, "i64") if end.integer is not None else None
     if whole is None:
-        whole = w.binary("and", end, constant(-lanes, "i64")) if count is None or count % lanes else end
+        whole = (
+            w.binary("and", end, constant(-lanes, "i64")) if count is None or count % lanes else end
+        )
 
     def step(index: LlvmValue, _: tuple[LlvmValue, ...]) -> tuple[LlvmValue, ...]:
         body(index, None)
@@ -88,18 +100,31 @@ def _emit_tile(context: EmitContext, statement: Transpose, tile: _Tile) -> None:
     w, lanes = context.writer, context.target.f32_lanes
     with context.scope():
         context.bind({statement.row: tile.row, statement.column: tile.column})
-        planes = [transposed(w, _load(context, statement, tile, *value[1:])) for value in statement.values]
-    mask = None if tile.columns is None else context.tail_mask(constant(0, "i64"), tile.columns, lanes)
+        planes = [
+            transposed(w, _load(context, statement, tile, *value[1:])) for value in statement.values
+        ]
+    mask = (
+        None if tile.columns is None else context.tail_mask(constant(0, "i64"), tile.columns, lanes)
+    )
     known = lanes if tile.rows is None else tile.rows.integer
     weight = sum(map(statement_weight, statement.epilogue))
     if known is not None and weight * known <= DIRECT_INSTRUCTIONS_MAX:
         for number in range(known):
-            _emit_row(context, statement, tile, constant(number, "i64"), mask, [plane[number] for plane in planes])
+            _emit_row(
+                context,
+                statement,
+                tile,
+                constant(number, "i64"),
+                mask,
+                [plane[number] for plane in planes],
+            )
     else:
         _emit_through_stack(context, statement, tile, mask, planes)
 
 
-def _load(context: EmitContext, statement: Transpose, tile: _Tile, buffer: int, index: Dim) -> list[LlvmValue]:
+def _load(
+    context: EmitContext, statement: Transpose, tile: _Tile, buffer: int, index: Dim
+) -> list[LlvmValue]:
     """One vector of rows per column; zeros for rows and columns that do not exist."""
     w, lanes = context.writer, context.target.f32_lanes
     element = MEMORY[context.dtypes[buffer]]
@@ -110,11 +135,19 @@ def _load(context: EmitContext, statement: Transpose, tile: _Tile, buffer: int, 
         if tile.columns is not None and tile.columns.integer is None:
             exists = w.splat(w.compare("slt", constant(number, "i64"), tile.columns), lanes)
             active = exists if mask is None else w.binary("and", exists, mask)
-        elif tile.columns is not None and tile.columns.integer is not None and number >= tile.columns.integer:
+        elif (
+            tile.columns is not None
+            and tile.columns.integer is not None
+            and number >= tile.columns.integer
+        ):
             vectors.append(LlvmValue("zeroinitializer", element, lanes))
             continue
         pointer = emit_address(context, buffer, _shifted(index, statement.column, number))
-        vectors.append(w.load(pointer, element, lanes) if active is None else w.masked_load(pointer, active, element))
+        vectors.append(
+            w.load(pointer, element, lanes)
+            if active is None
+            else w.masked_load(pointer, active, element)
+        )
     return vectors
 
 

@@ -1,8 +1,10 @@
 """Every function that ``Apply`` may name, with its emitter; a new one is one line here.
 
-In: nothing. Out: ``FUNCTIONS``. Not done here: ``select`` and ``cast`` (``emit.value``), f16 and bf16 (computed as f32).
+In: nothing. Out: ``FUNCTIONS``. Not done here: ``select`` and ``cast`` (``emit.value``), f16 and
+bf16 (computed as f32).
 
-An emitter takes the writer, the operands' dtype and the operands (one shape), and returns the result. None calls a
+An emitter takes the writer, the operands' dtype and the operands (one shape), and returns the
+result. None calls a
 library: everything is instructions.
 """
 
@@ -35,7 +37,8 @@ def unary(function: Callable[[Number], Number]) -> Emitter:
 
 
 def in_double(function: Callable[[Number], Number]) -> Emitter:
-    """An emitter from a formula for f64: f32 is widened and the result rounded, for rare functions."""
+    """An emitter from a formula for f64: f32 is widened and the result rounded, for rare
+    functions."""
     return unary(lambda x: function(x) if x.is_double else function(x.to("double")).to("float"))
 
 

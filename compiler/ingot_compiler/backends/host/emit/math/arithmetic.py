@@ -2,8 +2,8 @@
 
 In: operands of one dtype. Out: operands. Not done here: casts, integer powers.
 
-Integer division truncates (ONNX Div); by 0 it gives 0, and the least integer by -1 gives itself. ``mod`` takes the sign
-of the divisor, ``fmod`` that of the dividend (C). max and min propagate NaN.
+Integer division truncates (ONNX Div); by 0 it gives 0, and the least integer by -1 gives itself.
+``mod`` takes the sign of the divisor, ``fmod`` that of the dividend (C). max and min propagate NaN.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _quotient(dtype: DType, left: Number, divisor: Number) -> Number:
     if element_bits(element) <= _F64_DIVIDES_BITS:
         to_double, to_integer = ("uitofp", "fptoui") if unsigned else ("sitofp", "fptosi")
         real = [w.convert(to_double, number.operand, "double") for number in (left, divisor)]
-        return Number(w, w.convert("trunc", w.convert(to_integer, w.binary("fdiv", *real), "i64"), element))
+        return Number(
+            w, w.convert("trunc", w.convert(to_integer, w.binary("fdiv", *real), "i64"), element)
+        )
     if unsigned:
         return Number(w, w.binary("udiv", left.operand, divisor.operand))
     minus_one = divisor.equals(-1)
@@ -86,7 +88,8 @@ def modulo(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmValu
 
 
 def _float_remainder(left: Number, right: Number) -> Number:
-    """Exact long division in binary: double the divisor up to the dividend, then subtract on the way back."""
+    """Exact long division in binary: double the divisor up to the dividend, then subtract on the
+    way back."""
     w = left.writer
     size, divisor = left.abs(), right.abs()
     good = (divisor > 0) & (size < _INFINITY) & (divisor < _INFINITY)
@@ -111,7 +114,8 @@ def _float_remainder(left: Number, right: Number) -> Number:
     scaled = w.loop_while((least.operand,), can_double, double)
     found = Number(w, w.loop_while((rest.operand, scaled[0]), can_subtract, subtract)[0])
     result = good.choose(
-        found, (divisor.equals(_INFINITY) & (size < _INFINITY)).choose(size, size.constant(float("nan")))
+        found,
+        (divisor.equals(_INFINITY) & (size < _INFINITY)).choose(size, size.constant(float("nan"))),
     )
     return result.with_sign_of(left)
 
@@ -126,13 +130,16 @@ def minimum(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> LlvmVal
     return _extreme(w, dtype, operands, "olt", "min")
 
 
-def _extreme(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...], predicate: str, name: str) -> LlvmValue:
+def _extreme(
+    w: Writer, dtype: DType, operands: tuple[LlvmValue, ...], predicate: str, name: str
+) -> LlvmValue:
     if dtype == "bool":
         return w.binary("or" if name == "max" else "and", *operands)
     if dtype not in FLOATS:
         return w.intrinsic(("u" if dtype in UNSIGNED else "s") + name, *operands)
     left, right = operands
-    # The first select is one instruction on x86-64; it keeps a NaN on the left, the second one on the right.
+    # The first select is one instruction on x86-64; it keeps a NaN on the left, the second one on
+    # the right.
     chosen = w.select(w.compare(predicate, right, left), right, left)
     return w.select(w.compare("uno", right, right), right, chosen)
 

@@ -2,8 +2,9 @@
 
 In: ``Number``. Out: ``Number``. Not done here: tanh.
 
-f32: erf(x) = x * P(x*x) / Q(x*x), minimax fit of degrees 5 and 5 on |x| <= 3.92 (relative error 1.9e-8 before rounding the
-coefficients). f64: fdlibm's s_erf.c, whose four ranges are all computed and chosen from.
+f32: erf(x) = x * P(x*x) / Q(x*x), minimax fit of degrees 5 and 5 on |x| <= 3.92 (relative error
+1.9e-8 before rounding the coefficients). f64: fdlibm's s_erf.c, whose four ranges are all computed
+and chosen from.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _SQRT_HALF = 0.7071067811865476
 _SQRT_2_OVER_PI = 0.7978845608028654
 _GELU_CUBE = 0.044715
 
-# fdlibm s_erf.c, the highest power first: pp and qq (|x| < 0.84375), pa and qa (below 1.25), ra and sa (below 1/0.35),
-# rb and sb (below 28).
+# fdlibm s_erf.c, the highest power first: pp and qq (|x| < 0.84375), pa and qa (below 1.25), ra and
+# sa (below 1/0.35), rb and sb (below 28).
 _ERX = 8.45062911510467529297e-01
 _PP = (
     -2.37630166566501626084e-05, -5.77027029648944159157e-03, -2.84817495755985104766e-02, -3.25042107247001499370e-01,
@@ -104,7 +105,9 @@ def _erf_f64(x: Number) -> Number:
     return x.is_nan().choose(x, result)
 
 
-def _tail(x: Number, inverse: Number, numerator: Sequence[float], denominator: Sequence[float]) -> Number:
+def _tail(
+    x: Number, inverse: Number, numerator: Sequence[float], denominator: Sequence[float]
+) -> Number:
     """X * erfc(x): exp(-x*x) is split so that the square of the first part is exact."""
     z = (x.bits() & ~_LOW_WORD).as_float()
     ratio = inverse.polynomial(numerator) / inverse.polynomial(denominator)

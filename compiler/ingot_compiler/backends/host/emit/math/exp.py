@@ -2,8 +2,8 @@
 
 In: ``Number``. Out: ``Number``. Not done here: powers (``power``).
 
-f32: two-step reduction by ln 2, polynomial of degree 6, max 1.0 ulp; with AVX-512 by ln 2 / 16, a table of 16 powers and
-degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_exp.c, max 1 ulp.
+f32: two-step reduction by ln 2, polynomial of degree 6, max 1.0 ulp; with AVX-512 by ln 2 / 16, a
+table of 16 powers and degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_exp.c, max 1 ulp.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ LN2_HIGH_F64 = 6.93147180369123816490e-01
 LN2_LOW_F64 = 1.90821492927058770002e-10
 
 # exp(r) = 1 + r + r*r*q(r) for |r| <= ln(2)/2: minimax fit, relative error 3.1e-9.
-_EXP_F32 = (0.0013814223930239677, 0.00836889911442995, 0.04166840389370918, 0.1666651964187622, 0.4999999403953552)
+_EXP_F32 = (
+    0.0013814223930239677,
+    0.00836889911442995,
+    0.04166840389370918,
+    0.1666651964187622,
+    0.4999999403953552,
+)
 # exp(r) = 1 + r + r*r*q(r) for |r| <= ln(2)/32: Taylor, relative error 9.2e-9.
 _EXP_SHORT_F32 = (1.0 / 6.0, 0.5)
 # fdlibm e_exp.c, P5 to P1.
@@ -58,13 +64,16 @@ def exp_by_polynomial(x: Number) -> Number:
 
 
 def _exp_avx512(x: Number) -> Number:
-    """2**n * (1 + p), n a multiple of 1/16: its fraction chooses from a table in a register, ``scalef`` takes its floor."""
+    """2**n * (1 + p), n a multiple of 1/16: its fraction chooses from a table in a register,
+    ``scalef`` takes its floor."""
     w, x = x.writer, clamp(x, -104.0, 89.0)
     shifted = x.fma(LOG2E, MAGIC_F32 / _AVX512_LANES)
     n = shifted - MAGIC_F32 / _AVX512_LANES
     r = n.fma(-LN2_LOW_F32, n.fma(-LN2_HIGH_F32, x))
     p = (r * r).fma(r.polynomial(_EXP_SHORT_F32), r)
-    powers = [float_text(2.0 ** (number / _AVX512_LANES), "float") for number in range(_AVX512_LANES)]
+    powers = [
+        float_text(2.0 ** (number / _AVX512_LANES), "float") for number in range(_AVX512_LANES)
+    ]
     table = LlvmValue(f"<float {', float '.join(powers)}>", "float", _AVX512_LANES)
     operands = (table, shifted.bits().operand)
     power = Number(w, w.call("llvm.x86.avx512.permvar.sf.512", operands, "float", _AVX512_LANES))

@@ -2,8 +2,9 @@
 
 In: ``Number``. Out: ``Number``. Not done here: exp, log.
 
-f32 tanh: x * P(x*x) / Q(x*x), minimax fit of degrees 4 and 4 on |x| <= 9 (relative error 2.1e-8 before rounding the
-coefficients). f64: formulas over expm1 and log1p. The others in f32 are computed in f64 and rounded.
+f32 tanh: x * P(x*x) / Q(x*x), minimax fit of degrees 4 and 4 on |x| <= 9 (relative error 2.1e-8
+before rounding the coefficients). f64: formulas over expm1 and log1p. The others in f32 are
+computed in f64 and rounded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ _TANH_F32_LIMIT = 9.0
 _TANH_F32_P = (
     1.3354651606789503e-08, 2.060907536360901e-05, 0.003495587734505534, 0.13381025195121765, 1.0,
 )  # fmt: skip
-_TANH_F32_Q = (7.776554298288829e-07, 0.000328563415678218, 0.025876980274915695, 0.4671434164047241, 1.0)
+_TANH_F32_Q = (
+    7.776554298288829e-07,
+    0.000328563415678218,
+    0.025876980274915695,
+    0.4671434164047241,
+    1.0,
+)
 _LN2 = 0.6931471805599453
 # From here on the smaller of the two terms is lost in rounding.
 _LARGE = 2.0**28

@@ -18,7 +18,8 @@ _ATAN = (
     6.66107313738753120669e-02, -7.69187620504482999495e-02, 9.09088713343650656196e-02, -1.11111104054623557880e-01,
     1.42857142725034663711e-01, -1.99999999998764832476e-01, 3.33333333333329318027e-01,
 )  # fmt: skip
-# Each row: least |x|, atan of the point that is subtracted (high and low part), and a, b, c, d of (a*x + b) / (c*x + d).
+# Each row: least |x|, atan of the point that is subtracted (high and low part), and a, b, c, d of
+# (a*x + b) / (c*x + d).
 _ATAN_RANGES = (
     (7.0 / 16, 4.63647609000806093515e-01, 2.26987774529616870924e-17, 2.0, -1.0, 1.0, 2.0),
     (11.0 / 16, 7.85398163397448278999e-01, 3.06161699786838301793e-17, 1.0, -1.0, 1.0, 1.0),
@@ -39,7 +40,12 @@ _LOW_WORD = 0xFFFFFFFF
 def atan(x: Number) -> Number:
     """Inverse tangent, f64."""
     size = x.abs()
-    numerator, denominator, high, low = size, size.constant(1.0), size.constant(0.0), size.constant(0.0)
+    numerator, denominator, high, low = (
+        size,
+        size.constant(1.0),
+        size.constant(0.0),
+        size.constant(0.0),
+    )
     for least, high_part, low_part, a, b, c, d in _ATAN_RANGES:
         inside = size >= least
         numerator = inside.choose(size * a + b if a else size.constant(b), numerator)

@@ -2,7 +2,8 @@
 
 In: ``Number``. Out: ``Number``. Not done here: powers.
 
-Reduction to m in [sqrt(1/2), sqrt(2)) and the series in s = f / (2 + f) of fdlibm's e_log.c and e_logf.c: max 1 ulp.
+Reduction to m in [sqrt(1/2), sqrt(2)) and the series in s = f / (2 + f) of fdlibm's e_log.c and
+e_logf.c: max 1 ulp.
 """
 
 from __future__ import annotations
@@ -55,12 +56,17 @@ def with_special_values(x: Number, result: Number) -> Number:
 
 
 def split(x: Number) -> tuple[Number, Number]:
-    """X = 2**k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for positive finite x; k as a float."""
+    """X = 2**k * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for positive finite x; k as a
+    float."""
     double = x.is_double
     tiny = x < (2.0**-1022 if double else 2.0**-126)
     shift = 54 if double else 25
     bits = tiny.choose(x * 2.0**shift, x).bits()
-    root, one, width = (_SQRT_HALF_F64_BITS, _ONE_F64_BITS, 52) if double else (_SQRT_HALF_F32_BITS, _ONE_F32_BITS, 23)
+    root, one, width = (
+        (_SQRT_HALF_F64_BITS, _ONE_F64_BITS, 52)
+        if double
+        else (_SQRT_HALF_F32_BITS, _ONE_F32_BITS, 23)
+    )
     moved = bits + (one - root)
     k = (moved >> width) - (one >> width)
     m = (moved & ((1 << width) - 1)) + root

@@ -2,7 +2,8 @@
 
 In: operands of one dtype. Out: operands; comparisons and tests give i1. Not done here: arithmetic.
 
-Comparisons with NaN are False. A shift by the width or more gives 0 (-1 for a negative shifted right).
+Comparisons with NaN are False. A shift by the width or more gives 0 (-1 for a negative shifted
+right).
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def shift_right(w: Writer, dtype: DType, operands: tuple[LlvmValue, ...]) -> Llv
     if dtype in UNSIGNED:
         shifted = left.shift_logical(inside.choose(right, right.constant(0)))
         return inside.choose(shifted, left.constant(0)).operand
-    return (left >> inside.choose(right, right.constant(element_bits(left.operand.element) - 1))).operand
+    return (
+        left >> inside.choose(right, right.constant(element_bits(left.operand.element) - 1))
+    ).operand
 
 
 def _inside(amount: Number) -> Number:
@@ -69,7 +72,9 @@ def is_nan(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
     return w.compare("uno", operands[0], operands[0])
 
 
-def is_infinite(positive: bool, negative: bool) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
+def is_infinite(
+    positive: bool, negative: bool
+) -> Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]:
     """Whether x is one of the wanted infinities."""
 
     def emit(w: Writer, _: DType, operands: tuple[LlvmValue, ...]) -> LlvmValue:
@@ -77,6 +82,12 @@ def is_infinite(positive: bool, negative: bool) -> Callable[[Writer, DType, tupl
         if positive and negative:
             return x.abs().equals(_INFINITY).operand
         # Neither wanted: a comparison that never holds keeps the shape of the operand.
-        return (x.equals(_INFINITY) if positive else x.equals(-_INFINITY) if negative else x.compare("one", x)).operand
+        return (
+            x.equals(_INFINITY)
+            if positive
+            else x.equals(-_INFINITY)
+            if negative
+            else x.compare("one", x)
+        ).operand
 
     return emit

@@ -1,9 +1,10 @@
 """Formulas over lanes, written with operators.
 
-In: a writer and operands of one shape (scalar or any number of lanes). Out: ``Number`` expressions that write one instruction
-per operator. Not done here: any function.
+In: a writer and operands of one shape (scalar or any number of lanes). Out: ``Number`` expressions
+that write one instruction per operator. Not done here: any function.
 
-Comparisons are ordered (False for NaN) and signed. Operators take Python numbers as constants of the same type. Nothing is
+Comparisons are ordered (False for NaN) and signed. Operators take Python numbers as constants of
+the same type. Nothing is
 contracted: ``fma`` is asked for by name.
 """
 
@@ -62,7 +63,10 @@ class Number:
         if not self.operand.is_float:
             return self.constant(0) - self
         return Number(
-            self.writer, self.writer.define(f"fneg {self.operand.typed}", self.operand.element, self.operand.lanes)
+            self.writer,
+            self.writer.define(
+                f"fneg {self.operand.typed}", self.operand.element, self.operand.lanes
+            ),
         )
 
     def __and__(self, other: Number | int) -> Number:
@@ -114,7 +118,9 @@ class Number:
 
     def fma(self, factor: Number | float, addend: Number | float) -> Number:
         """``self * factor + addend``, rounded once where the target can."""
-        return Number(self.writer, self.writer.fma(self.operand, self._other(factor), self._other(addend)))
+        return Number(
+            self.writer, self.writer.fma(self.operand, self._other(factor), self._other(addend))
+        )
 
     def polynomial(self, coefficients: Sequence[float]) -> Number:
         """Horner's rule in this variable, the highest power's coefficient first."""
@@ -125,7 +131,10 @@ class Number:
 
     def intrinsic(self, name: str, *others: Number | float) -> Number:
         """``llvm.NAME`` on this type; only ones that become instructions."""
-        return Number(self.writer, self.writer.intrinsic(name, self.operand, *(self._other(other) for other in others)))
+        return Number(
+            self.writer,
+            self.writer.intrinsic(name, self.operand, *(self._other(other) for other in others)),
+        )
 
     def abs(self) -> Number:
         """Magnitude of a float."""
@@ -148,7 +157,11 @@ class Number:
     def to(self, element: str) -> Number:
         """Between float and double, or between integer widths (signed)."""
         wider = element_bits(element) > element_bits(self.operand.element)
-        opcode = ("fpext" if wider else "fptrunc") if self.operand.is_float else ("sext" if wider else "trunc")
+        opcode = (
+            ("fpext" if wider else "fptrunc")
+            if self.operand.is_float
+            else ("sext" if wider else "trunc")
+        )
         return Number(self.writer, self.writer.convert(opcode, self.operand, element))
 
     def choose(self, then: Number | float, otherwise: Number) -> Number:

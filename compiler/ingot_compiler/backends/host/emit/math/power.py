@@ -2,8 +2,9 @@
 
 In: operands. Out: operands. Not done here: exp and log.
 
-Special values as in C99's pow. f64: the log2 in two parts of fdlibm's e_pow.c, max 1 ulp. f32: exp(y * log x) in f64. Integers:
-repeated squaring that wraps; a negative exponent gives the reciprocal rounded to 0 (0 for base 0).
+Special values as in C99's pow. f64: the log2 in two parts of fdlibm's e_pow.c, max 1 ulp. f32:
+exp(y * log x) in f64. Integers: repeated squaring that wraps; a negative exponent gives the
+reciprocal rounded to 0 (0 for base 0).
 """
 
 from __future__ import annotations
@@ -28,8 +29,16 @@ _LOG = (
     2.06975017800338417784e-01, 2.30660745775561754067e-01, 2.72728123808534006489e-01, 3.33333329818377432918e-01,
     4.28571428578550184252e-01, 5.99999999999994648725e-01,
 )  # fmt: skip
-_CP, _CP_HIGH, _CP_LOW = 9.61796693925975554329e-01, 9.61796700954437255859e-01, -7.02846165095275826516e-09
-_LN2, _LN2_HIGH, _LN2_LOW = 6.93147180559945286227e-01, 6.93147182464599609375e-01, -1.90465429995776804525e-09
+_CP, _CP_HIGH, _CP_LOW = (
+    9.61796693925975554329e-01,
+    9.61796700954437255859e-01,
+    -7.02846165095275826516e-09,
+)
+_LN2, _LN2_HIGH, _LN2_LOW = (
+    6.93147180559945286227e-01,
+    6.93147182464599609375e-01,
+    -1.90465429995776804525e-09,
+)
 _EXP = (
     4.13813679705723846039e-08, -1.65339022054652515390e-06, 6.61375632143793436117e-05, -2.77777777770155933842e-03,
     1.66666666666666019037e-01,
@@ -76,7 +85,9 @@ def _integer_power(dtype: DType, base: Number, exponent: Number) -> Number:
         total = (rest & 1).compare("ne", 0).choose(total * factor, total)
         return total.operand, (factor * factor).operand, rest.shift_logical(1).operand
 
-    result = Number(w, w.loop_while((base.constant(1).operand, base.operand, left.operand), more, square)[0])
+    result = Number(
+        w, w.loop_while((base.constant(1).operand, base.operand, left.operand), more, square)[0]
+    )
     if dtype in UNSIGNED:
         return result
     sign = (exponent & 1).compare("ne", 0).choose(-1, base.constant(1))
@@ -110,7 +121,11 @@ def _log2(x: Number) -> tuple[Number, Number]:
     near_one, below_root_3 = fraction <= _SQRT_1_5_BITS, fraction < _SQRT_3_BITS
     above = ~near_one & ~below_root_3
     middle = ~near_one & below_root_3
-    n = (bits.shift_logical(_WIDTH) - 1023) - tiny.choose(53, bits.constant(0)) + above.choose(1, bits.constant(0))
+    n = (
+        (bits.shift_logical(_WIDTH) - 1023)
+        - tiny.choose(53, bits.constant(0))
+        + above.choose(1, bits.constant(0))
+    )
     m = above.choose(fraction - (1 << _WIDTH), fraction).as_float()
     base = middle.choose(1.5, m.constant(1.0))
     u, v = m - base, 1.0 / (m + base)

@@ -1,9 +1,11 @@
 """Sine, cosine, tangent.
 
-In: ``Number``. Out: ``Number`` in f64 (f32 is computed in f64 and rounded). Not done here: inverses.
+In: ``Number``. Out: ``Number`` in f64 (f32 is computed in f64 and rounded). Not done here:
+inverses.
 
-Arguments are reduced by multiples of pi/2 to high + low: in three steps up to 2**20 (f64) or in one long product with the
-bits of 2/pi (Payne and Hanek) in the rare block for larger ones. Series of fdlibm's k_sin.c and k_cos.c.
+Arguments are reduced by multiples of pi/2 to high + low: in three steps up to 2**20 (f64) or in one
+long product with the bits of 2/pi (Payne and Hanek) in the rare block for larger ones. Series of
+fdlibm's k_sin.c and k_cos.c.
 """
 
 from __future__ import annotations
@@ -92,7 +94,9 @@ def _reduce(x: Number) -> tuple[Number, Number, Number]:
     w.branch(done)
     w.start(done)
     sources = zip(small, exact, strict=True)
-    merged = [Number(w, w.phi(((old.operand, before), (new.operand, after)))) for old, new in sources]
+    merged = [
+        Number(w, w.phi(((old.operand, before), (new.operand, after)))) for old, new in sources
+    ]
     return merged[0], merged[1], merged[2]
 
 
@@ -118,12 +122,14 @@ def _two_sum(left: Number, right: Number) -> tuple[Number, Number]:
 
 
 def _reduce_large(x: Number) -> tuple[Number, Number, Number]:
-    """Multiply the mantissa with the 192 bits of 2/pi that decide the quadrant and 100 bits of the rest."""
+    """Multiply the mantissa with the 192 bits of 2/pi that decide the quadrant and 100 bits of the
+    rest."""
     w = x.writer
     bits = x.bits()
     exponent = (bits.shift_logical(_MANTISSA_BITS) & 0x7FF) - (_EXPONENT_BIAS + _MANTISSA_BITS)
     mantissa = (bits & ((1 << _MANTISSA_BITS) - 1)) | (1 << _MANTISSA_BITS)
-    # Words before the window only add multiples of 4 to the quadrant; the table starts with a word of zeros.
+    # Words before the window only add multiples of 4 to the quadrant; the table starts with a word
+    # of zeros.
     at = exponent + (_WORD_BITS - 2)
     valid = (at >= 0) & (exponent < 1024)
     at = valid.choose(at, at.constant(0))
@@ -142,8 +148,11 @@ def _reduce_large(x: Number) -> tuple[Number, Number, Number]:
     return _signed_parts(x, quadrant, rest, middle)
 
 
-def _signed_parts(x: Number, quadrant: Number, rest: Number, middle: Number) -> tuple[Number, Number, Number]:
-    """The rest (top word, next word; in units of 2**-62) times pi/2 as high + low, with the sign of x."""
+def _signed_parts(
+    x: Number, quadrant: Number, rest: Number, middle: Number
+) -> tuple[Number, Number, Number]:
+    """The rest (top word, next word; in units of 2**-62) times pi/2 as high + low, with the sign of
+    x."""
     w = x.writer
     # Exact pieces of 32 bits; near a multiple of pi/2 the first ones cancel.
     pieces = (
@@ -162,7 +171,11 @@ def _signed_parts(x: Number, quadrant: Number, rest: Number, middle: Number) -> 
     error = error + (low * _HALF_PI + high * 6.123233995736766e-17)
     total, error = _two_sum(total, error)
     negative = x < 0
-    return negative.choose(-quadrant, quadrant), _negated_if(total, negative), _negated_if(error, negative)
+    return (
+        negative.choose(-quadrant, quadrant),
+        _negated_if(total, negative),
+        _negated_if(error, negative),
+    )
 
 
 def _two_product(left: Number, right: float) -> tuple[Number, Number]:
@@ -173,7 +186,9 @@ def _two_product(left: Number, right: float) -> tuple[Number, Number]:
     right_low = right - right_high
     left_high = (left.bits() & ~0x7FFFFFF).as_float()
     left_low = left - left_high
-    error = ((left_high * right_high - product) + left_high * right_low + left_low * right_high) + left_low * right_low
+    error = (
+        (left_high * right_high - product) + left_high * right_low + left_low * right_high
+    ) + left_low * right_low
     return product, error
 
 
