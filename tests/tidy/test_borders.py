@@ -15,6 +15,7 @@ ALLOWED = {
         "ingot_build_rules",
         "ingot_compiler",
         "ingot_artifacts",
+        "ingot_runtime.__version__",
         "ingot_runtime.ingot_error",
     ),
     "ingot_build_rules": (
