@@ -338,4 +338,5 @@ function search(text) {
   recall();
   draw();
   document.body.dataset.ready = "yes";
+  document.body.dataset.readyMilliseconds = Math.round(performance.now());
 })();
