@@ -9,8 +9,7 @@ Not done here: the inputs' share of the gates (a ``matmul`` over all steps at on
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.kinds.contraction import contraction_tile
-from ingot_compiler.backends.host.tiles import lanes_of
+from ingot_compiler.backends.host.tiles import choose_tile, lanes_of
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_max, dim_min, dim_mod, dim_mul, symbol
 from ingot_compiler.ir.ops.recurrent import CELLS, operand_names
 from ingot_compiler.ir.types import DType
@@ -66,7 +65,7 @@ class _Recurrent:
         self.target = target
         self.counter = 0
         own = 2 if self.is_reset_first else self.gate_count
-        self.tile = contraction_tile(self.batch, self.hidden * own, target, self.dtype)
+        self.tile = choose_tile(self.batch, self.hidden * own, target, self.dtype)
         batch = self.batch if isinstance(self.batch, int) else self.tile.rows
         rows = round_up(min(batch, _BLOCKS_ROWS_MAX), self.tile.rows)
         assert isinstance(rows, int)
