@@ -1,8 +1,8 @@
 """Register tiles and row blocks of contractions, from an analytic cost model.
 
-In: extents, which may be symbolic, and a target. Out: ``RegisterTile``, panels, row blocks, the lanes
-of a dtype, the length of a block. Not done here: emitting the tiles (``backends.host.emit.kernels``),
-measuring.
+In: extents, which may be symbolic, and a target. Out: ``RegisterTile``, panels, row blocks, the
+lanes of a dtype, the length of a block. Not done here: emitting the tiles
+(``backends.host.emit.kernels``), measuring.
 
 Constants, measured on a 512-bit core with two multiply-add and two load ports (128x768x768, % of
 the peak): 6x4 97, 8x3 98, 14x2 96, 12x2 98, 4x6 85-98 (the panel leaves L2 sooner), 7x4 87 (33

@@ -43,8 +43,8 @@ def lower_attention(group: Group, target: KernelTarget) -> LoopProgram:
         anchored.number(0), _index(q, head, shape, "query", "depth"),
         anchored.number(1), _index(k, head, shape, "key", "depth"),
         anchored.number(2), _index(v, head, shape, "key", "value"),
-        node.real("scale"), _mask(anchored, scores), node.flag("causal"), 0, node.flag("nan_to_zero"),
-        ACCUMULATOR, epilogue,
+        node.real("scale"), _mask(anchored, scores), node.flag("causal"), 0,
+        node.flag("nan_to_zero"),        ACCUMULATOR, epilogue,
     )  # fmt: skip
     scratch = attention_scratch_bytes(keys, depth, width, block, target)
     extent = dim_mul(dim_mul(batch, heads), blocks)

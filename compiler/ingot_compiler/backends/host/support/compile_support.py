@@ -16,8 +16,9 @@ from ingot_compiler.backends.host.zig import run_zig
 from ingot_compiler.ir.errors import InternalError
 
 _FLAGS = (
-    "-std=c11", "-O2", "-g0", "-fPIE", "-ffreestanding", "-fno-builtin", "-ffp-contract=off", "-fno-vectorize", "-fno-slp-vectorize",
-    "-fno-stack-protector", "-fno-sanitize=all", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-ffunction-sections",
+    "-std=c11", "-O2", "-g0", "-fPIE", "-ffreestanding", "-fno-builtin", "-ffp-contract=off",
+    "-fno-vectorize", "-fno-slp-vectorize", "-fno-stack-protector", "-fno-sanitize=all",
+    "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-ffunction-sections",
     "-fdata-sections", "-Wall", "-Wextra", "-Werror",
 )  # fmt: skip
 
