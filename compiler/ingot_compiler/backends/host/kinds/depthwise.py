@@ -33,7 +33,8 @@ def lower_depthwise(group: Group, target: KernelTarget) -> LoopProgram:
         "x", shape[-1], "channel", shape[1], tuple(zip(TAP_NAMES, conv.kernel, strict=False)),
         anchored.number(0), _image_index(conv, x, outer_shape),
         anchored.number(1), _weight_index(w), x.type.dtype,
-        ACCUMULATOR, anchored.epilogue(Space(shape, runs)), choose_pixels(shape[-1], conv.kernel, target),
+        ACCUMULATOR, anchored.epilogue(Space(shape, runs)),
+        choose_pixels(shape[-1], conv.kernel, target),
     )  # fmt: skip
     work = dim_mul(dim_mul(shape[-1], shape[1]), dim_product(conv.kernel))
     grain = grain_for(work // 8)

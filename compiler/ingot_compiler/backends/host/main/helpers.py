@@ -85,27 +85,29 @@ def frame_numbers(frame: MainFrame) -> dict[str, int]:
     }
 
 
-def write_helpers(numbers: Mapping[str, int | str]) -> str:
+def write_helpers(numbers: Mapping[str, int], attributes: str) -> str:
     """Write what the steps call: declarations, error texts, functions.
 
     Args:
         numbers: those of `frame_numbers`; ``input_count`` and ``output_count``, ``weights_bytes``
-            of the program; ``attributes``: those of every function.
+            of the program.
+        attributes: those of every function.
     """
+    functions = ("checks", "buffers", "launches")
     parts = [fill_in("declarations", numbers), *map(_error_text, _TEXTS)]
-    parts += [fill_in(name, numbers) for name in ("checks", "buffers", "launches")]
+    parts += [fill_in(name, numbers, attributes=attributes) for name in functions]
     return "".join(parts)
 
 
-def fill_in(name: str, numbers: Mapping[str, int | str]) -> str:
+def fill_in(name: str, numbers: Mapping[str, int], **texts: str) -> str:
     """Write the file ``ll/NAME.ll``.
 
     Raises:
-        KeyError: the file names a number that is not given.
+        KeyError: the file names what is neither among the numbers nor among the texts.
     """
     folder = files("ingot_compiler.backends.host.main.ll")
     template = Template((folder / f"{name}.ll").read_text(encoding="utf-8"))
-    return template.substitute(_NUMBERS, **numbers)
+    return template.substitute({**_NUMBERS, **numbers, **texts})
 
 
 def _error_text(name: str) -> str:

@@ -70,22 +70,18 @@ def main_module(
     digest = interface_digest(
         tuple(inputs), tuple(outputs), tuple(devices), tuple(libraries), target.features
     )
-    numbers: dict[str, int | str] = {
-        **frame_numbers(frame),
-        "input_count": len(inputs),
-        "output_count": len(outputs),
-        "weights_bytes": weights_bytes,
-        "attributes": target.function_attributes,
-    }
+    counts = {"input_count": len(inputs), "output_count": len(outputs)}
+    numbers = {**frame_numbers(frame), **counts, "weights_bytes": weights_bytes}
+    attributes = target.function_attributes
     parts = [
         _bytes("ingot_program_digest", hashlib.sha256(encode_program(program)).digest()),
         _bytes("ingot_interface_digest", digest),
         f"@ingot_frame_bytes = hidden constant i64 {frame.size_bytes}, align 8\n",
         _tables(program, steps, inputs, outputs),
         *map(_kernel_declaration, sorted(set(kernels))),
-        write_helpers(numbers),
+        write_helpers(numbers, attributes),
         *steps.functions,
-        fill_in("main", {**numbers, "body": "\n".join(steps.body)}),
+        fill_in("main", numbers, attributes=attributes, body="\n".join(steps.body)),
     ]
     return "".join(parts)
 

@@ -44,7 +44,8 @@ FAMILY = TargetFamily(
     ),
     tunings=(
         "broadwell", "cascadelake", "emeraldrapids", "graniterapids", "haswell", "icelake-server",
-        "sapphirerapids", "skylake", "skylake-avx512", "znver1", "znver2", "znver3", "znver4", "znver5",
+        "sapphirerapids", "skylake", "skylake-avx512",
+        "znver1", "znver2", "znver3", "znver4", "znver5",
     ),
     page_size_bytes=4096,
     always_has_fma=False,
