@@ -19,8 +19,8 @@ from ingot_runtime.format import abi
 
 _FLAGS = (
     "-pie", "--no-dynamic-linker", "--oformat=binary", "--build-id=none",
-    "-z", "defs", "-z", "text", "--gc-sections", "--orphan-handling=error", "--no-gnu-unique", "--threads=1",
-    "-T", "image.ld", "-o", "image.bin", "--whole-archive", "objects.a",
+    "-z", "defs", "-z", "text", "--gc-sections", "--orphan-handling=error", "--no-gnu-unique",
+    "--threads=1", "-T", "image.ld", "-o", "image.bin", "--whole-archive", "objects.a",
 )  # fmt: skip
 _ERROR_LINES_MAX = 6
 
