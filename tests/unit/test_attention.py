@@ -280,7 +280,7 @@ def test_query_blocks_are_even() -> None:
     """Blocks cover the queries with less than a tile of waste each."""
     for name in (*LEVELS, "aarch64"):
         target = parse_target(name)
-        assert attention_query_block(None, target) > 0
+        assert attention_query_block(symbol("n"), target) > 0
         for queries in (1, 5, 6, 7, 64, 128, 197, 1024, 1504):
             block = attention_query_block(queries, target)
             assert 1 <= block <= 102

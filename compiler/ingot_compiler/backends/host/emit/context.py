@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.host.writer import Lines, LlvmValue, Writer, constant
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import Buffer
 

@@ -11,7 +11,8 @@ first.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits, suffix
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits, suffix
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 MEMORY: dict[DType, str] = {

@@ -9,7 +9,9 @@ Not done here: addresses (``memory``).
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.context import EmitContext
-from ingot_compiler.backends.host.writer import Lines, LlvmValue, Writer, constant
+from ingot_compiler.backends.host.function_text import Lines
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import (
     Call,
     Dim,

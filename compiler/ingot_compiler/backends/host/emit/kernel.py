@@ -22,8 +22,9 @@ from ingot_compiler.backends.host.emit.kernels.depthwise import emit_depthwise
 from ingot_compiler.backends.host.emit.kernels.depthwise_plane import emit_depthwise_plane
 from ingot_compiler.backends.host.emit.kernels.transpose import emit_transpose
 from ingot_compiler.backends.host.emit.statement import emit_statements
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.lowering.loops import (
     Attention,
     Contraction,

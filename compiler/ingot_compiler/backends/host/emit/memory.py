@@ -10,7 +10,7 @@ from __future__ import annotations
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import MEMORY, from_memory, to_memory
 from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane_stride
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, substitute, terms_of
 from ingot_compiler.ir.errors import InternalError
 

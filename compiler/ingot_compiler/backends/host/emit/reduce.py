@@ -11,7 +11,8 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.convert import REGISTER
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 from ingot_compiler.lowering.loops import Apply, Let, Reduce, Value
 

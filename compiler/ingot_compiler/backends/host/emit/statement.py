@@ -28,7 +28,7 @@ from ingot_compiler.backends.host.emit.reduce import (
     partial_count,
 )
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, dim_max, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.ranges import is_nonnegative

@@ -19,7 +19,7 @@ from ingot_compiler.backends.host.emit.index import emit_index, emit_lanes, lane
 from ingot_compiler.backends.host.emit.math import FUNCTIONS
 from ingot_compiler.backends.host.emit.math.power import constant_power
 from ingot_compiler.backends.host.emit.memory import emit_load
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.ir.errors import InternalError, UnsupportedError
 from ingot_compiler.ir.types import FLOATS, DType

@@ -37,7 +37,7 @@ from ingot_compiler.backends.host.emit.math.exp import exp
 from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.value import emit_value
-from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Attention

@@ -12,7 +12,8 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
 from ingot_compiler.backends.host.emit.memory import emit_address
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, constants
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import coefficient, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Attention

@@ -24,8 +24,8 @@ from ingot_compiler.backends.host.emit.kernels.multiply import (
     merged_dims,
 )
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.backends.host.tiles import lanes_of
-from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import Dim, coefficient, dim_min, substitute
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.lowering.loops import Contraction

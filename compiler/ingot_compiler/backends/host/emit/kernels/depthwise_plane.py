@@ -19,8 +19,8 @@ from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.index import emit_index
 from ingot_compiler.backends.host.emit.kernels.epilogue import Results, emit_epilogue
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, constants
 from ingot_compiler.backends.host.tiles import BLOCK_CHAINS_MAX, lanes_of
-from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import Dim, substitute, symbol
 from ingot_compiler.lowering.loops import DepthwisePlane
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.context import EmitContext
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import LlvmValue, constant, element_bits
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
 from ingot_compiler.ir.types import DType
 from ingot_compiler.lowering.loops import (
     Apply,

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from ingot_compiler.backends.host.emit.convert import MEMORY, REGISTER, emit_cast, from_memory
 from ingot_compiler.backends.host.emit.kernels.pairs import multiply_pairs
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.dims import Dim, coefficient
 from ingot_compiler.ir.errors import InternalError
 from ingot_compiler.ir.types import DType

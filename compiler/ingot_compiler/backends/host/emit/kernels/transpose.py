@@ -23,7 +23,7 @@ from ingot_compiler.backends.host.emit.kernels.epilogue import (
 from ingot_compiler.backends.host.emit.kernels.shuffles import transposed
 from ingot_compiler.backends.host.emit.memory import emit_address
 from ingot_compiler.backends.host.emit.statement import emit_statements
-from ingot_compiler.backends.host.writer import LlvmValue, constant
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, substitute, symbol
 from ingot_compiler.lowering.loops import Transpose
 

@@ -21,7 +21,8 @@ from ingot_compiler.backends.host.emit.math.log import log, softplus
 from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.math.power import power
 from ingot_compiler.backends.host.emit.math.trigonometric import cos, sin, tan
-from ingot_compiler.backends.host.writer import LlvmValue, Writer
+from ingot_compiler.backends.host.llvm_value import LlvmValue
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import DType
 
 Emitter = Callable[[Writer, DType, tuple[LlvmValue, ...]], LlvmValue]

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ingot_compiler.backends.host.emit.math.number import Number
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
+from ingot_compiler.backends.host.llvm_value import LlvmValue, element_bits
+from ingot_compiler.backends.host.writer import Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 
 _PREDICATES = {"less": "lt", "less_equal": "le"}

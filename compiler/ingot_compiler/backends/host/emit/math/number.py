@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingot_compiler.backends.host.writer import LlvmValue, Writer, constant, element_bits
+from ingot_compiler.backends.host.llvm_value import LlvmValue, constant, element_bits
+from ingot_compiler.backends.host.writer import Writer
 
 _FLOAT_OF_BITS = {32: "float", 64: "double"}
 

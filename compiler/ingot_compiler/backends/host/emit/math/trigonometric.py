@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS
 from ingot_compiler.backends.host.emit.math.number import Number
-from ingot_compiler.backends.host.writer import Writer, constant
+from ingot_compiler.backends.host.llvm_value import constant
+from ingot_compiler.backends.host.writer import Writer
 
 _TWO_OVER_PI = 0.6366197723675814
 # pi/2 in parts of 33 bits (fdlibm e_rem_pio2.c): products with numbers below 2**20 are exact.
