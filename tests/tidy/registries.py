@@ -84,7 +84,6 @@ REGISTRIES = (
     Registry(
         "compiler/ingot_compiler/backends/host/emit/math",
         "compiler/ingot_compiler/backends/host/emit/math/__init__.py",
-        ("number",),
     ),
     Registry(
         "build_rules/ingot_build_rules/rules",

@@ -34,8 +34,8 @@ from ingot_compiler.backends.host.emit.kernels.multiply import (
     emit_sum,
 )
 from ingot_compiler.backends.host.emit.math.exp import exp
-from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.memory import emit_address
+from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.emit.value import emit_value
 from ingot_compiler.backends.host.writer import LlvmValue, constant, constants
 from ingot_compiler.ir.dims import coefficient, dim_min, substitute

@@ -18,9 +18,9 @@ from ingot_compiler.backends.host.emit.math.exp import exp, sigmoid, silu
 from ingot_compiler.backends.host.emit.math.hyperbolic import acosh, asinh, atanh, cosh, sinh, tanh
 from ingot_compiler.backends.host.emit.math.inverse import acos, asin, atan
 from ingot_compiler.backends.host.emit.math.log import log, softplus
-from ingot_compiler.backends.host.emit.math.number import Number
 from ingot_compiler.backends.host.emit.math.power import power
 from ingot_compiler.backends.host.emit.math.trigonometric import cos, sin, tan
+from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.writer import LlvmValue, Writer
 from ingot_compiler.ir.types import DType
 

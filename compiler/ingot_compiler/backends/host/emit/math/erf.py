@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ingot_compiler.backends.host.emit.math.exp import exp
-from ingot_compiler.backends.host.emit.math.number import Number, clamp
+from ingot_compiler.backends.host.emit.number import Number, clamp
 
 _ERF_F32_LIMIT = 3.92  # erf rounds to 1 from here
 _ERF_F32_P = (

@@ -8,7 +8,7 @@ table of 16 powers and degree 3, max 1.06 ulp. f64: reduction as in fdlibm's e_e
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.math.number import Number, clamp
+from ingot_compiler.backends.host.emit.number import Number, clamp
 from ingot_compiler.backends.host.writer import LlvmValue, constant, float_text
 
 LOG2E = 1.4426950408889634

@@ -7,7 +7,7 @@ Reductions and coefficients of fdlibm's s_atan.c, e_asin.c and e_acos.c.
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.math.number import Number
+from ingot_compiler.backends.host.emit.number import Number
 
 _HALF_PI_HIGH = 1.57079632679489655800e00
 _HALF_PI_LOW = 6.12323399573676603587e-17

@@ -16,7 +16,7 @@ from ingot_compiler.backends.host.emit.math.exp import (
     exp,
     exp_by_polynomial,
 )
-from ingot_compiler.backends.host.emit.math.number import Number
+from ingot_compiler.backends.host.emit.number import Number
 
 _INFINITY = float("inf")
 # fdlibm e_logf.c: the parts of ln 2, and Lg4 to Lg1; e_log.c: Lg7 to Lg1.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ingot_compiler.backends.host.emit.math.number import Number
+from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS, exp, scale
 from ingot_compiler.backends.host.emit.math.log import log
-from ingot_compiler.backends.host.emit.math.number import Number, clamp
+from ingot_compiler.backends.host.emit.number import Number, clamp
 from ingot_compiler.backends.host.writer import LlvmValue, Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
 

@@ -11,7 +11,7 @@ fdlibm's k_sin.c and k_cos.c.
 from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS
-from ingot_compiler.backends.host.emit.math.number import Number
+from ingot_compiler.backends.host.emit.number import Number
 from ingot_compiler.backends.host.writer import Writer, constant
 
 _TWO_OVER_PI = 0.6366197723675814
