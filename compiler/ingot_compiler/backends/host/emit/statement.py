@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 
 from ingot_compiler.backends.host.emit.context import EmitContext, Typed
 from ingot_compiler.backends.host.emit.convert import emit_cast
-from ingot_compiler.backends.host.emit.index import emit_index, lane_stride
+from ingot_compiler.backends.host.emit.index import emit_index
+from ingot_compiler.backends.host.emit.lane_index import lane_stride
 from ingot_compiler.backends.host.emit.loop_lanes import wide_lanes
 from ingot_compiler.backends.host.emit.memory import emit_store
 from ingot_compiler.backends.host.emit.reduce import (
