@@ -63,30 +63,34 @@ class EmitScope:
     memo: dict[object, LlvmValue] = field(default_factory=dict[object, LlvmValue])
 
 
+Emitters = Mapping[type, Callable[["EmitContext", Any], None]]  # by the type of a statement
+
+
 class EmitContext:
     """The state of one kernel's emission; ``scope`` restores what is bound inside it.
 
     ``buffers`` are the base pointers; ``scratch`` is the thread's scratch pointer; ``lanes`` is the
-    number of lanes of vector loops (the target's f32 lanes, for every dtype); ``special`` writes
-    the statements that ``statement`` does not.
+    number of lanes of vector loops (the target's f32 lanes, for every dtype); ``emitters``
+    write the statements that have a file of their own.
     """
 
     __slots__ = (
-        "buffers", "constants", "dtypes", "frames", "guards", "lanes", "locals", "report", "scratch", "special", "symbols",
-        "target", "vector", "writer",
+        "buffers", "constants", "dtypes", "emitters", "frames", "guards", "lanes", "locals",
+        "report", "scratch", "symbols", "target", "vector", "writer",
     )  # fmt: skip
 
-    def __init__(self, writer: Writer, target: Target, buffers: Sequence[Buffer]) -> None:
+    def __init__(
+        self, writer: Writer, target: Target, buffers: Sequence[Buffer], emitters: Emitters
+    ) -> None:
         self.writer = writer
         self.target = target
         self.lanes = target.f32_lanes
         self.dtypes: tuple[DType, ...] = tuple(buffer.dtype for buffer in buffers)
-        self.buffers: tuple[LlvmValue, ...] = ()
+        self.buffers = tuple(LlvmValue(f"%b{number}", "ptr") for number in range(len(buffers)))
         self.scratch = LlvmValue("%scratch", "ptr")
-        self.report: LlvmValue | None = (
-            None  # i32 slot of what the kernel returns, once a ``Require`` was written
-        )
-        self.special: Mapping[type, Callable[[EmitContext, Any], None]] = {}
+        # The i32 slot of what the kernel returns, once a ``Require`` was written.
+        self.report: LlvmValue | None = None
+        self.emitters = emitters
         self.symbols: dict[str, Binding] = {}
         self.constants: dict[str, int] = {}
         self.locals: dict[str, Typed] = {}
@@ -100,11 +104,9 @@ class EmitContext:
         frames."""
         saved = (self.symbols, self.constants, self.locals, self.vector, self.guards)
         depth = len(self.frames)
-        self.symbols, self.constants, self.locals = (
-            dict(self.symbols),
-            dict(self.constants),
-            dict(self.locals),
-        )
+        self.symbols = dict(self.symbols)
+        self.constants = dict(self.constants)
+        self.locals = dict(self.locals)
         try:
             yield
         finally:
@@ -158,19 +160,6 @@ class EmitContext:
                 self.writer.store(constant(0, "i32"), self.report)
         return self.report
 
-    def tail_mask(self, first: LlvmValue, extent: LlvmValue, lanes: int = 0) -> LlvmValue:
-        """The lanes j of ``lanes`` with ``first + j < extent``."""
-        count = lanes or self.lanes
-        w = self.writer
-        left = w.convert("trunc", w.sub(extent, first), "i32")
-        numbers = LlvmValue(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
-        return w.compare("ult", numbers, w.splat(left, count))
-
-    def lane_numbers(self, lanes: int = 0) -> LlvmValue:
-        """``<0, 1, 2, ...>`` as i64."""
-        count = lanes or self.lanes
-        return LlvmValue(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
-
     def active(self) -> LlvmValue | None:
         """The lanes that may touch memory: tail mask and guards that differ between lanes; None for
         all."""
@@ -190,6 +179,19 @@ class EmitContext:
         for mask in masks[1:]:
             result = self.writer.binary("and", result, mask)
         return result
+
+    def tail_mask(self, first: LlvmValue, extent: LlvmValue, lanes: int = 0) -> LlvmValue:
+        """The lanes j of ``lanes`` with ``first + j < extent``."""
+        count = lanes or self.lanes
+        w = self.writer
+        left = w.convert("trunc", w.sub(extent, first), "i32")
+        numbers = LlvmValue(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
+        return w.compare("ult", numbers, w.splat(left, count))
+
+    def lane_numbers(self, lanes: int = 0) -> LlvmValue:
+        """``<0, 1, 2, ...>`` as i64."""
+        count = lanes or self.lanes
+        return LlvmValue(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
 
     def true_mask(self, lanes: int) -> LlvmValue:
         """All lanes."""
