@@ -179,20 +179,3 @@ class EmitContext:
         for mask in masks[1:]:
             result = self.writer.binary("and", result, mask)
         return result
-
-    def tail_mask(self, first: LlvmValue, extent: LlvmValue, lanes: int = 0) -> LlvmValue:
-        """The lanes j of ``lanes`` with ``first + j < extent``."""
-        count = lanes or self.lanes
-        w = self.writer
-        left = w.convert("trunc", w.sub(extent, first), "i32")
-        numbers = LlvmValue(f"<{', '.join(f'i32 {lane}' for lane in range(count))}>", "i32", count)
-        return w.compare("ult", numbers, w.splat(left, count))
-
-    def lane_numbers(self, lanes: int = 0) -> LlvmValue:
-        """``<0, 1, 2, ...>`` as i64."""
-        count = lanes or self.lanes
-        return LlvmValue(f"<{', '.join(f'i64 {lane}' for lane in range(count))}>", "i64", count)
-
-    def true_mask(self, lanes: int) -> LlvmValue:
-        """All lanes."""
-        return constant(1, "i1", lanes)
