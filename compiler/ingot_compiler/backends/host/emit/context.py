@@ -33,16 +33,13 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Vector:
     """The vector variable: lane j stands for iteration ``first + j``; lanes outside ``mask`` (None:
-    none) do not run.
-
-    ``aligned``: ``first`` is a multiple of ``lanes``.
+    none) do not run. ``first`` is a multiple of ``lanes``.
     """
 
     name: str
     lanes: int
     first: LlvmValue
     mask: LlvmValue | None
-    aligned: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +135,14 @@ class EmitContext:
         mask: LlvmValue | None = None,
         *,
         lanes: int = 0,
-        aligned: bool = True,
     ) -> None:
         """Make ``name`` the vector variable of the current scope; lane 0 is iteration ``first``
-        (i64)."""
+        (i64), a multiple of the lanes."""
         self.bind({name: first})
         # Also a constant first iteration differs between lanes: keep the symbol.
         self.constants.pop(name, None)
         self.symbols[name] = Binding(first, len(self.frames) - 1, signed=False)
-        self.vector = Vector(name, lanes or self.lanes, first, mask, aligned)
+        self.vector = Vector(name, lanes or self.lanes, first, mask)
 
     def define(self, name: str, operand: LlvmValue, dtype: DType) -> None:
         """Name a value in registers (``Local``)."""

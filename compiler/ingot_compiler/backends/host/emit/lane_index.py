@@ -73,7 +73,7 @@ def _splits_between_vectors(context: EmitContext, atom: Call) -> bool:
     """Whether no step of ``left // right`` falls between two lanes: right and lane 0's left are
     multiples of the lanes."""
     vector = context.vector
-    if vector is None or not vector.aligned or not isinstance(atom.right, int) or atom.right <= 0:
+    if vector is None or not isinstance(atom.right, int) or atom.right <= 0:
         return False
     left = substitute(atom.left, context.constants)
     if coefficient(left, vector.name) != 1:

@@ -175,6 +175,9 @@ class Number:
         return self.operand.element == "double"
 
 
+Numbers = tuple[Number, ...]
+
+
 def clamp(x: Number, least: float, greatest: float) -> Number:
     """Limit to a range; NaN stays NaN."""
     upper = (x > greatest).choose(greatest, x)
@@ -182,19 +185,17 @@ def clamp(x: Number, least: float, greatest: float) -> Number:
 
 
 def while_any(
-    carried: tuple[Number, ...],
-    condition: Callable[..., Number],
-    body: Callable[..., tuple[Number, ...]],
-) -> tuple[Number, ...]:
-    """``while any lane of condition(*carried): carried = body(*carried)``."""
-    w = carried[0].writer
+    start: Numbers, condition: Callable[[Numbers], Number], body: Callable[[Numbers], Numbers]
+) -> Numbers:
+    """``while any lane of condition(numbers): numbers = body(numbers)``, from ``start`` on."""
+    w = start[0].writer
 
-    def numbers(operands: Operands) -> tuple[Number, ...]:
+    def numbers(operands: Operands) -> Numbers:
         return tuple(Number(w, operand) for operand in operands)
 
     results = w.loop_while(
-        [number.operand for number in carried],
-        lambda operands: condition(*numbers(operands)).any_lane(),
-        lambda operands: [number.operand for number in body(*numbers(operands))],
+        [number.operand for number in start],
+        lambda operands: condition(numbers(operands)).any_lane(),
+        lambda operands: [number.operand for number in body(numbers(operands))],
     )
     return numbers(results)

@@ -8,7 +8,7 @@ Integer division truncates (ONNX Div); by 0 it gives 0, and the least integer by
 
 from __future__ import annotations
 
-from ingot_compiler.backends.host.emit.number import Number, while_any
+from ingot_compiler.backends.host.emit.number import Number, Numbers, while_any
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.writer import LlvmValue, Writer, element_bits
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
@@ -83,15 +83,15 @@ def _long_division(rest: Number, least: Number) -> Number:
     """What subtracting ``least`` leaves: double it up to ``rest``, then subtract on the way
     back."""
 
-    def double(scaled: Number) -> tuple[Number]:
-        return ((scaled * 2 <= rest).choose(scaled * 2, scaled),)
+    def double(scaled: Number) -> Number:
+        return (scaled * 2 <= rest).choose(scaled * 2, scaled)
 
-    def subtract(over: Number, scaled: Number) -> tuple[Number, Number]:
+    def subtract(over: Number, scaled: Number) -> Numbers:
         fits = (over >= scaled) & (scaled >= least)
         return fits.choose(over - scaled, over), scaled * 0.5
 
-    (scaled,) = while_any((least,), lambda scaled: scaled * 2 <= rest, double)
-    found, _ = while_any((rest, scaled), lambda _, scaled: scaled >= least, subtract)
+    (most,) = while_any((least,), lambda old: old[0] * 2 <= rest, lambda old: (double(old[0]),))
+    found, _ = while_any((rest, most), lambda old: old[1] >= least, lambda old: subtract(*old))
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ingot_compiler.backends.host.emit.math.exp import MAGIC_F64, MAGIC_F64_BITS, exp, scale
 from ingot_compiler.backends.host.emit.math.log import log
-from ingot_compiler.backends.host.emit.number import Number, clamp, while_any
+from ingot_compiler.backends.host.emit.number import Number, Numbers, clamp, while_any
 from ingot_compiler.backends.host.emit.operands import Operands
 from ingot_compiler.backends.host.writer import LlvmValue, Writer
 from ingot_compiler.ir.types import FLOATS, UNSIGNED, DType
@@ -78,12 +78,13 @@ def _integer_power(dtype: DType, base: Number, exponent: Number) -> Number:
     negative = exponent < 0
     left = exponent if dtype in UNSIGNED else negative.choose(0, exponent)
 
-    def square(total: Number, factor: Number, rest: Number) -> tuple[Number, Number, Number]:
+    def square(old: Numbers) -> Numbers:
+        total, factor, rest = old
         total = (rest & 1).compare("ne", 0).choose(total * factor, total)
         return total, factor * factor, rest.shift_logical(1)
 
     start = (base.constant(1), base, left)
-    result, *_ = while_any(start, lambda *carried: carried[2].compare("ne", 0), square)
+    result, *_ = while_any(start, lambda old: old[2].compare("ne", 0), square)
     if dtype in UNSIGNED:
         return result
     sign = (exponent & 1).compare("ne", 0).choose(-1, base.constant(1))
