@@ -19,7 +19,7 @@ from tests.unit.test_attention import attention_program
 from tests.unit.test_contraction import panels
 from tests.unit.test_depthwise import depthwise_program
 
-from ingot_compiler.backends.host.emit.kernels.attention import attention_query_block
+from ingot_compiler.backends.host.attention_layout import attention_query_block
 from ingot_compiler.backends.host.llvm import load_in_process
 from ingot_compiler.backends.host.llvm_value import LlvmValue, constant
 from ingot_compiler.backends.host.targets.target import Target, parse_target

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tests.unit.kernels_harness import LEVELS, Array, Kernel, aligned, empty, normal
 
-from ingot_compiler.backends.host.emit.kernel import kernel_module
-from ingot_compiler.backends.host.emit.kernels.attention import (
+from ingot_compiler.backends.host.attention_layout import (
     attention_query_block,
     attention_scratch_bytes,
 )
+from ingot_compiler.backends.host.emit.kernel import kernel_module
 from ingot_compiler.backends.host.object import compile_object
 from ingot_compiler.backends.host.targets.target import Target, parse_target
 from ingot_compiler.ir.dims import Dim, dim_floordiv, dim_mod, symbol
