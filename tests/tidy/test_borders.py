@@ -91,7 +91,7 @@ PURE_ALL_THE_SAME = {
         "random",
     ): "its own generator with a stated seed, the same everywhere",
     (
-        "ingot_build_rules.project.values",
+        "ingot_build_rules.project.read_value",
         "os",
     ): "the text of a path object, which a project declared in Python may have",
 }
