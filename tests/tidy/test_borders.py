@@ -41,7 +41,10 @@ ONLY_IN = {
     "ziglang": ("ingot_compiler.backends.host",),
     "rich": ("ingot_build_rules.cli",),
     "diskcache": ("ingot_artifacts.store",),
-    "subprocess": ("ingot_compiler.backends.host", "ingot_build_rules.engine.executors.pool"),
+    "subprocess": (
+        "ingot_compiler.backends.host",
+        "ingot_build_rules.engine.executors.worker_process",
+    ),
     "multiprocessing": (),
     "argparse": ("ingot_build_rules.cli", "ingot_runtime.command"),
     "pickle": (),
