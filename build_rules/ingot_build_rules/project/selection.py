@@ -35,7 +35,7 @@ def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
     """
     bundles = {spec.name for spec in project.bundles}
     tests = {spec.name for spec in project.tests}
-    outputs = {posixpath.normpath(spec.output): {spec.name} for spec in project.bundles}
+    outputs = {posixpath.normpath(spec.output): (spec.name,) for spec in project.bundles}
     asked = words or project.default_targets
     if not asked:
         return Selection(tuple(sorted(bundles)), tuple(sorted(tests)))
@@ -43,8 +43,7 @@ def select(project: ProjectModel, words: Sequence[str] = ()) -> Selection:
     where = "command line" if words else "[project] default-targets"
     findings = Findings(where, lambda _: Place(0, where))
     for word in asked:
-        output = outputs.get(posixpath.normpath(word), set())
-        named = _called(word, "bundle", bundles, output)
+        named = _called(word, "bundle", bundles, outputs.get(posixpath.normpath(word), ()))
         named_tests = set[str]() if named else _called(word, "test", tests)
         if not named and not named_tests:
             do = did_you_mean(word, {*bundles, *tests, *outputs}, "choose one of these")

@@ -69,7 +69,7 @@ def _read_named(tree: Tree, kind: str, table: Table, findings: Findings) -> dict
         return {}
     found: dict[str, Values] = {}
     for name, content in cast("Mapping[str, object]", given).items():
-        if table.key(name) and not isinstance(content, Mapping):
+        if table.key(name) and not _is_table(content):
             what, why = f"key {name!r} stands in {header((kind,))}", "expected a name for the table"
             findings.add((kind, name), what, why, f"write {named} above it")
             continue
@@ -78,6 +78,10 @@ def _read_named(tree: Tree, kind: str, table: Table, findings: Findings) -> dict
             findings.add((kind, name), what, why, "choose another name")
         found[name] = read_values(findings, (kind, name), content, table)
     return found
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _report_unknown(tree: Tree, name: str, findings: Findings) -> None:
