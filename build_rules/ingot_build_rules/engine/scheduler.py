@@ -127,7 +127,8 @@ class Scheduler:
 
     async def gather(self, coroutines: Sequence[Coroutine[Any, Any, Value]]) -> tuple[Value, ...]:
         """Run coroutines beside each other."""
-        tasks = self._tasks.add(coroutines)
+        assert self._tasks.current is not None
+        tasks = self._tasks.add(coroutines, self._tasks.current)
         self._tasks.ready.extend(tasks)
         if tasks:
             await Wait(list[PendingWork](tasks))

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Coroutine, Sequence
 from typing import Any, cast
 
-from ingot_build_rules.engine.actions.action import Action, PendingWork, Task, Wait
+from ingot_build_rules.engine.actions.action import PendingWork, Task, Wait
 from ingot_build_rules.engine.actions.errors import BuildStoppedError
 
 
@@ -23,12 +23,13 @@ class Tasks:
         self.current: Task | None = None
         self._live: dict[Task, None] = {}
 
-    def add(self, coroutines: Sequence[Coroutine[Any, Any, Any]]) -> list[Task]:
-        """Take over coroutines, which the caller makes ready; one that a task starts shares its
+    def add(
+        self, coroutines: Sequence[Coroutine[Any, Any, Any]], parent: Task | None = None
+    ) -> list[Task]:
+        """Take over coroutines, which the caller makes ready; parts of a ``parent`` share its
         trace."""
-        trace: list[tuple[str, Action]] | None = self.current.trace if self.current else None
         tasks = [
-            Task(coroutine=coroutine, trace=[] if trace is None else trace)
+            Task(coroutine=coroutine, trace=[] if parent is None else parent.trace)
             for coroutine in coroutines
         ]
         self._live.update(dict.fromkeys(tasks))
