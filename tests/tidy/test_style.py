@@ -24,7 +24,6 @@ LONG_FUNCTIONS: dict[str, str] = {
 }
 LONG_FILES: dict[str, str] = {
     "build_rules/ingot_build_rules/compilation/compilation.py": "formatted to 100 columns, to be split",
-    "build_rules/ingot_build_rules/engine/scheduler.py": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/host_program/main_program.py": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/lowering/verify_loops.py": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/executor/session.py": "formatted to 100 columns, to be split",
