@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli.options import JSON, VARIANT, Option, add_options
 
 if TYPE_CHECKING:
     from ingot_runtime.executor.session import Session
@@ -22,27 +23,19 @@ _CALLS_MIN = 5
 _TRACES = 5
 
 
+_OPTIONS = (
+    Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz"),
+    Option("--threads", "", "N", usage.positive, default=1),
+    Option("--seconds", "at least so long (default 2)", "S", usage.seconds, default=2.0),
+    VARIANT,
+    Option("--top", "kernels to list (default 15)", "N", usage.positive, default=15),
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--inputs", metavar="F.npz", help="inputs (default: numbers from a fixed seed)"
-    )
-    parser.add_argument("--threads", type=usage.positive, default=1, metavar="N")
-    parser.add_argument(
-        "--seconds",
-        type=usage.seconds,
-        default=2.0,
-        metavar="S",
-        help="at least so long (default 2)",
-    )
-    parser.add_argument(
-        "--variant", metavar="TARGET", help="the variant to run (default: the best that can)"
-    )
-    parser.add_argument(
-        "--top", type=usage.positive, default=15, metavar="N", help="kernels to list (default 15)"
-    )
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,11 +13,10 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.cache_options import add_caches
-from ingot_build_rules.cli.compile import usable_cpu_count
+from ingot_build_rules.cli import console, no_op
 from ingot_build_rules.cli.in_four_parts import in_four_parts
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.cli.options import CACHES, JSON, PROJECT, Option, add_jobs, add_options
 from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -31,88 +30,6 @@ _LIST_MAX = 20
 _HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
 
 
-def add_project(parser: usage.Parser) -> None:
-    """Declare which project a verb is about."""
-    parser.add_argument(
-        "-C", "--folder", default=".", metavar="DIR", help="the project's folder, or one below it"
-    )
-    parser.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        help="override a value of ingot.toml",
-    )
-
-
-def add_arguments(parser: usage.Parser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
-    )
-    add_project(parser)
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=usage.positive,
-        default=usable_cpu_count(),
-        metavar="N",
-        help="processes at most",
-    )
-    parser.add_argument(
-        "-n", "--dry-run", action="store_true", help="say what would run, run nothing"
-    )
-    parser.add_argument(
-        "-k",
-        "--keep-going",
-        action="store_true",
-        help="after a failure, build all that can be built",
-    )
-    parser.add_argument(
-        "--explain", action="store_true", help="say for everything that runs why it does"
-    )
-    parser.add_argument(
-        "--trace", metavar="F.json", help="write a trace for a trace viewer (Perfetto)"
-    )
-    parser.add_argument(
-        "--events", metavar="FILE", help="write every event as a line of JSON; - is standard output"
-    )
-    parser.add_argument(
-        "--depfile", metavar="FILE", help="write the sources of one bundle for make or ninja"
-    )
-    parser.add_argument(
-        "--expect-cached", action="store_true", help="fail, and say why, if anything has to run"
-    )
-    parser.add_argument(
-        "--frozen",
-        action="store_true",
-        help="fail if a bundle or a source is not that of its lock file",
-    )
-    parser.add_argument(
-        "--rehash", action="store_true", help="read every source again, whatever its times say"
-    )
-    parser.add_argument(
-        "--check-hits",
-        type=_share,
-        default=0.0,
-        metavar="RATE",
-        help="run this share of cached actions again, compare",
-    )
-    parser.add_argument(
-        "--lint",
-        action="store_true",
-        help="fail when an action reads a file that it has not declared",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
-    add_caches(parser)
-    parser.add_argument(
-        "--allow-outside",
-        action="store_true",
-        help="let the project write outside of its folder: bundles, its cache",
-    )
-    usage.add_json(parser)
-
-
 def _share(text: str) -> float:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -121,6 +38,41 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError(f"expected a share such as 0.02 or 2%, got {text!r}")
     return share
+
+
+_OPTIONS = (
+    Option("-n --dry-run", "say what would run, run nothing"),
+    Option("-k --keep-going", "after a failure, build all that can be built"),
+    Option("--explain", "say for everything that runs why it does"),
+    Option("--trace", "write a trace for a trace viewer (Perfetto)", "F.json"),
+    Option("--events", "write every event as a line of JSON; - is standard output", "FILE"),
+    Option("--depfile", "write the sources of one bundle for make or ninja", "FILE"),
+    Option("--expect-cached", "fail, and say why, if anything has to run"),
+    Option("--frozen", "fail if a bundle or a source is not that of its lock file"),
+    Option("--rehash", "read every source again, whatever its times say"),
+    Option(
+        "--check-hits",
+        "run this share of cached actions again, compare",
+        "RATE",
+        _share,
+        default=0.0,
+    ),
+    Option("--lint", "fail when an action reads a file that it has not declared"),
+    Option("-q --quiet", "no progress, no summary"),
+    *CACHES,
+    Option("--allow-outside", "let the project write outside of its folder: bundles, its cache"),
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument(
+        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
+    )
+    add_options(parser, *PROJECT)
+    add_jobs(parser)
+    add_options(parser, *_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:

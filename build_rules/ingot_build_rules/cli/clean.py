@@ -12,21 +12,19 @@ import os
 import shutil
 
 from ingot_artifacts.errors import OutputError
-from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli import console, no_op
+from ingot_build_rules.cli.options import JSON, PROJECT, Option, add_options
 from ingot_build_rules.workspace.user_key import known_key, user_key
 
+_DRY_RUN = Option("-n --dry-run", "say what would be removed, remove nothing")
 
-def add_arguments(parser: usage.Parser) -> None:
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
         "words", nargs="*", metavar="TARGET", help="bundles or their output files (default: all)"
     )
-    add_project(parser)
-    parser.add_argument(
-        "-n", "--dry-run", action="store_true", help="say what would be removed, remove nothing"
-    )
-    usage.add_json(parser)
+    add_options(parser, *PROJECT, _DRY_RUN, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

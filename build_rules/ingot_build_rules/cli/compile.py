@@ -13,9 +13,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_options import add_caches
 from ingot_build_rules.cli.compile_options import check_options
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError
@@ -31,6 +31,49 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
+_MODEL_OPTIONS = (
+    Option(
+        "--target",
+        "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
+        "T",
+        repeats=True,
+    ),
+    Option(
+        "--shape",
+        "also compile kernels for this shape of an input",
+        "NAME=1x3x224x224",
+        usage.shape,
+        repeats=True,
+    ),
+    Option(
+        "--device",
+        "declare a virtual device",
+        "NAME=KIND[:ID][,target=T][,scope=S]",
+        usage.device,
+        repeats=True,
+    ),
+    Option("--place", "put nodes on a device", "GLOB=NAME", usage.pair, repeats=True),
+)
+_MEMORY_OPTIONS = (
+    Option("--planner", "memory planner (default: best of all)", "NAME", default="best"),
+    Option(
+        "--max-bytes",
+        "refuse what expands, folds or plans more memory, such as 2GiB",
+        "SIZE",
+        usage.size_bytes,
+    ),
+)
+_STAGE_OPTIONS = (
+    Option(
+        "--weights",
+        "with --from: the constants by number; with --to graph, placed: write them",
+        "F.npz",
+    ),
+    Option("--to", f"print a stage: {', '.join(STAGES)}", "STAGE", choices=STAGES),
+)
+_DEPFILE = Option("--depfile", "write the sources of the bundle for make or ninja", "FILE")
+
+
 def add_arguments(parser: usage.Parser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
@@ -41,22 +84,7 @@ def add_arguments(parser: usage.Parser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)"
     )
-    parser.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="T",
-        help="ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
-    )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        type=usage.shape,
-        metavar="NAME=1x3x224x224",
-        help="also compile kernels for this shape of an input",
-    )
-    _add_devices(parser)
+    add_options(parser, *_MODEL_OPTIONS)
     _add_stages(parser)
     parser.add_optional_file(
         "--check",
@@ -64,49 +92,9 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="INPUTS.npz",
         help="run the bundle against the interpreter node by node (default: generated inputs)",
     )
-    parser.add_argument(
-        "--planner", default="best", metavar="NAME", help="memory planner (default: best of all)"
-    )
-    parser.add_argument(
-        "--max-bytes",
-        type=usage.size_bytes,
-        metavar="SIZE",
-        help="refuse what expands, folds or plans more memory, such as 2GiB",
-    )
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        "--workers",
-        type=usage.positive,
-        default=usable_cpu_count(),
-        metavar="N",
-        help="processes at most",
-    )
-    parser.add_argument(
-        "--depfile", metavar="FILE", help="write the sources of the bundle for make or ninja"
-    )
-    add_caches(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    usage.add_json(parser)
-
-
-def _add_devices(parser: usage.Parser) -> None:
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        type=usage.device,
-        metavar="NAME=KIND[:ID][,target=T][,scope=S]",
-        help="declare a virtual device",
-    )
-    parser.add_argument(
-        "--place",
-        action="append",
-        default=[],
-        type=usage.pair,
-        metavar="GLOB=NAME",
-        help="put nodes on a device",
-    )
+    add_options(parser, *_MEMORY_OPTIONS)
+    add_jobs(parser, "--workers")
+    add_options(parser, _DEPFILE, *CACHES, QUIET, JSON)
 
 
 def _add_stages(parser: usage.Parser) -> None:
@@ -118,19 +106,7 @@ def _add_stages(parser: usage.Parser) -> None:
         metavar="STAGE",
         help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
     )
-    parser.add_argument(
-        "--weights",
-        metavar="F.npz",
-        help="with --from: the constants by number; with --to graph, placed: write them",
-    )
-    parser.add_argument(
-        "--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}"
-    )
-
-
-def usable_cpu_count() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0))
+    add_options(parser, *_STAGE_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:

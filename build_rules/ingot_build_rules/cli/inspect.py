@@ -11,30 +11,21 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
 from ingot_compiler.ir.errors import UserError
+
+_OPTIONS = (
+    Option("--asm", "print one kernel's assembly; a unique start of its symbol will do", "KERNEL"),
+    Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
+    Option("--variant", "with --asm: of this variant (default: the first that has it)", "TARGET"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--asm",
-        metavar="KERNEL",
-        help="print one kernel's assembly; a unique start of its symbol will do",
-    )
-    parser.add_argument(
-        "--fusion",
-        action="store_true",
-        help="what became one kernel, bytes it saved, what stopped it from growing",
-    )
-    parser.add_argument(
-        "--variant",
-        metavar="TARGET",
-        help="with --asm: of this variant (default: the first that has it)",
-    )
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import argparse
 from typing import cast
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import JSON, PROJECT, add_options
 
 
-def add_arguments(parser: usage.Parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
-    add_project(parser)
-    usage.add_json(parser)
+    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

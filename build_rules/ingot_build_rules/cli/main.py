@@ -23,7 +23,8 @@ from typing import cast
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.in_four_parts import in_four_parts
-from ingot_build_rules.cli.usage import Parser, add_debug
+from ingot_build_rules.cli.options import DEBUG, add_options
+from ingot_build_rules.cli.usage import Parser
 from ingot_build_rules.cli.verbs import VERBS
 from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
@@ -151,7 +152,7 @@ def _run_verb(name: str, texts: Sequence[str]) -> int:
     module = importlib.import_module(f"ingot_build_rules.cli.{name}")
     parser = Parser(f"ingot {name}", dict(VERBS)[name])
     cast("Callable[[Parser], None]", module.add_arguments)(parser)
-    add_debug(parser)
+    add_options(parser, DEBUG)
     return cast("Callable[[object], int]", module.run)(parser.parse(texts))
 
 

@@ -9,26 +9,23 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import JSON, PROJECT, Option, add_options
 from ingot_build_rules.workspace.user_key import known_key
 
 _VERSION = 1
+_OPTIONS = (
+    Option("--format", "json (default) or dot", default="json", choices=("json", "dot")),
+    Option("--actions", "with the actions of the last builds"),
+)
 
 
-def add_arguments(parser: usage.Parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
         "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
     )
-    add_project(parser)
-    parser.add_argument(
-        "--format", choices=("json", "dot"), default="json", help="json (default) or dot"
-    )
-    parser.add_argument(
-        "--actions", action="store_true", help="with the actions of the last builds"
-    )
-    usage.add_json(parser)
+    add_options(parser, *PROJECT, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

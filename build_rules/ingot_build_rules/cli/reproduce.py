@@ -14,9 +14,8 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_options import add_cache
-from ingot_build_rules.cli.compile import usable_cpu_count
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import CACHE, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -37,6 +36,16 @@ _DO = {
 """Kind of blame -> advice."""
 
 
+_OPTIONS = (
+    Option(
+        "--lock",
+        "the lock file (default: NAME.lock.json beside the bundle, if it is there)",
+        "FILE",
+    ),
+    Option("--cached", "take results from the cache and leave them there; this proves less"),
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
@@ -46,27 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the project's folder, with the model in it or below",
     )
-    parser.add_argument(
-        "--lock",
-        metavar="FILE",
-        help="the lock file (default: NAME.lock.json beside the bundle, if it is there)",
-    )
-    parser.add_argument(
-        "--cached",
-        action="store_true",
-        help="take results from the cache and leave them there; this proves less",
-    )
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=usage.positive,
-        default=usable_cpu_count(),
-        metavar="N",
-        help="processes at most",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    add_cache(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS)
+    add_jobs(parser)
+    add_options(parser, QUIET, *CACHE, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

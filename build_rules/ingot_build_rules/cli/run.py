@@ -11,59 +11,33 @@ import time
 from typing import Any
 
 from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli.options import DIGEST, JSON, VARIANT, Option, add_options
+
+_VERIFY = ("full", "fast", "code")
+_OPTIONS = (
+    Option("--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz"),
+    Option("--outputs", "write the outputs here (default: print a summary)", "F.npz"),
+    Option("--threads", "threads (default 1)", "N", usage.positive, default=1),
+    Option("--device", "bind a virtual device", "NAME=KIND:ID", usage.device, repeats=True),
+    Option(
+        "--executor", "native main, or step its instructions", default="aot", choices=("aot", "vm")
+    ),
+    Option("--verify", "how much of the file to check", default="full", choices=_VERIFY),
+    VARIANT,
+    Option("--timeout", "end the call, without results, after that time", "SECONDS", float),
+    Option(
+        "--max-bytes",
+        "most memory for workspace and outputs, e.g. 2GiB",
+        "SIZE",
+        usage.size_bytes,
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--inputs",
-        metavar="F.npz",
-        help="arrays by input name (default: numbers from a fixed seed)",
-    )
-    parser.add_argument(
-        "--outputs", metavar="F.npz", help="write the outputs here (default: print a summary)"
-    )
-    parser.add_argument(
-        "--threads", type=usage.positive, default=1, metavar="N", help="threads (default 1)"
-    )
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        type=usage.device,
-        metavar="NAME=KIND:ID",
-        help="bind a virtual device",
-    )
-    parser.add_argument(
-        "--executor",
-        choices=("aot", "vm"),
-        default="aot",
-        help="native main, or step its instructions",
-    )
-    parser.add_argument(
-        "--verify",
-        choices=("full", "fast", "code"),
-        default="full",
-        help="how much of the file to check",
-    )
-    parser.add_argument(
-        "--variant", metavar="TARGET", help="the variant to run (default: the best that can)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        metavar="SECONDS",
-        help="end the call, without results, after that time",
-    )
-    parser.add_argument(
-        "--max-bytes",
-        type=usage.size_bytes,
-        metavar="SIZE",
-        help="most memory for workspace and outputs, e.g. 2GiB",
-    )
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

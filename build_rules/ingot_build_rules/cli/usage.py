@@ -142,25 +142,6 @@ def seconds(text: str) -> float:
     return value
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-
-
-def add_digest(parser: argparse.ArgumentParser) -> None:
-    """Add ``--digest``."""
-    parser.add_argument(
-        "--digest",
-        metavar="D",
-        help="refuse any bundle but the one with this root digest (64 hex digits, or 32 at least)",
-    )
-
-
-def add_debug(parser: argparse.ArgumentParser) -> None:
-    """Add ``--debug``."""
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-
-
 def size_bytes(text: str) -> int:
     """Read a size: ``5GB``, ``500M``, ``1.5GiB``, ``0``."""
     found = _SIZE.fullmatch(text.strip())

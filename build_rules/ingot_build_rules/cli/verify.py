@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import DIGEST, JSON, add_options
 from ingot_compiler.ir.errors import UserError
 
 _FAILED = 4
@@ -18,8 +19,7 @@ _FAILED = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundles", nargs="+", metavar="BUNDLE")
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:

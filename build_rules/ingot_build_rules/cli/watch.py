@@ -14,7 +14,8 @@ import sys
 import time
 from contextlib import suppress
 
-from ingot_build_rules.cli import build, console, usage
+from ingot_build_rules.cli import build, console
+from ingot_build_rules.cli.options import Option, add_options
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.user_key import known_key
@@ -24,12 +25,10 @@ _POLL_SECONDS = 0.1
 Stamps = dict[str, Stamp | None]
 
 
-def add_arguments(parser: usage.Parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments: those of ``build``."""
     build.add_arguments(parser)
-    parser.add_argument(
-        "--once", action="store_true", help="end after the first change has been built"
-    )
+    add_options(parser, Option("--once", "end after the first change has been built"))
 
 
 def run(arguments: argparse.Namespace) -> int:
