@@ -35,7 +35,8 @@ from ingot_compiler.ir.op import Array
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.target_build import TargetBuild
     from ingot_runtime.executor.session import Session
 
 _OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs

@@ -169,13 +169,7 @@ class _Reproducer:
         for planner in ALL_PLANNERS:
             options = replace(recorded, planner=planner)
             other = self._start(self._path(found), options).compilation
-            plans = [
-                self.build.run(other.plan(position)) for position in range(len(options.targets))
-            ]
-            made = {
-                str(target): plan.digest
-                for target, plan in zip(options.targets, plans, strict=True)
-            }
+            made = {each.target: self.build.run(each.plan()).digest for each in other.targets}
             if planner != recorded.planner and made == wanted:
                 return planner
         return ""
