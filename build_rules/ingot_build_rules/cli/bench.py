@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _WARM_UP_CALLS = 3
 _CALLS_MIN = 5
 _TRACES = 5
-
+_NAMES_MAX = 60  # letters of a row
 
 _OPTIONS = (
     Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz"),
@@ -42,25 +42,21 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
     import ingot_runtime
 
+    bundle, threads, variant = arguments.bundle, arguments.threads, arguments.variant
     started = time.perf_counter()
-    session = ingot_runtime.load(
-        arguments.bundle, threads=arguments.threads, variant=arguments.variant
-    )
+    session = ingot_runtime.load(bundle, threads=threads, variant=variant)
     load_seconds = time.perf_counter() - started
     feed = arrays.read_inputs(session, arguments.inputs)
     times = measure(lambda: session.run(feed), arguments.seconds)
     report: dict[str, Any] = {
-        "bundle": arguments.bundle,
-        "threads": arguments.threads,
+        "bundle": bundle,
+        "threads": threads,
         "load_seconds": load_seconds,
         "calls": len(times),
         "seconds": percentiles(times),
         "kernels": kernel_times(arguments, feed),
     }
-    if arguments.json:
-        console.print_json(report)
-    else:
-        console.print_lines(*_lines(report, arguments.top))
+    console.print_report(report, _lines(report, arguments.top), as_json=arguments.json)
     return 0
 
 
@@ -88,29 +84,29 @@ def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[di
     import ingot_runtime
     from ingot_artifacts.inspect.describe import describe_bundle
 
+    bundle, threads, variant = arguments.bundle, arguments.threads, arguments.variant
     session = ingot_runtime.load(
-        arguments.bundle,
-        threads=arguments.threads,
-        variant=arguments.variant,
-        executor="vm",
-        verify="code",
+        bundle, threads=threads, variant=variant, executor="vm", verify="code"
     )
     rounds = [_trace(session, feed) for _ in range(_TRACES)]
-    recorded = describe_bundle(arguments.bundle)["debug"].get("launches", {})
-    launches = recorded.get(session.loaded.variant.target, [])
+    recorded = describe_bundle(bundle)["debug"].get("launches", {})
     rows = [
-        {
-            "launch": ordinal,
-            "seconds": statistics.median(one[ordinal] for one in rounds),
-            "kernel": launch["kernel"],
-            "kind": launch["kind"],
-            "nodes": [name for name, _ in launch["nodes"]],
-            "writes": launch["writes"],
-        }
-        for ordinal, launch in enumerate(launches)
+        _timed_launch(ordinal, launch, [one[ordinal] for one in rounds])
+        for ordinal, launch in enumerate(recorded.get(session.loaded.variant.target, []))
         if all(ordinal in one for one in rounds)
     ]
     return sorted(rows, key=lambda row: (-row["seconds"], row["launch"]))
+
+
+def _timed_launch(ordinal: int, launch: dict[str, Any], times: list[float]) -> dict[str, Any]:
+    return {
+        "launch": ordinal,
+        "seconds": statistics.median(times),
+        "kernel": launch["kernel"],
+        "kind": launch["kind"],
+        "nodes": [name for name, _ in launch["nodes"]],
+        "writes": launch["writes"],
+    }
 
 
 def _trace(session: Session, feed: dict[str, Any]) -> dict[int, float]:
@@ -119,21 +115,10 @@ def _trace(session: Session, feed: dict[str, Any]) -> dict[int, float]:
 
 
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    spread = report["seconds"]
-    rows = [("time", "share", "kernel", "kind", "writes", "nodes")]
-    total = sum(row["seconds"] for row in report["kernels"]) or 1.0
-    for row in report["kernels"][:top]:
-        names = ", ".join(row["nodes"])
-        rows.append(
-            (
-                console.format_seconds(row["seconds"]),
-                f"{100 * row['seconds'] / total:.1f} %",
-                row["kernel"][:14],
-                row["kind"],
-                " ".join(row["writes"]),
-                names if len(names) <= 60 else names[:57] + "...",
-            )
-        )
+    spread, kernels = report["seconds"], report["kernels"]
+    total = sum(row["seconds"] for row in kernels) or 1.0
+    head = ("time", "share", "kernel", "kind", "writes", "nodes")
+    rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
     calls = f"({report['calls']} calls, {report['threads']} threads)"
     median, low, high = (console.format_seconds(spread[name]) for name in ("median", "p10", "p90"))
     return [
@@ -142,3 +127,15 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
         f"kernels {console.format_seconds(total)}, stepped one by one",
         *console.format_table(rows, right=(0, 1)),
     ]
+
+
+def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
+    names = ", ".join(row["nodes"])
+    return (
+        console.format_seconds(row["seconds"]),
+        f"{100 * row['seconds'] / total_seconds:.1f} %",
+        row["kernel"][:14],
+        row["kind"],
+        " ".join(row["writes"]),
+        names if len(names) <= _NAMES_MAX else names[: _NAMES_MAX - 3] + "...",
+    )

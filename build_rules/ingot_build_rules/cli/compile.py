@@ -10,28 +10,26 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
+from ingot_build_rules.cli.compile_report import Outcome, report_lines, report_values
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
-from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.check.check_report import CheckReport
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.engine.scheduler import Scheduler
     from ingot_build_rules.rules.compile_options import CompileOptions
 
-Value = TypeVar("Value")
-
 
 _MODEL_OPTIONS = (
+    Option("-o --output", "the bundle to write (with --to: the text)", "OUT.ingot"),
     Option(
         "--target",
         "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
@@ -81,9 +79,6 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="MODEL",
         help="an .onnx file; external data lies beside it (with --from: a text)",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)"
-    )
     add_options(parser, *_MODEL_OPTIONS)
     _add_stages(parser)
     parser.add_optional_file(
@@ -111,50 +106,59 @@ def _add_stages(parser: usage.Parser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
-    from ingot_build_rules.cli.build_progress import build_observer
-    from ingot_build_rules.compilation.open_build import open_build
     from ingot_build_rules.compilation.options import make_options
-    from ingot_build_rules.compilation.output_file import check_output, write_text
-    from ingot_build_rules.engine.events.depfile import depfile_text
-    from ingot_build_rules.engine.events.events import ActionFinished
+    from ingot_build_rules.compilation.output_file import check_output
 
     check_options(arguments)
-    shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
+    shapes = usage.unique(arguments.shape, "--shape")
+    devices = usage.unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
     if arguments.output is not None:
-        check_output(
-            arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])]
-        )
+        given = [arguments.check] if arguments.check else []
+        check_output(arguments.output, [arguments.model, *given])
     if arguments.from_ == "loops":
         return _compile_loops(arguments, options.targets)
     started = time.perf_counter()
+    outcome = _compile(arguments, options)
+    if outcome.checked is not None and outcome.checked.differences:
+        if arguments.json:
+            console.print_json({"output": None, "check": outcome.checked.plain()})
+        outcome.checked.require_equal()
+    if arguments.to:
+        _give_text(outcome.result, arguments.output)
+    else:
+        _report(outcome, arguments, time.perf_counter() - started)
+    return 0
+
+
+def _compile(arguments: argparse.Namespace, options: CompileOptions) -> Outcome:
+    """Compile, and show how it goes."""
+    from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.compilation.open_build import open_build
+    from ingot_build_rules.compilation.output_file import write_text
+    from ingot_build_rules.engine.events.depfile import depfile_text
+
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
         show = stack.enter_context(build_observer({}, quiet=quiet))
-
-        def observe(event: Event) -> None:
-            """Show all but failures: the one there can be is told as the command's error."""
-            if not (isinstance(event, ActionFinished) and event.how == "failed"):
-                show(event)
-
-        build = stack.enter_context(open_build(_settings(arguments, observe)))
-        compiled = _started(build, arguments, options)
-        result, checked = _result(compiled, arguments)
-        summary = {} if arguments.to else compiled.summary()
+        settings = _settings(arguments, _without_failures(show))
+        build = stack.enter_context(open_build(settings))
+        outcome = _outcome(_started(build, arguments, options), arguments)
         if arguments.depfile is not None:
-            write_text(
-                arguments.depfile,
-                depfile_text(str(arguments.output), build.run(compiled.compilation.source_paths())),
-            )
-    if checked is not None and checked.differences:
-        if arguments.json:
-            console.print_json({"output": None, "check": checked.plain()})
-        checked.require_equal()
-    if arguments.to:
-        _give_text(result, arguments.output)
-    else:
-        _report(compiled, summary, arguments, result, checked, time.perf_counter() - started)
-    return 0
+            sources = build.run(outcome.compiled.compilation.source_paths())
+            write_text(arguments.depfile, depfile_text(str(arguments.output), sources))
+        return outcome
+
+
+def _without_failures(show: Observer) -> Observer:
+    """Show all but failures: the one there can be is told as the command's error."""
+    from ingot_build_rules.engine.events.events import ActionFinished
+
+    def observe(event: Event) -> None:
+        if not (isinstance(event, ActionFinished) and event.how == "failed"):
+            show(event)
+
+    return observe
 
 
 def _started(
@@ -203,72 +207,37 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
     )
 
 
-def _result(
-    compiled: CompiledModel, arguments: argparse.Namespace
-) -> tuple[str, CheckReport | None]:
-    """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it
-    found."""
+def _outcome(compiled: CompiledModel, arguments: argparse.Namespace) -> Outcome:
+    """Make what is asked for: the text of a stage, or the bundle's file."""
     if arguments.to:
-        from ingot_build_rules.compilation.stage_weights import write_weights
-        from ingot_build_rules.text.stage_text import stage_text
-
-        if arguments.weights is not None and arguments.from_ is None:
-            write_weights(compiled, arguments.weights)
-        return stage_text(compiled, arguments.to), None
+        return Outcome(compiled, _stage_text(compiled, arguments), {}, None)
     if arguments.check is None:
-        return compiled.save(arguments.output), None
+        digest = compiled.save(arguments.output)
+        return Outcome(compiled, digest, compiled.summary(), None)
     from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
-    return save_checked(
-        compiled, arguments.output, read_npz(arguments.check) if arguments.check else None
-    )
+    inputs = read_npz(arguments.check) if arguments.check else None
+    digest, checked = save_checked(compiled, arguments.output, inputs)
+    return Outcome(compiled, digest, compiled.summary(), checked)
 
 
-def _report(
-    compiled: CompiledModel,
-    summary: dict[str, object],
-    arguments: argparse.Namespace,
-    digest: str,
-    checked: CheckReport | None,
-    seconds: float,
-) -> None:
-    report = summary | {
-        "output": arguments.output,
-        "size_bytes": os.path.getsize(arguments.output),
-        "digest": digest,
-        "rules": compiled.counts(),
-        "rule_seconds": {name: round(value, 3) for name, value in compiled.seconds().items()},
-        "seconds": round(seconds, 3),
-    }
-    if checked is not None:
-        report["check"] = checked.plain()
+def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:
+    """The text of a stage; the weights beside it are written where they are asked for."""
+    from ingot_build_rules.compilation.stage_weights import write_weights
+    from ingot_build_rules.text.stage_text import stage_text
+
+    if arguments.weights is not None and arguments.from_ is None:
+        write_weights(compiled, arguments.weights)
+    return stage_text(compiled, arguments.to)
+
+
+def _report(outcome: Outcome, arguments: argparse.Namespace, seconds: float) -> None:
+    values = report_values(outcome, arguments.output, seconds)
     if arguments.json:
-        console.print_json(report)
+        console.print_json(values)
     elif not arguments.quiet:
-        console.print_lines(*_sentences(report))
-        if checked is not None:
-            console.print_lines(f"  {checked}")
-
-
-def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
-    """Make a table of pairs.
-
-    Raises:
-        UserError: a name twice.
-    """
-    table: dict[str, Value] = {}
-    for name, value in pairs:
-        if name in table:
-            why = f"expected one value, got {table[name]!r} and {value!r}"
-            raise UserError(
-                f"{name!r} is given twice",
-                where=f"option {option}",
-                why=why,
-                do="leave one of them out",
-            )
-        table[name] = value
-    return table
+        console.print_lines(*report_lines(values, outcome.checked))
 
 
 def _give_text(text: str, output: str | None) -> None:
@@ -278,17 +247,3 @@ def _give_text(text: str, output: str | None) -> None:
     from ingot_build_rules.compilation.output_file import write_text
 
     write_text(output, text if text.endswith("\n") else text + "\n")
-
-
-def _sentences(report: dict[str, Any]) -> list[str]:
-    size = console.format_bytes(report["size_bytes"])
-    lines = [
-        f"{report['output']}: {size}, digest {report['digest'][:16]}, {console.format_seconds(report['seconds'])}"
-    ]
-    for target in report["targets"]:
-        workspace = console.format_bytes(report["workspace_bytes"][target])
-        kernels, launches = report["kernels"][target], report["launches"][target]
-        lines.append(
-            f"  {target}: {kernels} kernels for {launches} launches, workspace {workspace}"
-        )
-    return lines

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
 from ingot_build_rules.cli.options import DIGEST, JSON, VARIANT, Option, add_options
+
+if TYPE_CHECKING:
+    from ingot_runtime.executor.session import Session
 
 _VERIFY = ("full", "fast", "code")
 _OPTIONS = (
@@ -42,25 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
-    import ingot_runtime
-    from ingot_build_rules.cli.compile import unique
     from ingot_build_rules.compilation.output_file import check_output
 
     if arguments.outputs is not None:
-        check_output(
-            arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])]
-        )
+        given = [arguments.inputs] if arguments.inputs else []
+        check_output(arguments.outputs, [arguments.bundle, *given])
     started = time.perf_counter()
-    session = ingot_runtime.load(
-        arguments.bundle,
-        threads=arguments.threads,
-        devices=unique(arguments.device, "--device"),
-        verify=arguments.verify,
-        variant=arguments.variant,
-        executor=arguments.executor,
-        digest=arguments.digest,
-        max_bytes=arguments.max_bytes,
-    )
+    session = _loaded(arguments)
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs)
     called = time.perf_counter()
@@ -74,11 +65,23 @@ def run(arguments: argparse.Namespace) -> int:
         "run_seconds": ended - called,
         "outputs": {name: _describe(array) for name, array in outputs.items()},
     }
-    if arguments.json:
-        console.print_json(report)
-    else:
-        console.print_lines(*_lines(report, arguments.outputs))
+    console.print_report(report, _lines(report, arguments.outputs), as_json=arguments.json)
     return 0
+
+
+def _loaded(arguments: argparse.Namespace) -> Session:
+    import ingot_runtime
+
+    return ingot_runtime.load(
+        arguments.bundle,
+        threads=arguments.threads,
+        devices=usage.unique(arguments.device, "--device"),
+        verify=arguments.verify,
+        variant=arguments.variant,
+        executor=arguments.executor,
+        digest=arguments.digest,
+        max_bytes=arguments.max_bytes,
+    )
 
 
 def _describe(array: Any) -> dict[str, Any]:
@@ -90,8 +93,8 @@ def _describe(array: Any) -> dict[str, Any]:
 
 
 def _lines(report: dict[str, Any], written: str | None) -> list[str]:
-    times = f"load {console.format_seconds(report['load_seconds'])}, run {console.format_seconds(report['run_seconds'])}"
-    lines = [times]
+    load, run = (console.format_seconds(report[name]) for name in ("load_seconds", "run_seconds"))
+    lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
         span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
         lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")

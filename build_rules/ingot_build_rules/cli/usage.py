@@ -9,11 +9,12 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from ingot_compiler.ir.errors import UserError
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
+Value = TypeVar("Value")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -150,3 +151,21 @@ def size_bytes(text: str) -> int:
             f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}"
         )
     return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
+
+
+def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
+    """Make a table of the pairs of an option.
+
+    Raises:
+        UserError: a name twice.
+    """
+    table: dict[str, Value] = {}
+    for name, value in pairs:
+        if name in table:
+            what, why = (
+                f"{name!r} is given twice",
+                f"expected one value, got {table[name]!r} and {value!r}",
+            )
+            raise UserError(what, f"option {option}", why, "leave one of them out")
+        table[name] = value
+    return table
