@@ -165,7 +165,7 @@ def _started(
     build: Scheduler, arguments: argparse.Namespace, options: CompileOptions
 ) -> CompiledModel:
     """The compilation of a model, or of the text of a stage."""
-    from ingot_build_rules.compilation.open_build import start_compilation, start_from_text
+    from ingot_build_rules.compilation.start_compilation import start_compilation, start_from_text
 
     if arguments.from_ is None:
         return start_compilation(build, arguments.model, options, arguments.max_bytes)

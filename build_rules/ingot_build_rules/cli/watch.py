@@ -69,7 +69,7 @@ def _changed(before: Stamps, now: Stamps) -> list[str]:
 
 def _code_stamps() -> Stamps:
     """What our own code looks like: this process runs what it was when it started."""
-    from ingot_build_rules.compilation.open_build import PACKAGE_FOLDERS
+    from ingot_build_rules.compilation.own_code import PACKAGE_FOLDERS
 
     return {
         path: stamp_of(path)
