@@ -6,6 +6,7 @@ each), the image and the bundle (``compilation``).
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ingot_build_rules.compilation.kernel_uses import KernelUses, kernel_uses
@@ -16,6 +17,7 @@ from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
 from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.lower import LOWER, Lowered, LowerInputs
 from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
+from ingot_compiler.backends.backend import Backend
 from ingot_compiler.ir.errors import LimitError
 from ingot_compiler.ir.in_names import error_in_names
 
@@ -36,6 +38,10 @@ class TargetStages:
         self.target = model.options.targets[position]
         self._model = model
         self._targets = model.devices.targets(self.target)
+
+    @cached_property
+    def _backends(self) -> tuple[Backend, ...]:
+        return self._model.devices.backends()
 
     async def fused(self) -> Fused:
         """Stage 6."""
@@ -84,7 +90,7 @@ class TargetStages:
         model = self._model
         placed, specialisation = await model.placed(), await model.specialisation()
         sizes = (await model.imported()).sizes if specialisation else ()
-        hooks = tuple(backend.device_rules for backend in model.devices.backends())
+        hooks = tuple(backend.device_rules for backend in self._backends)
         inputs = FuseInputs(placed, hooks, self._targets, specialisation, sizes)
         fused = await model.need(FUSE, inputs, self.target)
         total_bytes = 0
@@ -97,14 +103,14 @@ class TargetStages:
 
     def _lowering(self, fused: Fused, group: int) -> LowerInputs:
         device = fused.devices[group]
-        hook = self._model.devices.backends()[device].lower_group
+        hook = self._backends[device].lower_group
         return LowerInputs(fused.groups[group], hook, self._targets[device])
 
     async def _compile(self) -> tuple[Compiled, ...]:
         """Each group's loops and kernels; what groups have in common is asked for once."""
         fused = await self.fused()
         labels = await self._labels()
-        kinds = [backend.kind for backend in self._model.devices.backends()]
+        kinds = [backend.kind for backend in self._backends]
         keys = [
             (group.digest, kinds[device], self._targets[device])
             for group, device in zip(fused.groups, fused.devices, strict=True)
@@ -119,7 +125,7 @@ class TargetStages:
         """A group's kernels are asked for as soon as its own loops are there, not when all are."""
         lowered = await self._model.need(LOWER, self._lowering(fused, group), label)
         device = fused.devices[group]
-        hook, target = self._model.devices.backends()[device].compile_kernel, self._targets[device]
+        hook, target = self._backends[device].compile_kernel, self._targets[device]
         inputs = [CodegenInputs(program, hook, target) for program in lowered.programs]
         return lowered, await self._model.need_all(CODEGEN, inputs, [label] * len(inputs))
 
