@@ -1,8 +1,8 @@
 """Who works on what: leases on actions, and on the cache as a whole.
 
 In: keys. Out: a lease, or none because another process has it. Not done here: waiting for a lease
-(the engine works on others meanwhile), the locks themselves (``lease_file``). Leases save work and never guard a result: what is written
-is right whoever writes it.
+(the engine works on others meanwhile), the locks themselves (``lease_file``). Leases save work and
+never guard a result: what is written is right whoever writes it.
 
 POSIX record locks on the one file ``leases``, a byte per action at the first 62 bits of its key:
 the kernel releases them when their process dies, and forked workers do not inherit them.

@@ -62,9 +62,9 @@ def unpack_map(content: bytes | memoryview) -> dict[str, Any]:
     """
     import msgpack
 
-    unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+    without_stubs: Any = msgpack
     try:
-        return _table(cast("object", unpack(content)))
+        return _table(cast("object", without_stubs.unpackb(content)))
     except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
         raise RecordError(str(error)) from None
 

@@ -89,11 +89,12 @@ class Parser(argparse.ArgumentParser):
             )
         option = text.split("=", 1)[0]
         known = [name for action in self._actions for name in action.option_strings]
+        long_names = sorted(name for name in known if name.startswith("--"))
         close = difflib.get_close_matches(option, known, n=1)
         return UserError(
             f"unknown option {option!r}",
             where=f"command {self.prog}",
-            why=f"expected one of {', '.join(sorted(name for name in known if name.startswith('--')))}",
+            why=f"expected one of {', '.join(long_names)}",
             do=f"did you mean {close[0]!r}?" if close else f"see {self.prog} --help",
         )
 

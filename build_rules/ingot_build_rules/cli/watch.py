@@ -49,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         if code != _code_stamps():
             _tell("Ingot itself changed: starting again")
-            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606  # this very command
+            # This very command.
+            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
         _tell(f"{os.path.relpath(changed[0])}{more} changed")
         exit_code, seen = _attempt(arguments)

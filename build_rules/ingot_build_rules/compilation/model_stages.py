@@ -1,7 +1,8 @@
 """The stages that a model has once, import to placement, each asked for when it is first needed.
 
-In: a model's source, options, a ``Build``. Out: ``ModelStages``. Not done here: any stage's own work
-(one rule each), what there is for each target (``target_stages``), the bundle (``compilation``).
+In: a model's source, options, a ``Build``. Out: ``ModelStages``. Not done here: any stage's own
+work (one rule each), what there is for each target (``target_stages``), the bundle
+(``compilation``).
 """
 
 from __future__ import annotations

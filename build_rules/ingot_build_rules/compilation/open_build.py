@@ -74,10 +74,7 @@ def open_build(settings: BuildSettings) -> Generator[Scheduler]:
     """
     with ExitStack() as stack:
         cache = stack.enter_context(_opened_cache(settings))
-        files = DiskFiles(
-            _facts_path(settings, "file_digests"), rehash=settings.rehash, saves=not settings.read_only,
-            key=settings.trust.key,
-        )  # fmt: skip
+        files = _disk_files(settings)
         values, backlog = Values(cache.blobs, Codec(RULEBOOK.types)), Backlog(settings.history)
         executor = _executor(settings, cache, values, backlog, stack)
         build = Scheduler(
@@ -107,6 +104,16 @@ def _opened_cache(settings: BuildSettings) -> Generator[Cache]:
         stack.callback(cache.close)
         stack.enter_context(cache.building(settings.waiting))
         yield cache
+
+
+def _disk_files(settings: BuildSettings) -> DiskFiles:
+    """Digests of files, kept between builds in the cache."""
+    return DiskFiles(
+        _facts_path(settings, "file_digests"),
+        rehash=settings.rehash,
+        saves=not settings.read_only,
+        key=settings.trust.key,
+    )
 
 
 def _keys(settings: BuildSettings, files: DiskFiles) -> KeyMaker:
