@@ -131,9 +131,8 @@ def write_bundle(
         OutputError: no folder, no permission, no space. ArtifactError: contents that break the
             format.
     """
-    skeleton = make_skeleton(
-        contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry)
-    )
+    tree = weights_tree(contents.weights, contents.weights_bytes, tree_entry)
+    skeleton = make_skeleton(contents, tree)
     write_with_weights(skeleton, contents.weights, path)
     return skeleton.root
 

@@ -108,12 +108,9 @@ def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckRe
 
 
 def _none_runs_here(targets: Sequence[str]) -> IncompatibleTargetError:
-    return IncompatibleTargetError(
-        "no variant can be checked here",
-        where=f"targets {', '.join(targets)}",
-        why="this machine runs none of them",
-        do="check on such a machine, or leave --check out",
-    )
+    what, where = "no variant can be checked here", f"targets {', '.join(targets)}"
+    do = "check on such a machine, or leave --check out"
+    return IncompatibleTargetError(what, where, "this machine runs none of them", do)
 
 
 def _compare_launches(
@@ -151,9 +148,8 @@ def _finding(
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
-    found = deviation(
-        item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types))
-    )
+    jumps = may_jump(group.nodes, dict(group.types))
+    found = deviation(item.content, expected, kind.dtype, jumps=jumps)
     what = f"the kernel of {called}" if called else "a kernel"
     return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 

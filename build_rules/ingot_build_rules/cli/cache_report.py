@@ -118,13 +118,12 @@ def scrub_values(path: str, found: ScrubReport) -> dict[str, object]:
 def scrub_lines(found: ScrubReport, *, dry_run: bool) -> list[str]:
     """Return the same, for people."""
     checked = f"{found.record_count} records, {found.blob_count} blobs"
-    lines = [
+    healed = ["moved to quarantine or deleted; the next build makes it anew"]
+    return [
         *(f"{item.kind}  {item.name}: {item.why}" for item in found.findings),
         f"checked {checked}, {format_bytes(found.blob_bytes)}: {len(found.findings)} wrong",
+        *(healed if found.findings and not dry_run else []),
     ]
-    if found.findings and not dry_run:
-        lines.append("moved to quarantine or deleted; the next build makes it anew")
-    return lines
 
 
 def record_values(item: FoundRecord) -> dict[str, object]:
