@@ -118,8 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.output, [arguments.model, *given])
     if arguments.from_ == "loops":
         return _compile_loops(arguments, options.targets)
-    started = time.perf_counter()
-    outcome = _compile(arguments, options)
+    outcome, seconds = _compile(arguments, options)
     if outcome.checked is not None and outcome.checked.differences:
         if arguments.json:
             console.print_json({"output": None, "check": outcome.checked.plain()})
@@ -127,17 +126,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.to:
         _give_text(outcome.result, arguments.output)
     else:
-        _report(outcome, arguments, time.perf_counter() - started)
+        _report(outcome, arguments, seconds)
     return 0
 
 
-def _compile(arguments: argparse.Namespace, options: CompileOptions) -> Outcome:
-    """Compile, and show how it goes."""
+def _compile(arguments: argparse.Namespace, options: CompileOptions) -> tuple[Outcome, float]:
+    """Compile, and show how it goes; return what came out, and in how many seconds."""
     from ingot_build_rules.cli.build_progress import build_observer
     from ingot_build_rules.compilation.open_build import open_build
     from ingot_build_rules.compilation.output_file import write_text
     from ingot_build_rules.engine.events.depfile import depfile_text
 
+    started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
         show = stack.enter_context(build_observer({}, quiet=quiet))
@@ -147,7 +147,7 @@ def _compile(arguments: argparse.Namespace, options: CompileOptions) -> Outcome:
         if arguments.depfile is not None:
             sources = build.run(outcome.compiled.compilation.source_paths())
             write_text(arguments.depfile, depfile_text(str(arguments.output), sources))
-        return outcome
+    return outcome, time.perf_counter() - started
 
 
 def _without_failures(show: Observer) -> Observer:
