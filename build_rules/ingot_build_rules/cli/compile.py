@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
 from ingot_build_rules.cli.compile_options import check_options
-from ingot_build_rules.cli.compile_report import Outcome, report_lines, report_values
+from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.jobserver_flags import makeflags
 from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
@@ -130,7 +130,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _compile(arguments: argparse.Namespace, options: CompileOptions) -> tuple[Outcome, float]:
+def _compile(
+    arguments: argparse.Namespace, options: CompileOptions
+) -> tuple[CompileOutcome, float]:
     """Compile, and show how it goes; return what came out, and in how many seconds."""
     from ingot_build_rules.cli.build_progress import build_observer
     from ingot_build_rules.compilation.open_build import open_build
@@ -207,19 +209,19 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
     )
 
 
-def _outcome(compiled: CompiledModel, arguments: argparse.Namespace) -> Outcome:
+def _outcome(compiled: CompiledModel, arguments: argparse.Namespace) -> CompileOutcome:
     """Make what is asked for: the text of a stage, or the bundle's file."""
     if arguments.to:
-        return Outcome(compiled, _stage_text(compiled, arguments), {}, None)
+        return CompileOutcome(compiled, _stage_text(compiled, arguments), {}, None)
     if arguments.check is None:
         digest = compiled.save(arguments.output)
-        return Outcome(compiled, digest, compiled.summary(), None)
+        return CompileOutcome(compiled, digest, compiled.summary(), None)
     from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
     inputs = read_npz(arguments.check) if arguments.check else None
     digest, checked = save_checked(compiled, arguments.output, inputs)
-    return Outcome(compiled, digest, compiled.summary(), checked)
+    return CompileOutcome(compiled, digest, compiled.summary(), checked)
 
 
 def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:
@@ -232,7 +234,7 @@ def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:
     return stage_text(compiled, arguments.to)
 
 
-def _report(outcome: Outcome, arguments: argparse.Namespace, seconds: float) -> None:
+def _report(outcome: CompileOutcome, arguments: argparse.Namespace, seconds: float) -> None:
     values = report_values(outcome, arguments.output, seconds)
     if arguments.json:
         console.print_json(values)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CompileOutcome:
     """``result``: the text of a stage, or the digest of the bundle that was written; ``summary``:
     of the bundle, else empty; ``checked``: what ``--check`` found."""
 
@@ -28,7 +28,7 @@ class Outcome:
     checked: CheckReport | None
 
 
-def report_values(outcome: Outcome, output: str, seconds: float) -> dict[str, Any]:
+def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[str, Any]:
     """Return what there is to tell of the bundle at ``output``, made in ``seconds``."""
     rule_seconds = outcome.compiled.seconds().items()
     report = outcome.summary | {
