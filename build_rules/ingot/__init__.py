@@ -70,9 +70,12 @@ _MODULES = {
     "ingot_build_rules.api.compile": "compile",
     "ingot_build_rules.api.compiled_bundle": "Bundle",
     "ingot_build_rules.api.project": "Project",
-    "ingot_build_rules.engine.actions.errors": "ActionError BuildStoppedError HitDiffersError UndeclaredReadError",
+    "ingot_build_rules.engine.actions.errors": (
+        "ActionError BuildStoppedError HitDiffersError UndeclaredReadError"
+    ),
     "ingot_compiler.ir.errors": (
-        "BuildError IncompatibleTargetError InternalError LimitError ModelError UnsupportedError UserError VerificationError"
+        "BuildError IncompatibleTargetError InternalError LimitError ModelError UnsupportedError "
+        "UserError VerificationError"
     ),
     "ingot_runtime": "__version__",
     "ingot_runtime.ingot_error": "IngotError",

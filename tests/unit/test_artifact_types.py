@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.rule import AnyRule
 from ingot_build_rules.rules.artifact_types import ARTIFACT_TYPES

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingot_build_rules.compilation.device_options import KINDS_WITH_CODE
-from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.rules.registry import LOADABLE, RULEBOOK
 from ingot_compiler.backends.backend import Backend
 from ingot_compiler.backends.host.object import compile_object

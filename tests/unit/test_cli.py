@@ -313,12 +313,12 @@ def test_a_bug_is_no_traceback(
 ) -> None:
     """An unexpected exception becomes a message that asks for a report; ``--debug`` shows where it
     was."""
-    from ingot_build_rules.compilation import open_build
+    from ingot_build_rules.compilation import start_compilation
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 
-    monkeypatch.setattr(open_build, "start_compilation", broken)
+    monkeypatch.setattr(start_compilation, "start_compilation", broken)
     arguments = ["compile", "m.onnx", "-o", str(tmp_path / "o.ingot"), "-q"]
     assert_refused(capsys, arguments, 2, "ZeroDivisionError: by nothing", "--debug")
     assert main([*arguments, "--debug"]) == 2

@@ -14,7 +14,8 @@ import ingot_runtime
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.from_text import placed_options, read_stage
 from ingot_build_rules.compilation.options import make_options
-from ingot_build_rules.compilation.stage_weights import StageWeights, names_of
+from ingot_build_rules.compilation.stage_names import names_of
+from ingot_build_rules.compilation.stage_weights import StageWeights
 from ingot_build_rules.text.loops_file import read_groups
 from ingot_compiler.ir.graph import Graph
 from ingot_runtime.ingot_error import IngotError

@@ -21,8 +21,8 @@ from ingot_build_rules.compilation.lock_file import (
     relative_sources,
     write_lock,
 )
-from ingot_build_rules.compilation.open_build import code_digests
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.reproduce.recorded_options import recorded_options
 from ingot_build_rules.rules.registry import RULES
 from ingot_compiler.ir.errors import UserError

@@ -20,8 +20,9 @@ from tests.unit.end_to_end_harness import run_all_ways
 from tests.unit.lowering_harness import assert_close
 
 import ingot
-from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.options import make_options
+from ingot_build_rules.compilation.start_compilation import start_compilation
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.tidy.source import PACKAGES
 
-from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.engine.actions.rule import AnyRule
 from ingot_build_rules.rules.registry import RULEBOOK
 

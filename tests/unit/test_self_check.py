@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ingot
 from ingot_build_rules.check.generated_inputs import generated_inputs
 from ingot_build_rules.check.self_check import check_bundle
-from ingot_build_rules.cli import compile as compile_verb
+from ingot_build_rules.cli import options
 from ingot_build_rules.cli.main import main
 from ingot_build_rules.compilation.compile_model import compile_model
 from ingot_build_rules.compilation.options import make_options
@@ -118,7 +118,7 @@ def inject(
     def arm(op: str) -> list[bool]:
         found: list[bool] = []
         monkeypatch.setenv("INGOT_CACHE", str(tmp_path_factory.mktemp("cache")))
-        monkeypatch.setattr(compile_verb, "usable_cpu_count", lambda: 1)
+        monkeypatch.setattr(options, "usable_cpu_count", lambda: 1)
 
         def damaged(group: Group, target: str) -> LoweredGroup:
             lowered = lower_group(group, target)

@@ -10,25 +10,26 @@ from ingot_runtime.format.sha256 import sha256
 
 def encode_head(sections: list[head.Section], file_size_bytes: int) -> tuple[bytes, bytes]:
     """Return (header + table, root digest)."""
-    table = b"".join(
-        head.ROW.pack(
-            row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest
-        )
-        for row in sections
+    table = b"".join(map(_row, sections))
+    root = sha256(_header(len(sections), file_size_bytes, head.NO_DIGEST) + table)
+    return _header(len(sections), file_size_bytes, root) + table, root
+
+
+def _header(section_count: int, file_size_bytes: int, root: bytes) -> bytes:
+    return head.HEADER.pack(
+        head.MAGIC,
+        head.VERSION_MAJOR,
+        head.VERSION_MINOR,
+        head.HEADER_SIZE_BYTES,
+        head.ROW_SIZE_BYTES,
+        section_count,
+        file_size_bytes,
+        0,
+        root,
     )
 
-    def header(root: bytes) -> bytes:
-        return head.HEADER.pack(
-            head.MAGIC,
-            head.VERSION_MAJOR,
-            head.VERSION_MINOR,
-            head.HEADER_SIZE_BYTES,
-            head.ROW_SIZE_BYTES,
-            len(sections),
-            file_size_bytes,
-            0,
-            root,
-        )
 
-    root = sha256(header(head.NO_DIGEST) + table)
-    return header(root) + table, root
+def _row(row: head.Section) -> bytes:
+    return head.ROW.pack(
+        row.kind, row.id, row.offset, row.size_bytes, row.alignment, row.flags, row.digest
+    )

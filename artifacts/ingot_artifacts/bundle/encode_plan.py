@@ -6,7 +6,15 @@ here: checking the plan (its reader does).
 
 import struct
 
-from ingot_runtime.format.plan import DEVICE_KINDS, PLAN_VERSION, BundlePlan, VariantPlan
+from ingot_runtime.format.plan import (
+    DEVICE_KINDS,
+    PLAN_VERSION,
+    BundlePlan,
+    DevicePlan,
+    LibraryPlan,
+    TensorPlan,
+    VariantPlan,
+)
 
 
 class PlanWriter:
@@ -42,40 +50,50 @@ def encode_plan(plan: BundlePlan) -> bytes:
     out.text(plan.model)
     out.word(len(plan.devices))
     for device in plan.devices:
-        out.text(device.name)
-        out.word(DEVICE_KINDS.index(device.kind), device.id)
-        out.text(device.scope)
-        out.word(device.library)
+        _encode_device(out, device)
     out.word(len(plan.libraries))
     for library in plan.libraries:
-        out.word(DEVICE_KINDS.index(library.kind))
-        out.text(library.target)
-        _encode_features(out, library.features)
-        out.word(library.kernel_count)
-    out.word(len(plan.symbols))
-    for symbol in plan.symbols:
-        out.text(symbol)
-    for tensors in (plan.inputs, plan.outputs):
-        out.word(len(tensors))
-        for tensor in tensors:
-            out.text(tensor.name)
-            out.word(tensor.dtype, len(tensor.dims), *tensor.dims)
+        _encode_library(out, library)
+    _encode_texts(out, plan.symbols)
+    _encode_tensors(out, plan.inputs)
+    _encode_tensors(out, plan.outputs)
     out.word(len(plan.variants))
     for variant in plan.variants:
         _encode_variant(out, variant)
     return out.data()
 
 
+def _encode_device(out: PlanWriter, device: DevicePlan) -> None:
+    out.text(device.name)
+    out.word(DEVICE_KINDS.index(device.kind), device.id)
+    out.text(device.scope)
+    out.word(device.library)
+
+
+def _encode_library(out: PlanWriter, library: LibraryPlan) -> None:
+    out.word(DEVICE_KINDS.index(library.kind))
+    out.text(library.target)
+    _encode_texts(out, library.features)
+    out.word(library.kernel_count)
+
+
+def _encode_tensors(out: PlanWriter, tensors: tuple[TensorPlan, ...]) -> None:
+    out.word(len(tensors))
+    for tensor in tensors:
+        out.text(tensor.name)
+        out.word(tensor.dtype, len(tensor.dims), *tensor.dims)
+
+
 def _encode_variant(out: PlanWriter, variant: VariantPlan) -> None:
     out.text(variant.target)
     out.word(variant.rank)
-    _encode_features(out, variant.features)
+    _encode_texts(out, variant.features)
     out.word(variant.kernel_count, *variant.workspace_bytes, len(variant.ranges))
     for offset, size_bytes in variant.ranges:
         out.word(offset, size_bytes)
 
 
-def _encode_features(out: PlanWriter, features: tuple[str, ...]) -> None:
-    out.word(len(features))
-    for feature in features:
-        out.text(feature)
+def _encode_texts(out: PlanWriter, texts: tuple[str, ...]) -> None:
+    out.word(len(texts))
+    for text in texts:
+        out.text(text)

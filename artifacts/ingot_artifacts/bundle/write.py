@@ -11,28 +11,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, Chunk, bytes_of
+from ingot_artifacts.bundle.contents import BundleContents, Chunk, bytes_of
 from ingot_artifacts.bundle.encode_head import encode_head
 from ingot_artifacts.bundle.encode_plan import encode_plan
-from ingot_artifacts.bundle.symbols import dims_of
+from ingot_artifacts.bundle.plan_of import plan_of
 from ingot_artifacts.bundle.weights_tree import TreeEntry, weights_tree, whole_mibs_bytes
 from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import atomic_file
 from ingot_runtime.format import header as head
 from ingot_runtime.format.debug import decode_record
-from ingot_runtime.format.dtypes import DTYPE_CODES
 from ingot_runtime.format.limits import MIB, TREE_ENTRY_SIZE_BYTES
 from ingot_runtime.format.manifest import manifest_bytes
 from ingot_runtime.format.msgpack_canonical import pack
-from ingot_runtime.format.plan import (
-    BundlePlan,
-    DevicePlan,
-    LibraryPlan,
-    TensorPlan,
-    VariantPlan,
-    decode_plan,
-)
+from ingot_runtime.format.plan import BundlePlan, decode_plan
 from ingot_runtime.format.sha256 import sha256
+
+_ORDER = (
+    head.MANIFEST,
+    head.PLAN,
+    head.TREE,
+    head.LOCK,
+    head.PROGRAM,
+    head.DEBUG,
+    head.CODE,
+    head.LIBRARY,
+    head.WEIGHTS,
+)
+"""Kinds of sections: what is read first and always comes first, the weights last, code before
+them."""
+Payloads = dict[tuple[int, int], bytes]
+"""(kind, number) of a section -> its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,40 +51,6 @@ class BundleSkeleton:
     root: str
     prefix: bytes
     size_bytes: int
-
-
-def plan_of(contents: BundleContents) -> BundlePlan:
-    """Return the plan that describes `contents`."""
-    symbols = contents.symbols
-    return BundlePlan(
-        model=contents.model,
-        devices=tuple(
-            DevicePlan(device.name, device.kind, device.id, device.scope, device.library)
-            for device in contents.devices
-        ),
-        libraries=tuple(
-            LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
-            for library in contents.libraries
-        ),
-        symbols=symbols,
-        inputs=tuple(_tensor_plan(tensor, symbols) for tensor in contents.inputs),
-        outputs=tuple(_tensor_plan(tensor, symbols) for tensor in contents.outputs),
-        variants=tuple(
-            VariantPlan(
-                target=variant.target,
-                rank=variant.rank,
-                features=variant.features,
-                kernel_count=len(variant.kernels),
-                workspace_bytes=variant.workspace_bytes,
-                ranges=tuple((offset, size) for offset, size in variant.weight_ranges if size),
-            )
-            for variant in contents.variants
-        ),
-    )
-
-
-def _tensor_plan(tensor: BundleTensor, symbols: tuple[str, ...]) -> TensorPlan:
-    return TensorPlan(tensor.name, DTYPE_CODES[tensor.dtype], dims_of(tensor.shape, symbols))
 
 
 def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
@@ -98,7 +72,16 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
     payloads |= _trees(tree, weights_sizes_bytes)
     sections = _layout(payloads, weights_sizes_bytes)
     end = sections[-1].offset + sections[-1].size_bytes
-    prefix = bytearray(end - sum(weights_sizes_bytes))
+    prefix, root = _prefix(sections, payloads, end, sum(weights_sizes_bytes))
+    return BundleSkeleton(root.hex(), prefix, end)
+
+
+def _prefix(
+    sections: list[head.Section], payloads: Payloads, end: int, weights_size_bytes: int
+) -> tuple[bytes, bytes]:
+    """Return all bytes before the weights of a file that ends at ``end``, and the root digest; the
+    sections get their digests."""
+    prefix = bytearray(end - weights_size_bytes)
     for row in sections:
         if row.kind != head.WEIGHTS:
             payload = payloads[row.kind, row.id]
@@ -106,7 +89,7 @@ def make_skeleton(contents: BundleContents, tree: bytes) -> BundleSkeleton:
             prefix[row.offset : row.offset + len(payload)] = payload
     start, root = encode_head(sections, end)
     prefix[: len(start)] = start
-    return BundleSkeleton(root.hex(), bytes(prefix), end)
+    return bytes(prefix), root
 
 
 def write_with_weights(
@@ -148,26 +131,19 @@ def write_bundle(
         OutputError: no folder, no permission, no space. ArtifactError: contents that break the
             format.
     """
-    skeleton = make_skeleton(
-        contents, weights_tree(contents.weights, contents.weights_bytes, tree_entry)
-    )
+    tree = weights_tree(contents.weights, contents.weights_bytes, tree_entry)
+    skeleton = make_skeleton(contents, tree)
     write_with_weights(skeleton, contents.weights, path)
     return skeleton.root
 
 
-def _payloads(
-    contents: BundleContents, plan: BundlePlan, encoded_plan: bytes
-) -> dict[tuple[int, int], bytes]:
+def _payloads(contents: BundleContents, plan: BundlePlan, encoded_plan: bytes) -> Payloads:
     """Return all sections but weights and trees."""
-    libraries = [list(library.kernels) for library in contents.libraries]
-    kernels = {variant.target: list(variant.kernels) for variant in contents.variants}
     payloads = {
         (head.MANIFEST, 0): manifest_bytes(plan),
         (head.PLAN, 0): encoded_plan,
         (head.LOCK, 0): pack(dict(contents.lock)),
-        (head.DEBUG, 0): pack(
-            {"kernels": kernels, "libraries": libraries, "debug": dict(contents.debug)}
-        ),
+        (head.DEBUG, 0): pack(_debug_record(contents)),
     }
     for index, variant in enumerate(contents.variants):
         payloads[head.CODE, index] = variant.image
@@ -179,7 +155,13 @@ def _payloads(
     return payloads
 
 
-def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> dict[tuple[int, int], bytes]:
+def _debug_record(contents: BundleContents) -> dict[str, object]:
+    libraries = [list(library.kernels) for library in contents.libraries]
+    kernels = {variant.target: list(variant.kernels) for variant in contents.variants}
+    return {"kernels": kernels, "libraries": libraries, "debug": dict(contents.debug)}
+
+
+def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> Payloads:
     """Cut the tree of all weights: one section per device that has any."""
     sizes = [size // MIB * TREE_ENTRY_SIZE_BYTES for size in weights_sizes_bytes]
     if len(tree) != sum(sizes):
@@ -190,23 +172,15 @@ def _trees(tree: bytes, weights_sizes_bytes: tuple[int, ...]) -> dict[tuple[int,
     return {(head.TREE, index): tree[end - size : end] for index, (size, end) in cuts if size}
 
 
-def _layout(
-    payloads: dict[tuple[int, int], bytes], weights_sizes_bytes: tuple[int, ...]
-) -> list[head.Section]:
-    """Place the sections: what is read first and always comes first, the weights last, code before
-    them."""
+def _layout(payloads: Payloads, weights_sizes_bytes: tuple[int, ...]) -> list[head.Section]:
+    """Place the sections one behind the other, in their order."""
     sizes = {key: len(payload) for key, payload in payloads.items()}
     sizes |= {(head.WEIGHTS, index): size for index, size in enumerate(weights_sizes_bytes) if size}
-    order = (
-        head.MANIFEST, head.PLAN, head.TREE, head.LOCK, head.PROGRAM, head.DEBUG, head.CODE, head.LIBRARY, head.WEIGHTS
-    )  # fmt: skip
     end = head.HEADER_SIZE_BYTES + len(sizes) * head.ROW_SIZE_BYTES
     sections: list[head.Section] = []
-    for kind, id_ in sorted(sizes, key=lambda key: (order.index(key[0]), key[1])):
+    for kind, id_ in sorted(sizes, key=lambda key: (_ORDER.index(key[0]), key[1])):
         alignment = head.alignment_of(kind)
-        offset = end + -end % alignment
-        end = offset + sizes[kind, id_]
-        sections.append(
-            head.Section(kind, id_, offset, sizes[kind, id_], alignment, head.NO_DIGEST)
-        )
+        offset, size_bytes = end + -end % alignment, sizes[kind, id_]
+        end = offset + size_bytes
+        sections.append(head.Section(kind, id_, offset, size_bytes, alignment, head.NO_DIGEST))
     return sections

@@ -20,6 +20,9 @@ from ingot_runtime.format.plan import BundlePlan, VariantPlan
 from ingot_runtime.format.program_decode import decode_program
 from ingot_runtime.format.source import Source, open_file, read_plan, weights_sizes_bytes
 
+TreeEntry = Callable[[memoryview], bytes]
+"""One MiB of weights -> 40 bytes, as for ``write_bundle``."""
+
 
 @contextmanager
 def opened(path: str | os.PathLike[str], digest: str | None = None) -> Generator[Source]:
@@ -54,23 +57,27 @@ def describe_bundle(path: str | os.PathLike[str], digest: str | None = None) -> 
             variant.target: _device_use(source, plan, index)
             for index, variant in enumerate(plan.variants)
         }
+    return {
+        **described,
+        "memory": _memory(source, plan),
+        "device_use": use,
+        "kernels": debug["kernels"],
+        "library_kernels": debug["libraries"],
+        "debug": debug["debug"],
+        "lock": lock,
+    }
+
+
+def _memory(source: Source, plan: BundlePlan) -> dict[str, Any]:
+    """Target -> bytes of its code, and of weights and workspaces that it uses."""
     sizes = {(row.kind, row.id): row.size_bytes for row in source.sections}
-    memory = {
+    return {
         variant.target: {
             "code_bytes": sizes[head.CODE, index],
             "weights_bytes": sum(size for _, size in variant.ranges),
             "workspace_bytes": list(variant.workspace_bytes),
         }
         for index, variant in enumerate(plan.variants)
-    }
-    return {
-        **described,
-        "memory": memory,
-        "device_use": use,
-        "kernels": debug["kernels"],
-        "library_kernels": debug["libraries"],
-        "debug": debug["debug"],
-        "lock": lock,
     }
 
 
@@ -82,12 +89,12 @@ def _device_use(source: Source, plan: BundlePlan, index: int) -> dict[str, Any]:
     return describe_device_use(program, variant, plan)
 
 
-def verify_bundle(path: str | os.PathLike[str], tree_entry: Callable[[memoryview], bytes]) -> int:
+def verify_bundle(path: str | os.PathLike[str], tree_entry: TreeEntry) -> int:
     """Check every byte of a bundle, also what no run here would read; return the count of sections.
 
     Args:
         path: the bundle.
-        tree_entry: one MiB -> 40 bytes, as for ``write_bundle``.
+        tree_entry: digests of one MiB.
 
     Raises:
         BundleError: naming the section, or the MiB of weights.
@@ -97,7 +104,7 @@ def verify_bundle(path: str | os.PathLike[str], tree_entry: Callable[[memoryview
     return len(source.sections)
 
 
-def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> BundlePlan:
+def verify_source(source: Source, tree_entry: TreeEntry) -> BundlePlan:
     """The same for an open bundle; return its plan.
 
     Raises:
@@ -112,35 +119,45 @@ def verify_source(source: Source, tree_entry: Callable[[memoryview], bytes]) -> 
         try:
             source.section(row.kind, row.id)
         except BundleError as error:
-            if row.kind in (head.CODE, head.PROGRAM):
-                raise error.at(f"{error.where}, variant {plan.variants[row.id].target}") from error
-            if row.kind == head.LIBRARY:
-                library = plan.libraries[row.id]
-                raise error.at(f"{error.where}, {library.kind} {library.target}") from error
+            owner = _owner(row, plan)
+            if owner:
+                raise error.at(f"{error.where}, {owner}") from error
             raise
     return plan
 
 
+def _owner(row: head.Section, plan: BundlePlan) -> str:
+    """What a section is of: a variant, a library, or "" for the whole bundle."""
+    if row.kind in (head.CODE, head.PROGRAM):
+        return f"variant {plan.variants[row.id].target}"
+    if row.kind == head.LIBRARY:
+        return f"{plan.libraries[row.id].kind} {plan.libraries[row.id].target}"
+    return ""
+
+
 def _verify_weights(
-    source: Source, row: head.Section, plan: BundlePlan, tree_entry: Callable[[memoryview], bytes]
+    source: Source, row: head.Section, plan: BundlePlan, tree_entry: TreeEntry
 ) -> None:
     tree = source.section(head.TREE, row.id)
     for mib in range(row.size_bytes // MIB):
         data = source.read(row.offset + mib * MIB, MIB)
         at = mib * TREE_ENTRY_SIZE_BYTES
-        if (
-            len(data) != MIB
-            or tree_entry(memoryview(data)) != tree[at : at + TREE_ENTRY_SIZE_BYTES]
-        ):
-            readers = [f"device {plan.devices[row.id].name}"]
-            if row.id == 0:
-                readers = [variant.target for variant in plan.variants if _reads(variant, mib)]
+        entry = tree[at : at + TREE_ENTRY_SIZE_BYTES]
+        if len(data) != MIB or tree_entry(memoryview(data)) != entry:
             raise DigestError(
                 f"weights are damaged in MiB {mib}",
-                f"{row.name}, read by {', '.join(readers) or 'no variant'}",
+                f"{row.name}, read by {_readers(plan, row.id, mib)}",
                 f"its digests are not those of section tree {row.id}",
                 DAMAGED,
             )
+
+
+def _readers(plan: BundlePlan, device: int, mib: int) -> str:
+    """Who reads a MiB of the weights of a device; of the host's, the variants that do."""
+    if device:
+        return f"device {plan.devices[device].name}"
+    readers = [variant.target for variant in plan.variants if _reads(variant, mib)]
+    return ", ".join(readers) or "no variant"
 
 
 def _reads(variant: VariantPlan, mib: int) -> bool:

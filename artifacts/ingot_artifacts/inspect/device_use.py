@@ -23,22 +23,25 @@ def describe_device_use(program: Program, variant: VariantPlan, plan: BundlePlan
     """
     launched = [int_of(operands[0]) for code, operands in program.instructions if code in _LAUNCHES]
     copies = list(_copies(program))
-    rows: list[dict[str, Any]] = []
-    for number, device in enumerate(plan.devices):
-        ends = [number in (copy["source"], copy["destination"]) for copy in copies]
-        names = ("launch",) * (number in launched) + ("copy",) * any(ends)
-        rows.append(
-            {
-                "name": device.name,
-                "launches": launched.count(number),
-                "pool_bytes": variant.workspace_bytes[number] or None,
-                "library": device.library if number else None,
-                "imports": list(names) if number else [],
-            }
-        )
+    rows = [
+        {
+            "name": device.name,
+            "launches": launched.count(number),
+            "pool_bytes": variant.workspace_bytes[number] or None,
+            "library": device.library if number else None,
+            "imports": _imports(number, launched, copies) if number else [],
+        }
+        for number, device in enumerate(plan.devices)
+    ]
     for copy in copies:
         copy |= {end: rows[copy[end]]["name"] for end in ("source", "destination")}
     return {"devices": rows, "copies": copies}
+
+
+def _imports(number: int, launched: list[int], copies: list[dict[str, Any]]) -> list[str]:
+    """What `main` calls of a device beside the host."""
+    ends = [number in (copy["source"], copy["destination"]) for copy in copies]
+    return ["launch"] * (number in launched) + ["copy"] * any(ends)
 
 
 def int_of(operand: int | tuple[int, ...]) -> int:

@@ -44,10 +44,11 @@ def diff_bundles(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
 def _by_section(described: Mapping[str, Any]) -> dict[str, str]:
     rows: list[dict[str, Any]] = described["sections"]
     trees = {row["id"]: row["sha256"] for row in rows if row["kind"] == "tree"}
-    return {
-        f"{row['kind']} {row['id']}": f"{row['size_bytes']} bytes, {str(row['sha256'] or trees.get(row['id']))[:16]}"
-        for row in rows
-    }
+    found: dict[str, str] = {}
+    for row in rows:
+        digest = str(row["sha256"] or trees.get(row["id"]))
+        found[f"{row['kind']} {row['id']}"] = f"{row['size_bytes']} bytes, {digest[:16]}"
+    return found
 
 
 def _by_kernel(described: Mapping[str, Any]) -> dict[str, str]:

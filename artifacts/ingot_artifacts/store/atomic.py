@@ -45,15 +45,10 @@ def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Gener
     target = os.path.abspath(path)
     temporary = ""
     try:
-        if os.path.isdir(target):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if os.path.exists(target) and not os.path.isfile(target):
-            # The rename would take /dev/null away from everybody.
-            raise OSError(errno.ENODEV, "not a regular file")
-        folder, name = os.path.split(target)
+        _check_replaceable(target)
         # Named before it is made: Ctrl-C while the system makes it finds the name here, and it is
         # removed.
-        temporary = os.path.join(folder, f".{name[:64]}.{secrets.token_hex(8)}.part")
+        temporary = _temporary_name(target)
         with open(temporary, "x+b", opener=_private) as file:
             yield file
             file.flush()
@@ -69,6 +64,24 @@ def atomic_file(path: str | os.PathLike[str], *, lasting: bool = False) -> Gener
             _remove(temporary)
 
 
+def _check_replaceable(path: str) -> None:
+    """Refuse what a file must not take the place of: a folder, a device, a pipe.
+
+    Raises:
+        OSError: it is one.
+    """
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if os.path.exists(path) and not os.path.isfile(path):
+        # The rename would take /dev/null away from everybody.
+        raise OSError(errno.ENODEV, "not a regular file")
+
+
+def _temporary_name(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[:64]}.{secrets.token_hex(8)}.part")
+
+
 def sync_folders(folders: Iterable[str]) -> None:
     """Bring the names of files in folders to the disk; each folder once, however many files were
     written in it.
@@ -78,17 +91,20 @@ def sync_folders(folders: Iterable[str]) -> None:
     """
     for folder in sorted(set(map(os.path.abspath, folders))):
         try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except PermissionError:
-            continue  # a folder that may be written and not read: nobody can sync it
+            _sync_folder(folder)
         except OSError as error:
             raise output_error(folder, folder, error) from error
-        try:
-            _sync(descriptor)
-        except OSError as error:
-            raise output_error(folder, folder, error) from error
-        finally:
-            os.close(descriptor)
+
+
+def _sync_folder(folder: str) -> None:
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        return  # a folder that may be written and not read: nobody can sync it
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def output_error(name: str, path: str, error: OSError) -> OutputError:

@@ -30,9 +30,11 @@ from ingot_artifacts.store.trust import ANYONE, Trust
 if TYPE_CHECKING:
     from ingot_artifacts.store.index import ActionIndex
 
-_TAG = """Signature: 8a477f597d28d172789f06886806bc55
-# This folder is a cache of Ingot: it can be deleted, and backups may leave it out (https://bford.info/cachedir/).
-"""
+_TAG = (
+    "Signature: 8a477f597d28d172789f06886806bc55\n"
+    "# This folder is a cache of Ingot: it can be deleted, and backups may leave it out "
+    "(https://bford.info/cachedir/).\n"
+)
 
 
 class Cache:

@@ -68,15 +68,7 @@ def gc(
     """
     if cache.read_only and not dry_run:
         raise read_only_error(cache.folder)
-    damaged = cache.roots.damaged()
-    if damaged:
-        why = "what it keeps is not known"
-        raise ArtifactError(
-            "a root of the cache is damaged",
-            damaged[0],
-            why,
-            "check the cache first (ingot cache verify)",
-        )
+    _check_roots(cache)
     with nullcontext() if dry_run else cache.leases.alone(wait_seconds):
         survey = take_survey(cache)
         plan = _plan(survey, max_size_bytes, time.time())
@@ -84,6 +76,18 @@ def gc(
         leftover_bytes = sum(map(_size_bytes, leftovers))
         if not dry_run:
             _carry_out(cache, plan, leftovers)
+    return _report(survey, plan, leftover_bytes)
+
+
+def _check_roots(cache: Cache) -> None:
+    damaged = cache.roots.damaged()
+    if damaged:
+        what, why = "a root of the cache is damaged", "what it keeps is not known"
+        raise ArtifactError(what, damaged[0], why, "check the cache first (ingot cache verify)")
+
+
+def _report(survey: Survey, plan: _Plan, leftover_bytes: int) -> CollectReport:
+    forgotten = Counter(entry.facts.rule if entry.facts else "" for entry in plan.forgotten)
     return CollectReport(
         survey.size_bytes,
         plan.size_bytes,
@@ -92,11 +96,7 @@ def gc(
         len(survey.blobs),
         len(survey.blobs) - len(plan.deleted),
         leftover_bytes,
-        tuple(
-            sorted(
-                Counter(entry.facts.rule if entry.facts else "" for entry in plan.forgotten).items()
-            )
-        ),
+        tuple(sorted(forgotten.items())),
         survey.roots,
     )
 

@@ -24,7 +24,8 @@ from ingot_artifacts.store.quarantine import set_aside
 # The file is of no use: a link, a folder, a pipe, no permission, a broken disk; or its folder is
 # none.
 _USELESS = (
-    errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV, errno.ENOTDIR,
+    errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES, errno.EPERM, errno.EIO, errno.ENODEV,
+    errno.ENOTDIR,
 )  # fmt: skip
 
 _COMPARED_BYTES = 32 << 10

@@ -31,13 +31,16 @@ from ingot_artifacts.store.quarantine import set_aside
 _WAIT_SECONDS = 60
 _TOUCH_SECONDS = 3600
 _TOUCHED_TOGETHER = 500
-_STALE = "SELECT rowid FROM Cache WHERE raw = 1 AND (access_time IS NULL OR abs(access_time - ?) > ?) AND key IN ({})"
+_STALE = (
+    "SELECT rowid FROM Cache "
+    "WHERE raw = 1 AND (access_time IS NULL OR abs(access_time - ?) > ?) AND key IN ({})"
+)
 _ROWS = "SELECT rowid, key, raw, mode, filename, value, access_time FROM Cache ORDER BY key"
 # What says that the content is damaged or foreign. All else (locked, no space, no permission) says
 # nothing about it.
 _DAMAGE = (
-    sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_MISMATCH,
-    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_SCHEMA,
+    sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT,
 )  # fmt: skip
 _DAMAGE_READ = (
     sqlite3.SQLITE_IOERR_READ,

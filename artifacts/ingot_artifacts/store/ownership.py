@@ -18,7 +18,10 @@ from ingot_artifacts.errors import ArtifactError
 from ingot_artifacts.store.atomic import output_error
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_OR_SHARED = "name another cache (--cache DIR), or say that you trust all who can write to it (--cache-shared)"
+_OR_SHARED = (
+    "name another cache (--cache DIR), "
+    "or say that you trust all who can write to it (--cache-shared)"
+)
 
 
 class CacheAuthorityError(ArtifactError):
@@ -41,15 +44,19 @@ def check_ownership(path: str, inside: Sequence[str], *, shared: bool) -> None:
         if not shared:
             _check_link(path)
         for folder in (os.path.realpath(path), *inside):
-            found = _look(folder)
-            if found is None:
-                continue
-            if stat.S_ISLNK(found.st_mode):
-                raise _is_link(folder)
-            if not shared:
-                _check_owner(folder, found)
+            _check_folder(folder, shared=shared)
     except OSError as error:
         raise output_error(path, str(error.filename or path), error) from error
+
+
+def _check_folder(folder: str, *, shared: bool) -> None:
+    found = _look(folder)
+    if found is None:
+        return
+    if stat.S_ISLNK(found.st_mode):
+        raise _is_link(folder)
+    if not shared:
+        _check_owner(folder, found)
 
 
 def _check_link(path: str) -> None:
@@ -63,10 +70,11 @@ def _check_link(path: str) -> None:
 def _check_owner(folder: str, found: os.stat_result) -> None:
     _check_user(folder, found)
     if found.st_mode & _OTHERS_WRITE:
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
         raise CacheAuthorityError(
             "others can write to the cache",
             folder,
-            f"expected a folder that is closed to others, got mode {stat.S_IMODE(found.st_mode):04o}; "
+            f"expected a folder that is closed to others, got mode {mode}; "
             "whoever can write to a cache decides what bundles are made of",
             f"close it (chmod go-w {folder}), {_OR_SHARED}",
         )

@@ -46,14 +46,9 @@ def read_facts(value: bytes, blobs: BlobStore) -> RecordFacts:
     plain = unpack_map(value)
     held: tuple[str, ...] = ()
     if "blob" in plain:
-        digest = plain["blob"]
-        if not is_digest(digest):
-            raise RecordError("the record's blob has no digest")
-        held = (digest,)
-        plain = unpack_map(blobs.get(digest))
-    refs = _list(plain.get("refs"))
-    if not all(map(is_digest, refs)):
-        raise RecordError("a record without digests of its blobs")
+        held = (_digest(plain["blob"]),)
+        plain = unpack_map(blobs.get(held[0]))
+    refs = _digests(plain.get("refs"))
     ingredients = _table(plain.get("ingredients", {}))
     named = tuple(sorted((str(name), str(digest)) for name, digest in ingredients.items()))
     return RecordFacts(str(plain.get("rule", "")), named, tuple(sorted({*refs, *held})), len(value))
@@ -67,9 +62,9 @@ def unpack_map(content: bytes | memoryview) -> dict[str, Any]:
     """
     import msgpack
 
-    unpack: Any = msgpack.unpackb  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # no stubs
+    without_stubs: Any = msgpack
     try:
-        return _table(cast("object", unpack(content)))
+        return _table(cast("object", without_stubs.unpackb(content)))
     except (ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
         raise RecordError(str(error)) from None
 
@@ -80,7 +75,16 @@ def _table(value: object) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _list(value: object) -> list[str]:
+def _digest(value: object) -> str:
+    if not is_digest(value):
+        raise RecordError("the record's blob has no digest")
+    return cast("str", value)
+
+
+def _digests(value: object) -> list[str]:
     if not isinstance(value, list):
         raise RecordError("a record without a list of blobs")
-    return cast("list[str]", value)
+    digests = cast("list[str]", value)
+    if not all(map(is_digest, digests)):
+        raise RecordError("a record without digests of its blobs")
+    return digests

@@ -47,25 +47,32 @@ def verify(cache: Cache) -> ScrubReport:
         OutputError: what is damaged cannot be moved.
     """
     with cache.building():
-        findings: list[StoreDamage] = []
-        if not cache.read_only and cache.index.heal():
-            findings.append(
-                StoreDamage(
-                    "index", "index", "the database was damaged: an empty one stands in its place"
-                )
-            )
+        findings = _check_database(cache)
         strangers = [entry.path for entry in walk_blobs(cache.folder) if not entry.digest]
         findings += _set_aside(cache, "foreign", "not a file of the cache", strangers)
         blob_count, blob_bytes = _check_blobs(cache, findings)
-        entries = list(cache.index.scan())
-        wrong = [(entry, why) for entry in entries for why in [_fault(entry, cache.blobs)] if why]
-        findings += [
-            StoreDamage("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong
-        ]
-        if not cache.read_only:
-            cache.index.discard([entry.number for entry, _ in wrong])
+        record_count = _check_records(cache, findings)
         findings += _set_aside(cache, "root", "its digest does not fit", cache.roots.damaged())
-        return ScrubReport(blob_count, blob_bytes, len(entries), tuple(findings))
+        return ScrubReport(blob_count, blob_bytes, record_count, tuple(findings))
+
+
+def _check_database(cache: Cache) -> list[StoreDamage]:
+    if cache.read_only or not cache.index.heal():
+        return []
+    why = "the database was damaged: an empty one stands in its place"
+    return [StoreDamage("index", "index", why)]
+
+
+def _check_records(cache: Cache, findings: list[StoreDamage]) -> int:
+    """Check every record, and remove those that are wrong; return how many there were."""
+    entries = list(cache.index.scan())
+    wrong = [(entry, why) for entry in entries for why in [_fault(entry, cache.blobs)] if why]
+    findings += [
+        StoreDamage("record", entry.key.hex() if entry.key else "", why) for entry, why in wrong
+    ]
+    if not cache.read_only:
+        cache.index.discard([entry.number for entry, _ in wrong])
+    return len(entries)
 
 
 def _check_blobs(cache: Cache, findings: list[StoreDamage]) -> tuple[int, int]:

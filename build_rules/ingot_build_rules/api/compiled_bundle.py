@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from ingot_artifacts.bundle.write import BundleSkeleton, write_with_weights
 from ingot_artifacts.store.atomic import sync_folders
-from ingot_build_rules.compilation.open_build import BuildSettings, open_build, start_compilation
+from ingot_build_rules.compilation.open_build import BuildSettings, open_build
 from ingot_build_rules.compilation.output_file import check_output
+from ingot_build_rules.compilation.start_compilation import start_compilation
 
 if TYPE_CHECKING:
     import numpy as np

@@ -37,16 +37,14 @@ class Project(DeclaredProject):
         memory of the last build.
 
         Args:
-            words: names of bundles and tests, or output files; one text is one of them; none for
-                all.
+            words: names of bundles and tests, or output files; one text for one, none for all.
             jobs: processes at most. 1: everything runs in this process.
             cache: the cache's folder; None for the project's, else the user's.
             keep_going: after a failure, build all that can be built.
             expect_cached: let nothing run; what would have to is in the report.
             frozen: refuse a bundle or a source that is not that of its lock file.
             rehash: read every source again, whatever its times say.
-            cache_shared: trust all who can write to the cache; by default it must be the user's
-                alone.
+            cache_shared: trust all who can write to the cache, which may not be the user alone.
             allow_outside: let the project write outside of its folder.
 
         Raises:
@@ -73,9 +71,7 @@ class Project(DeclaredProject):
             allow_outside=allow_outside,
         )
         report = run_build(loaded, request)
-        errors = [
-            item.error for item in report.results if item.how == "failed" and item.error is not None
-        ]
+        errors = [item.error for item in report.results if item.how == "failed" and item.error]
         if errors and not keep_going:
             raise errors[0]
         return report

@@ -39,8 +39,8 @@ class CheckFinding:
         return VerificationError(
             f"{self.what} differs from the interpreter",
             where=f"{place}{self.type}, target {self.target}",
-            why=f"{first}; {found.apart} of {found.count} elements differ, largest error {found.absolute:.3g}, "
-            f"{found.relative:.3g} of the largest value{more}",
+            why=f"{first}; {found.apart} of {found.count} elements differ, "
+            f"largest error {found.absolute:.3g}, {found.relative:.3g} of the largest value{more}",
             do="report the model; no bundle was written",
         )
 
@@ -98,8 +98,8 @@ class CheckReport:
             f"; not run here: {', '.join(self.targets_left_out)}" if self.targets_left_out else ""
         )
         return (
-            f"checked {self.launches} launches against the interpreter: largest relative error {largest}; "
-            f"outputs {self.outputs_relative:.1e}{left_out}"
+            f"checked {self.launches} launches against the interpreter: "
+            f"largest relative error {largest}; outputs {self.outputs_relative:.1e}{left_out}"
         )
 
 

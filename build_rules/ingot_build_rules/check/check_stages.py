@@ -21,7 +21,8 @@ from ingot_compiler.memory.verify_memory import verify_memory
 from ingot_compiler.placement.verify_placed import verify_placed
 
 if TYPE_CHECKING:
-    from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.target_build import TargetBuild
 
 
 def check_stages(compiled: CompiledModel) -> None:

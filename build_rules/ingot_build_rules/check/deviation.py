@@ -57,16 +57,7 @@ def deviation(
     NaN equals NaN, infinities equal themselves; anything else against them is infinitely far.
     """
     if got.shape != expected.shape:
-        return Deviation(
-            np.inf,
-            np.inf,
-            (),
-            float(expected.size),
-            float(got.size),
-            got.size,
-            expected.size,
-            within=False,
-        )
+        return _of_other_shape(got.size, expected.size)
     if got.size == 0:
         return Deviation(0.0, 0.0, (), 0.0, 0.0, 0, 0, within=True)
     left, right = _numbers(got, dtype), _numbers(expected, dtype)
@@ -86,6 +77,12 @@ def deviation(
         count=errors.size,
         within=apart <= part_max,
     )
+
+
+def _of_other_shape(got: int, expected: int) -> Deviation:
+    """Two tensors of other shapes with so many elements: all of what was got is wrong."""
+    counts = float(expected), float(got)
+    return Deviation(np.inf, np.inf, (), *counts, got, expected, within=False)
 
 
 def may_jump(nodes: Sequence[Node], types: dict[int, TensorType]) -> bool:

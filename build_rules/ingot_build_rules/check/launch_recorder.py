@@ -69,12 +69,7 @@ class LaunchRecorder:
             for buffer, spec in enumerate(buffers)
             if spec.kind == "input"
         }
-        self._read_later = {
-            step.buffer for step in all_steps(steps) if isinstance(step, SymbolRead)
-        }
-        for step in reversed(list(all_steps(steps))):
-            if isinstance(step, Copy) and step.result in self._read_later:
-                self._read_later.add(step.operand)
+        self._read_later = _read_later(steps)
 
     def observe(
         self, launch: int, kernel: str, seconds: float, buffers: Sequence[memoryview]
@@ -116,9 +111,8 @@ class LaunchRecorder:
                 if step.result in self._read_later:
                     self._watched[step.result] = self._watched[step.operand]
             elif isinstance(step, IfStep):
-                yield from self._walk(
-                    step.then if self._symbols[step.condition] else step.otherwise
-                )
+                taken = step.then if self._symbols[step.condition] else step.otherwise
+                yield from self._walk(taken)
             elif isinstance(step, LoopStep):
                 yield from self._iterations(step)
 
@@ -166,17 +160,23 @@ class LaunchRecorder:
         if 0 in shape:
             return np.zeros(shape, flat.dtype)
         spans = [(size - 1) * stride for size, stride in zip(shape, strides, strict=True)]
-        first, last = (
-            offset + sum(min(0, span) for span in spans),
-            offset + sum(max(0, span) for span in spans),
-        )
+        first = offset + sum(span for span in spans if span < 0)
+        last = offset + sum(span for span in spans if span > 0)
         if not 0 <= first <= last < flat.size:
-            raise InternalError(
-                "a view leaves its buffer", why=f"elements {first} to {last} of {flat.size}"
-            )
-        return np.array(
-            as_strided(flat[offset:], shape, [stride * flat.itemsize for stride in strides])
-        )
+            why = f"elements {first} to {last} of {flat.size}"
+            raise InternalError("a view leaves its buffer", why=why)
+        strides_bytes = [stride * flat.itemsize for stride in strides]
+        return np.array(as_strided(flat[offset:], shape, strides_bytes))
+
+
+def _read_later(steps: Sequence[Step]) -> set[int]:
+    """The buffers whose values decide what runs, directly or by copies."""
+    every = list(all_steps(steps))
+    found = {step.buffer for step in every if isinstance(step, SymbolRead)}
+    for step in reversed(every):
+        if isinstance(step, Copy) and step.result in found:
+            found.add(step.operand)
+    return found
 
 
 def _sum(before: Dim, size: Dim, after: Dim) -> Dim:

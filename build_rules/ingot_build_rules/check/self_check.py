@@ -13,33 +13,29 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 import ingot_runtime
 from ingot_artifacts.store.atomic import sync_folders
 from ingot_build_rules.check.check_report import CheckFinding, CheckReport
+from ingot_build_rules.check.check_runs import CheckRun, Inputs, SteppedTarget, check_runs, named
 from ingot_build_rules.check.check_stages import check_stages
 from ingot_build_rules.check.deviation import deviation, may_jump
-from ingot_build_rules.check.generated_inputs import generated_inputs
-from ingot_build_rules.check.launch_recorder import LaunchRecorder, Recorded
+from ingot_build_rules.check.launch_recorder import Recorded
 from ingot_build_rules.compilation.output_file import check_output
-from ingot_compiler.ir.errors import IncompatibleTargetError, UserError
-from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.errors import IncompatibleTargetError
 from ingot_compiler.ir.in_names import error_in_names, refers
-from ingot_compiler.ir.interpret import bind_symbols, interpret, interpret_values
+from ingot_compiler.ir.interpret import interpret, interpret_values
 from ingot_compiler.ir.op import Array
 from ingot_runtime.ingot_error import IngotError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
-    from ingot_runtime.executor.session import Session
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.target_build import TargetBuild
 
 _OUTPUT_SLACK = 10.0  # errors add up from the inputs to the outputs
-Inputs = Mapping[str, Array]
 
 
 def save_checked(
@@ -100,103 +96,25 @@ def _check(compiled: CompiledModel, path: str, inputs: Inputs | None) -> CheckRe
             continue
         report.targets.append(target)
         with session, ingot_runtime.load(path, variant=target) as native:
-            for run in _runs(compiled, build, session, inputs, report):
+            for run in check_runs(SteppedTarget(compiled, build, session), inputs, report):
                 _compare_launches(compiled, build, run, report)
-                _compare_native(
-                    compiled, target, run, native.run(_named(compiled, run.given)), report
-                )
+                again = native.run(named(compiled, run.given))
+                _compare_native(compiled, target, run, again, report)
                 if not report.differences:
                     _compare_outputs(compiled, target, run, report)
     if not report.targets:
-        raise IncompatibleTargetError(
-            "no variant can be checked here",
-            where=f"targets {', '.join(report.targets_left_out)}",
-            why="this machine runs none of them",
-            do="check on such a machine, or leave --check out",
-        )
+        raise _none_runs_here(report.targets_left_out)
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """One call: what it was given, what it stored and returned, and the graph that it follows."""
-
-    graph: Graph
-    given: list[Array]
-    recorder: LaunchRecorder
-    outputs: Inputs
-
-
-def _runs(
-    compiled: CompiledModel,
-    build: TargetBuild,
-    session: Session,
-    inputs: Inputs | None,
-    report: CheckReport,
-) -> Iterator[_Run]:
-    """One call on given inputs; on generated ones a call for any size and, with ``--shape``, one
-    for its sizes."""
-    general, specialisation = compiled.placed.graph, compiled.specialisation
-    if inputs is not None:
-        session.run(inputs)  # the loader's own words for inputs that do not fit
-        given = [np.asarray(inputs[name]) for name in compiled.names.inputs]
-        yield _run(compiled, build, session, given)
-        return
-    refusals: list[str] = []
-    count = 0
-    for graph in [general, *([specialisation.graph] if specialisation else [])]:
-        for sizes, given in generated_inputs(graph):
-            if (graph is general) == _is_specialised(compiled, build, given):
-                continue
-            try:
-                run = _run(compiled, build, session, given)
-            except ingot_runtime.InputError as error:
-                refusals.append(error.why or error.what)
-                continue
-            called = dict(compiled.names.symbols)
-            report.sizes.append({called.get(name, name): size for name, size in sizes.items()})
-            yield run
-            count += 1
-            break
-    if not count:
-        raise UserError(
-            "the model accepts none of the generated inputs",
-            where="option --check",
-            why=refusals[0] if refusals else "every size leaves a tensor without elements",
-            do="give inputs: --check INPUTS.npz",
-        )
-
-
-def _is_specialised(compiled: CompiledModel, build: TargetBuild, given: list[Array]) -> bool:
-    """Whether `main` runs the steps of ``--shape`` on these inputs."""
-    specialisation = build.fused.specialisation
-    symbols = bind_symbols(compiled.placed.graph, given)
-    return specialisation is not None and all(
-        symbols.get(name) == size for name, size in specialisation.sizes
-    )
-
-
-def _run(compiled: CompiledModel, build: TargetBuild, session: Session, given: list[Array]) -> _Run:
-    fused, graph, steps = build.expanded, compiled.placed.graph, build.expanded.steps
-    if fused.specialisation is not None:
-        steps = fused.steps[: fused.specialisation.first_step]
-        if _is_specialised(compiled, build, given):
-            assert compiled.specialisation is not None
-            graph, steps = (
-                compiled.specialisation.graph,
-                fused.steps[fused.specialisation.first_step :],
-            )
-    recorder = LaunchRecorder(fused.buffers, steps, given, bind_symbols(graph, given))
-    session.observe(recorder.observe)
-    return _Run(graph, given, recorder, session.run(_named(compiled, given)))
-
-
-def _named(compiled: CompiledModel, given: list[Array]) -> Inputs:
-    return dict(zip(compiled.names.inputs, given, strict=True))
+def _none_runs_here(targets: Sequence[str]) -> IncompatibleTargetError:
+    what, where = "no variant can be checked here", f"targets {', '.join(targets)}"
+    do = "check on such a machine, or leave --check out"
+    return IncompatibleTargetError(what, where, "this machine runs none of them", do)
 
 
 def _compare_launches(
-    compiled: CompiledModel, build: TargetBuild, run: _Run, report: CheckReport
+    compiled: CompiledModel, build: TargetBuild, run: CheckRun, report: CheckReport
 ) -> None:
     graph, recorder = run.graph, run.recorder
     findings: list[CheckFinding] = []
@@ -230,32 +148,27 @@ def _finding(
     kind = next(result.type for result in group.results if result.value == item.value)
     nodes = tuple(compiled.names.nodes[ordinal] for ordinal in group.source)
     called = compiled.names.describe(group.source)
-    found = deviation(
-        item.content, expected, kind.dtype, jumps=may_jump(group.nodes, dict(group.types))
-    )
+    jumps = may_jump(group.nodes, dict(group.types))
+    found = deviation(item.content, expected, kind.dtype, jumps=jumps)
     what = f"the kernel of {called}" if called else "a kernel"
     return CheckFinding(what, build.target, str(kind), found, nodes, item.kernel, item.launch)
 
 
 def _compare_native(
-    compiled: CompiledModel, target: str, run: _Run, again: Inputs, report: CheckReport
+    compiled: CompiledModel, target: str, run: CheckRun, again: Inputs, report: CheckReport
 ) -> None:
     """The native main calls the same kernels: its outputs have the same bits."""
     for tensor in compiled.interface.outputs:
         left, right = again[tensor.name], run.outputs[tensor.name]
         if left.tobytes() != right.tobytes() or left.shape != right.shape:
-            found = deviation(left, right, tensor.dtype, jumps=False)
-            report.differences.append(
-                CheckFinding(
-                    f"output {tensor.name!r} of the native main",
-                    target,
-                    tensor.dtype,
-                    replace(found, within=False),
-                )
-            )
+            found = replace(deviation(left, right, tensor.dtype, jumps=False), within=False)
+            what = f"output {tensor.name!r} of the native main"
+            report.differences.append(CheckFinding(what, target, tensor.dtype, found))
 
 
-def _compare_outputs(compiled: CompiledModel, target: str, run: _Run, report: CheckReport) -> None:
+def _compare_outputs(
+    compiled: CompiledModel, target: str, run: CheckRun, report: CheckReport
+) -> None:
     """End to end, against the graph before any pass; the launches agree with the graph after
     them."""
     graph = compiled.graph

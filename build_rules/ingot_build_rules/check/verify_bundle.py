@@ -56,28 +56,11 @@ def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
     try:
         with opened(path, digest) as source:
             plan = verify_source(source, _tree_entry())
-            for index, variant in enumerate(plan.variants):
-                try:
-                    _verify_variant(source, plan, index)
-                except BundleError as error:
-                    raise error.at(f"{error.where}, variant {variant.target}") from error
-            for index, library in enumerate(plan.libraries):
-                image, where = source.section(head.LIBRARY, index), f"section library {index}"
-                read_exports(
-                    image, library.kernel_count, where, _page_bytes(library.target), is_library=True
-                )
+            _verify_code(source, plan)
             read_record(source, head.LOCK)
             read_record(source, head.DEBUG)
             source.require_unchanged()
-            weights = sum(row.size_bytes for row in source.sections if row.kind == head.WEIGHTS)
-            return VerifiedBundle(
-                source.root_digest.hex(),
-                source.size_bytes,
-                len(source.sections),
-                tuple(variant.target for variant in plan.variants),
-                sum(variant.kernel_count for variant in plan.variants),
-                weights,
-            )
+            return _verified(source, plan)
     except BundleError as error:
         if not error.where.startswith(path):
             raise error.at(f"{path}, {error.where}") from error
@@ -88,6 +71,31 @@ def verify_whole_bundle(path: str, digest: str | None = None) -> VerifiedBundle:
 def _tree_entry() -> Callable[[memoryview], bytes]:
     """Compiled once, for however many bundles."""
     return HostDigests().mib_tree_entry
+
+
+def _verified(source: Source, plan: BundlePlan) -> VerifiedBundle:
+    weights = [row.size_bytes for row in source.sections if row.kind == head.WEIGHTS]
+    return VerifiedBundle(
+        source.root_digest.hex(),
+        source.size_bytes,
+        len(source.sections),
+        tuple(variant.target for variant in plan.variants),
+        sum(variant.kernel_count for variant in plan.variants),
+        sum(weights),
+    )
+
+
+def _verify_code(source: Source, plan: BundlePlan) -> None:
+    """Check every variant and library; an error in a variant names its target."""
+    for index, variant in enumerate(plan.variants):
+        try:
+            _verify_variant(source, plan, index)
+        except BundleError as error:
+            raise error.at(f"{error.where}, variant {variant.target}") from error
+    for index, library in enumerate(plan.libraries):
+        image, where = source.section(head.LIBRARY, index), f"section library {index}"
+        page_bytes = _page_bytes(library.target)
+        read_exports(image, library.kernel_count, where, page_bytes, is_library=True)
 
 
 def _verify_variant(source: Source, plan: BundlePlan, index: int) -> None:

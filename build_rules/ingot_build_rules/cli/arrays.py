@@ -40,12 +40,9 @@ def make_inputs(specs: tuple[TensorSpec, ...]) -> dict[str, Any]:
     for spec in specs:
         shape = [size for size in spec.shape if isinstance(size, int)]
         if len(shape) < len(spec.shape):
-            raise UserError(
-                f"input {spec.name!r} has no fixed shape",
-                where=f"input {spec.name!r}",
-                why=f"expected sizes, got {list(spec.shape)}",
-                do="give the inputs with --inputs F.npz",
-            )
+            where, why = f"input {spec.name!r}", f"expected sizes, got {list(spec.shape)}"
+            do = "give the inputs with --inputs F.npz"
+            raise UserError(f"{where} has no fixed shape", where, why, do)
         if spec.dtype.startswith("float"):
             feed[spec.name] = generator.standard_normal(shape).astype(spec.dtype)
         else:

@@ -11,55 +11,45 @@ import time
 from typing import Any
 
 from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli.options import JSON, VARIANT, Option, add_options
 from ingot_build_rules.view.measure import launch_seconds, measure, percentiles
+
+_NAMES_MAX = 60  # letters of a row
+
+_OPTIONS = (
+    Option("--inputs", "inputs (default: numbers from a fixed seed)", "F.npz"),
+    Option("--threads", "", "N", usage.positive, default=1),
+    Option("--seconds", "at least so long (default 2)", "S", usage.seconds, default=2.0),
+    VARIANT,
+    Option("--top", "kernels to list (default 15)", "N", usage.positive, default=15),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--inputs", metavar="F.npz", help="inputs (default: numbers from a fixed seed)"
-    )
-    parser.add_argument("--threads", type=usage.positive, default=1, metavar="N")
-    parser.add_argument(
-        "--seconds",
-        type=usage.seconds,
-        default=2.0,
-        metavar="S",
-        help="at least so long (default 2)",
-    )
-    parser.add_argument(
-        "--variant", metavar="TARGET", help="the variant to run (default: the best that can)"
-    )
-    parser.add_argument(
-        "--top", type=usage.positive, default=15, metavar="N", help="kernels to list (default 15)"
-    )
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
     import ingot_runtime
 
+    bundle, threads, variant = arguments.bundle, arguments.threads, arguments.variant
     started = time.perf_counter()
-    session = ingot_runtime.load(
-        arguments.bundle, threads=arguments.threads, variant=arguments.variant
-    )
+    session = ingot_runtime.load(bundle, threads=threads, variant=variant)
     load_seconds = time.perf_counter() - started
     feed = arrays.read_inputs(session, arguments.inputs)
     times = measure(lambda: session.run(feed), arguments.seconds)
     report: dict[str, Any] = {
-        "bundle": arguments.bundle,
-        "threads": arguments.threads,
+        "bundle": bundle,
+        "threads": threads,
         "load_seconds": load_seconds,
         "calls": len(times),
         "seconds": percentiles(times),
         "kernels": kernel_times(arguments, feed),
     }
-    if arguments.json:
-        console.print_json(report)
-    else:
-        console.print_lines(*_lines(report, arguments.top))
+    console.print_report(report, _lines(report, arguments.top), as_json=arguments.json)
     return 0
 
 
@@ -68,47 +58,36 @@ def kernel_times(arguments: argparse.Namespace, feed: dict[str, Any]) -> list[di
     import ingot_runtime
     from ingot_artifacts.inspect.describe import describe_bundle
 
+    bundle, threads, variant = arguments.bundle, arguments.threads, arguments.variant
     session = ingot_runtime.load(
-        arguments.bundle,
-        threads=arguments.threads,
-        variant=arguments.variant,
-        executor="vm",
-        verify="code",
+        bundle, threads=threads, variant=variant, executor="vm", verify="code"
     )
     times = launch_seconds(session, feed)
-    recorded = describe_bundle(arguments.bundle)["debug"].get("launches", {})
-    launches = recorded.get(session.loaded.variant.target, [])
+    recorded = describe_bundle(bundle)["debug"].get("launches", {})
     rows = [
-        {
-            "launch": ordinal,
-            "seconds": times[ordinal],
-            "kernel": launch["kernel"],
-            "kind": launch["kind"],
-            "nodes": [name for name, _ in launch["nodes"]],
-            "writes": launch["writes"],
-        }
-        for ordinal, launch in enumerate(launches)
+        _timed_launch(ordinal, launch, times[ordinal])
+        for ordinal, launch in enumerate(recorded.get(session.loaded.variant.target, []))
         if ordinal in times
     ]
     return sorted(rows, key=lambda row: (-row["seconds"], row["launch"]))
 
 
+def _timed_launch(ordinal: int, launch: dict[str, Any], seconds: float) -> dict[str, Any]:
+    return {
+        "launch": ordinal,
+        "seconds": seconds,
+        "kernel": launch["kernel"],
+        "kind": launch["kind"],
+        "nodes": [name for name, _ in launch["nodes"]],
+        "writes": launch["writes"],
+    }
+
+
 def _lines(report: dict[str, Any], top: int) -> list[str]:
-    spread = report["seconds"]
-    rows = [("time", "share", "kernel", "kind", "writes", "nodes")]
-    total = sum(row["seconds"] for row in report["kernels"]) or 1.0
-    for row in report["kernels"][:top]:
-        names = ", ".join(row["nodes"])
-        rows.append(
-            (
-                console.format_seconds(row["seconds"]),
-                f"{100 * row['seconds'] / total:.1f} %",
-                row["kernel"][:14],
-                row["kind"],
-                " ".join(row["writes"]),
-                names if len(names) <= 60 else names[:57] + "...",
-            )
-        )
+    spread, kernels = report["seconds"], report["kernels"]
+    total = sum(row["seconds"] for row in kernels) or 1.0
+    head = ("time", "share", "kernel", "kind", "writes", "nodes")
+    rows = [head, *(_kernel_row(row, total) for row in kernels[:top])]
     calls = f"({report['calls']} calls, {report['threads']} threads)"
     median, low, high = (console.format_seconds(spread[name]) for name in ("median", "p10", "p90"))
     return [
@@ -117,3 +96,15 @@ def _lines(report: dict[str, Any], top: int) -> list[str]:
         f"kernels {console.format_seconds(total)}, stepped one by one",
         *console.format_table(rows, right=(0, 1)),
     ]
+
+
+def _kernel_row(row: dict[str, Any], total_seconds: float) -> tuple[str, ...]:
+    names = ", ".join(row["nodes"])
+    return (
+        console.format_seconds(row["seconds"]),
+        f"{100 * row['seconds'] / total_seconds:.1f} %",
+        row["kernel"][:14],
+        row["kind"],
+        " ".join(row["writes"]),
+        names if len(names) <= _NAMES_MAX else names[: _NAMES_MAX - 3] + "...",
+    )

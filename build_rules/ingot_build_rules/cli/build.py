@@ -13,11 +13,11 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.cache_options import add_caches
-from ingot_build_rules.cli.compile import usable_cpu_count
-from ingot_build_rules.cli.in_four_parts import in_four_parts
+from ingot_build_rules.cli import no_op
+from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
+from ingot_build_rules.cli.build_report import first_pending, print_report
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.cli.options import CACHES, JSON, PROJECT, Option, add_jobs, add_options
 from ingot_build_rules.workspace.cache_folder import cache_trust, project_cache_folder
 from ingot_compiler.ir.errors import UserError, VerificationError
 
@@ -26,92 +26,6 @@ if TYPE_CHECKING:
     from ingot_build_rules.workspace.build_report import Report
     from ingot_build_rules.workspace.build_request import BuildRequest
     from ingot_build_rules.workspace.open_workspace import LoadedProject
-    from ingot_runtime.ingot_error import IngotError
-
-_LIST_MAX = 20
-_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
-
-
-def add_project(parser: usage.Parser) -> None:
-    """Declare which project a verb is about."""
-    parser.add_argument(
-        "-C", "--folder", default=".", metavar="DIR", help="the project's folder, or one below it"
-    )
-    parser.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        help="override a value of ingot.toml",
-    )
-
-
-def add_arguments(parser: usage.Parser) -> None:
-    """Declare the verb's arguments."""
-    parser.add_argument(
-        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
-    )
-    add_project(parser)
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=usage.positive,
-        default=usable_cpu_count(),
-        metavar="N",
-        help="processes at most",
-    )
-    parser.add_argument(
-        "-n", "--dry-run", action="store_true", help="say what would run, run nothing"
-    )
-    parser.add_argument(
-        "-k",
-        "--keep-going",
-        action="store_true",
-        help="after a failure, build all that can be built",
-    )
-    parser.add_argument(
-        "--explain", action="store_true", help="say for everything that runs why it does"
-    )
-    parser.add_argument(
-        "--trace", metavar="F.json", help="write a trace for a trace viewer (Perfetto)"
-    )
-    parser.add_argument(
-        "--events", metavar="FILE", help="write every event as a line of JSON; - is standard output"
-    )
-    parser.add_argument(
-        "--depfile", metavar="FILE", help="write the sources of one bundle for make or ninja"
-    )
-    parser.add_argument(
-        "--expect-cached", action="store_true", help="fail, and say why, if anything has to run"
-    )
-    parser.add_argument(
-        "--frozen",
-        action="store_true",
-        help="fail if a bundle or a source is not that of its lock file",
-    )
-    parser.add_argument(
-        "--rehash", action="store_true", help="read every source again, whatever its times say"
-    )
-    parser.add_argument(
-        "--check-hits",
-        type=_share,
-        default=0.0,
-        metavar="RATE",
-        help="run this share of cached actions again, compare",
-    )
-    parser.add_argument(
-        "--lint",
-        action="store_true",
-        help="fail when an action reads a file that it has not declared",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
-    add_caches(parser)
-    parser.add_argument(
-        "--allow-outside",
-        action="store_true",
-        help="let the project write outside of its folder: bundles, its cache",
-    )
-    usage.add_json(parser)
 
 
 def _share(text: str) -> float:
@@ -124,13 +38,44 @@ def _share(text: str) -> float:
     return share
 
 
+_OPTIONS = (
+    Option("-n --dry-run", "say what would run, run nothing"),
+    Option("-k --keep-going", "after a failure, build all that can be built"),
+    Option("--explain", "say for everything that runs why it does"),
+    Option("--trace", "write a trace for a trace viewer (Perfetto)", "F.json"),
+    Option("--events", "write every event as a line of JSON; - is standard output", "FILE"),
+    Option("--depfile", "write the sources of one bundle for make or ninja", "FILE"),
+    Option("--expect-cached", "fail, and say why, if anything has to run"),
+    Option("--frozen", "fail if a bundle or a source is not that of its lock file"),
+    Option("--rehash", "read every source again, whatever its times say"),
+    Option(
+        "--check-hits",
+        "run this share of cached actions again, compare",
+        "RATE",
+        _share,
+        default=0.0,
+    ),
+    Option("--lint", "fail when an action reads a file that it has not declared"),
+    Option("-q --quiet", "no progress, no summary"),
+    *CACHES,
+    Option("--allow-outside", "let the project write outside of its folder: bundles, its cache"),
+    JSON,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the verb's arguments."""
+    parser.add_argument(
+        "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
+    )
+    add_options(parser, *PROJECT)
+    add_jobs(parser)
+    add_options(parser, *_OPTIONS)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Build, and say what became of it."""
-    from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT, build_observer
-    from ingot_build_rules.workspace.build_project import exit_code_of
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.opened_build import project_history
-    from ingot_build_rules.workspace.run_build import run_build
 
     if arguments.json and arguments.events == STANDARD_OUTPUT:
         raise _two_outputs()
@@ -139,25 +84,35 @@ def run(arguments: argparse.Namespace) -> int:
     looked_at = loaded.stamps()
     if not arguments.dry_run:
         no_op.forget_build(loaded.folder)
+    report = _built(loaded, arguments)
+    print_report(report, arguments)
+    if arguments.expect_cached and report.would_run:
+        raise _not_cached(report)
+    code = _exit_code(report)
+    if not code and not arguments.dry_run:
+        no_op.remember_build(loaded, report, looked_at, started_ns)
+    return code
+
+
+def _built(loaded: LoadedProject, arguments: argparse.Namespace) -> Report:
+    """Build, and show how it goes."""
+    from ingot_build_rules.workspace.opened_build import project_history
+    from ingot_build_rules.workspace.run_build import run_build
+
     quiet = arguments.quiet or arguments.json
     with build_observer(project_history(loaded), quiet=quiet, events=arguments.events) as show:
         timed = TimedEvents(show)
         report = run_build(loaded, _request(loaded, arguments), timed.observe)
     _write_traces(loaded, arguments, timed)
-    _tell(report, arguments)
-    if arguments.expect_cached and report.would_run:
-        raise _not_cached(report)
-    code = max(
-        (
-            exit_code_of(item.error)
-            for item in report.results
-            if item.how == "failed" and item.error
-        ),
-        default=0,
-    )
-    if not code and not arguments.dry_run:
-        no_op.remember_build(loaded, report, looked_at, started_ns)
-    return code
+    return report
+
+
+def _exit_code(report: Report) -> int:
+    """The exit code of the worst failure; 0 without one."""
+    from ingot_build_rules.workspace.build_project import exit_code_of
+
+    errors = [item.error for item in report.results if item.how == "failed"]
+    return max((exit_code_of(error) for error in errors if error), default=0)
 
 
 class TimedEvents:
@@ -214,82 +169,16 @@ def _request(loaded: LoadedProject, arguments: argparse.Namespace) -> BuildReque
     )
 
 
-def summary(report: Report) -> str:
-    """One line: what became of the targets, what ran."""
-    hows = [item.how for item in report.results]
-    parts = [f"{hows.count(how)} {how.replace('-', ' ')}" for how in _HOWS if how in hows]
-    ran = sum(count.ran for count in report.counts.values())
-    hit = sum(count.hit for count in report.counts.values())
-    actions = f"{ran} actions ran, {hit} from the cache"
-    return f"{', '.join(parts) or 'nothing to do'}; {actions}, {console.format_seconds(report.seconds)}"
-
-
-def _tell(report: Report, arguments: argparse.Namespace) -> None:
-    failures = _failures(report)
-    for failure in failures.values():
-        console.print_error(failure)
-    if arguments.json:
-        errors = {name: console.plain_error(failure) for name, failure in failures.items()}
-        console.print_json({**report.plain(), "errors": errors})
-        return
-    if arguments.explain:
-        _tell_why(report)
-    if arguments.quiet or arguments.events == "-":
-        return
-    if arguments.dry_run:
-        for text in report.would_run:
-            console.print_lines(f"would run {text}, and what depends on it")
-    changed = [item for item in report.results if item.how != "unchanged"]
-    for item in changed[:_LIST_MAX]:
-        size = (
-            f", {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}"
-            if item.how == "built"
-            else ""
-        )
-        console.print_lines(
-            f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}{size}"
-        )
-    if len(changed) > _LIST_MAX:
-        console.print_lines(f"and {len(changed) - _LIST_MAX} more")
-    console.print_lines(summary(report))
-
-
-def _failures(report: Report) -> dict[str, IngotError]:
-    """What stopped each target; the place begins with its name."""
-    found: dict[str, IngotError] = {}
-    for result in report.results:
-        if result.how == "failed" and isinstance(result.error, Exception):
-            error = in_four_parts(result.error, result.name)
-            name = (
-                f"bundle {result.name!r}"
-                if result.path
-                else f"test {result.name.removeprefix('test.')!r}"
-            )
-            where = error.where if error.where.startswith(name) else f"{name}, {error.where}"
-            found[result.name] = error.at(where)
-    return found
-
-
-def _tell_why(report: Report) -> None:
-    for name, lines in report.explanations.items():
-        console.print_lines(f"{name}:")
-        for line in lines:
-            console.print_lines(f"  {line}")
-
-
 def _two_outputs() -> UserError:
-    return UserError(
-        "two outputs on standard output",
-        where="options --json and --events",
-        why="--events - writes every line there, --json its last and only one",
-        do="give --events a file",
-    )
+    what, where = "two outputs on standard output", "options --json and --events"
+    why = "--events - writes every line there, --json its last and only one"
+    return UserError(what, where, why, "give --events a file")
 
 
 def _not_cached(report: Report) -> VerificationError:
     return VerificationError(
         "not everything is in the cache",
         "option --expect-cached",
-        f"would run {', '.join(report.would_run[:_LIST_MAX])} and what depends on it",
+        f"would run {first_pending(report)} and what depends on it",
         "see why with `ingot why TARGET`, or build without --expect-cached",
     )

@@ -64,7 +64,8 @@ def _opened(path: str) -> Generator[Write]:
         yield lambda text: console.print_lines(text, flush=True)
         return
     try:
-        file = open(path, "wb", buffering=0)  # noqa: SIM115  # only opening it is the user's mistake
+        # Only opening it is the user's mistake.
+        file = open(path, "wb", buffering=0)  # noqa: SIM115
     except OSError as error:
         why = error.strerror or str(error)
         raise UserError(

@@ -10,73 +10,77 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ingot_artifacts.errors import OutputError
-from ingot_build_rules.cli import console, no_op, usage
-from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli import console, no_op
+from ingot_build_rules.cli.options import JSON, PROJECT, Option, add_options
 from ingot_build_rules.workspace.user_key import known_key, user_key
 
+if TYPE_CHECKING:
+    from ingot_build_rules.workspace.state import WorkspaceState
 
-def add_arguments(parser: usage.Parser) -> None:
+_DRY_RUN = Option("-n --dry-run", "say what would be removed, remove nothing")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
         "words", nargs="*", metavar="TARGET", help="bundles or their output files (default: all)"
     )
-    add_project(parser)
-    parser.add_argument(
-        "-n", "--dry-run", action="store_true", help="say what would be removed, remove nothing"
-    )
-    usage.add_json(parser)
+    add_options(parser, *PROJECT, _DRY_RUN, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove, and say what."""
-    from ingot_build_rules.compilation.lock_file import lock_path
-    from ingot_build_rules.engine.cache.file_digests import stamp_of
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.state import (
-        failed_trace_path,
-        read_workspace,
-        state_folder,
-        trace_path,
-        write_workspace,
-    )
+    from ingot_build_rules.workspace.state import read_workspace, state_folder, write_workspace
 
     loaded = load_project(arguments.folder, arguments.config)
-    key = known_key() if arguments.dry_run else user_key()
-    state = read_workspace(loaded.folder, key)
-    names = (
-        loaded.select(arguments.words).bundles if arguments.words else tuple(sorted(state.bundles))
-    )
+    folder, key = loaded.folder, known_key() if arguments.dry_run else user_key()
+    state = read_workspace(folder, key)
+    names = loaded.select(arguments.words).bundles if arguments.words else sorted(state.bundles)
+    removed, kept = _clean(folder, state, names, dry_run=arguments.dry_run)
+    if not arguments.dry_run:
+        no_op.forget_build(folder)
+        if arguments.words or kept:
+            write_workspace(folder, state, key)
+        else:
+            shutil.rmtree(state_folder(folder), ignore_errors=True)
+    _tell(removed, kept, arguments)
+    return 0
+
+
+def _clean(
+    folder: str, state: WorkspaceState, names: Iterable[str], *, dry_run: bool
+) -> tuple[list[str], list[str]]:
+    """Remove bundles, and forget them; return the files that went and those that stayed."""
+    from ingot_build_rules.compilation.lock_file import lock_path
+    from ingot_build_rules.engine.cache.file_digests import stamp_of
+
     removed: list[str] = []
     kept: list[str] = []
     for name in names:
         known = state.bundles.get(name)
         if known is None:
             continue
-        if os.path.exists(known.output) and known.stamp != stamp_of(known.output):
-            kept.append(known.output)
+        output, lock = known.output, lock_path(known.output)
+        if os.path.exists(output) and known.stamp != stamp_of(output):
+            kept.append(output)
             continue
-        removed += [
-            path for path in (known.output, lock_path(known.output)) if os.path.exists(path)
-        ]
-        if not arguments.dry_run:
+        removed += filter(os.path.exists, (output, lock))
+        if not dry_run:
             del state.bundles[name]
-            _remove(
-                known.output,
-                lock_path(known.output),
-                trace_path(loaded.folder, name),
-                failed_trace_path(loaded.folder, name),
-            )
-            _remove_empty(os.path.dirname(known.output), loaded.folder)
-    if not arguments.dry_run:
-        no_op.forget_build(loaded.folder)
-        if arguments.words or kept:
-            write_workspace(loaded.folder, state, key)
-        else:
-            shutil.rmtree(state_folder(loaded.folder), ignore_errors=True)
-    _tell(removed, kept, arguments)
-    return 0
+            _remove(output, lock, *_traces(folder, name))
+            _remove_empty(os.path.dirname(output), folder)
+    return removed, kept
+
+
+def _traces(folder: str, name: str) -> tuple[str, str]:
+    from ingot_build_rules.workspace.state import failed_trace_path, trace_path
+
+    return trace_path(folder, name), failed_trace_path(folder, name)
 
 
 def _remove(*paths: str) -> None:

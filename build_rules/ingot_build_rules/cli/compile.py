@@ -10,25 +10,66 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_options import add_caches
 from ingot_build_rules.cli.compile_options import check_options
+from ingot_build_rules.cli.compile_report import CompileOutcome, report_lines, report_values
 from ingot_build_rules.cli.jobserver_flags import makeflags
+from ingot_build_rules.cli.options import CACHES, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.text.stages import FROM_STAGES, STAGES
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
-from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
-    from ingot_build_rules.check.check_report import CheckReport
     from ingot_build_rules.compilation.compile_model import CompiledModel
     from ingot_build_rules.compilation.open_build import BuildSettings
     from ingot_build_rules.engine.events.events import Event, Observer
     from ingot_build_rules.engine.scheduler import Scheduler
     from ingot_build_rules.rules.compile_options import CompileOptions
 
-Value = TypeVar("Value")
+
+_MODEL_OPTIONS = (
+    Option("-o --output", "the bundle to write (with --to: the text)", "OUT.ingot"),
+    Option(
+        "--target",
+        "ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
+        "T",
+        repeats=True,
+    ),
+    Option(
+        "--shape",
+        "also compile kernels for this shape of an input",
+        "NAME=1x3x224x224",
+        usage.shape,
+        repeats=True,
+    ),
+    Option(
+        "--device",
+        "declare a virtual device",
+        "NAME=KIND[:ID][,target=T][,scope=S]",
+        usage.device,
+        repeats=True,
+    ),
+    Option("--place", "put nodes on a device", "GLOB=NAME", usage.pair, repeats=True),
+)
+_MEMORY_OPTIONS = (
+    Option("--planner", "memory planner (default: best of all)", "NAME", default="best"),
+    Option(
+        "--max-bytes",
+        "refuse what expands, folds or plans more memory, such as 2GiB",
+        "SIZE",
+        usage.size_bytes,
+    ),
+)
+_STAGE_OPTIONS = (
+    Option(
+        "--weights",
+        "with --from: the constants by number; with --to graph, placed: write them",
+        "F.npz",
+    ),
+    Option("--to", f"print a stage: {', '.join(STAGES)}", "STAGE", choices=STAGES),
+)
+_DEPFILE = Option("--depfile", "write the sources of the bundle for make or ninja", "FILE")
 
 
 def add_arguments(parser: usage.Parser) -> None:
@@ -38,25 +79,7 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="MODEL",
         help="an .onnx file; external data lies beside it (with --from: a text)",
     )
-    parser.add_argument(
-        "-o", "--output", metavar="OUT.ingot", help="the bundle to write (with --to: the text)"
-    )
-    parser.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="T",
-        help="ARCH[:cpu][+feature|-feature]..., one variant each (default: native)",
-    )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        type=usage.shape,
-        metavar="NAME=1x3x224x224",
-        help="also compile kernels for this shape of an input",
-    )
-    _add_devices(parser)
+    add_options(parser, *_MODEL_OPTIONS)
     _add_stages(parser)
     parser.add_optional_file(
         "--check",
@@ -64,49 +87,9 @@ def add_arguments(parser: usage.Parser) -> None:
         metavar="INPUTS.npz",
         help="run the bundle against the interpreter node by node (default: generated inputs)",
     )
-    parser.add_argument(
-        "--planner", default="best", metavar="NAME", help="memory planner (default: best of all)"
-    )
-    parser.add_argument(
-        "--max-bytes",
-        type=usage.size_bytes,
-        metavar="SIZE",
-        help="refuse what expands, folds or plans more memory, such as 2GiB",
-    )
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        "--workers",
-        type=usage.positive,
-        default=usable_cpu_count(),
-        metavar="N",
-        help="processes at most",
-    )
-    parser.add_argument(
-        "--depfile", metavar="FILE", help="write the sources of the bundle for make or ninja"
-    )
-    add_caches(parser)
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    usage.add_json(parser)
-
-
-def _add_devices(parser: usage.Parser) -> None:
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        type=usage.device,
-        metavar="NAME=KIND[:ID][,target=T][,scope=S]",
-        help="declare a virtual device",
-    )
-    parser.add_argument(
-        "--place",
-        action="append",
-        default=[],
-        type=usage.pair,
-        metavar="GLOB=NAME",
-        help="put nodes on a device",
-    )
+    add_options(parser, *_MEMORY_OPTIONS)
+    add_jobs(parser, "--workers")
+    add_options(parser, _DEPFILE, *CACHES, QUIET, JSON)
 
 
 def _add_stages(parser: usage.Parser) -> None:
@@ -118,74 +101,73 @@ def _add_stages(parser: usage.Parser) -> None:
         metavar="STAGE",
         help=f"MODEL is the text of a stage: {', '.join(FROM_STAGES)}",
     )
-    parser.add_argument(
-        "--weights",
-        metavar="F.npz",
-        help="with --from: the constants by number; with --to graph, placed: write them",
-    )
-    parser.add_argument(
-        "--to", choices=STAGES, metavar="STAGE", help=f"print a stage: {', '.join(STAGES)}"
-    )
-
-
-def usable_cpu_count() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0))
+    add_options(parser, *_STAGE_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compile, and say what came out."""
-    from ingot_build_rules.cli.build_progress import build_observer
-    from ingot_build_rules.compilation.open_build import open_build
     from ingot_build_rules.compilation.options import make_options
-    from ingot_build_rules.compilation.output_file import check_output, write_text
-    from ingot_build_rules.engine.events.depfile import depfile_text
-    from ingot_build_rules.engine.events.events import ActionFinished
+    from ingot_build_rules.compilation.output_file import check_output
 
     check_options(arguments)
-    shapes, devices = unique(arguments.shape, "--shape"), unique(arguments.device, "--device")
+    shapes = usage.unique(arguments.shape, "--shape")
+    devices = usage.unique(arguments.device, "--device")
     options = make_options(arguments.target, shapes, devices, arguments.place, arguments.planner)
     if arguments.output is not None:
-        check_output(
-            arguments.output, [arguments.model, *([arguments.check] if arguments.check else [])]
-        )
+        given = [arguments.check] if arguments.check else []
+        check_output(arguments.output, [arguments.model, *given])
     if arguments.from_ == "loops":
         return _compile_loops(arguments, options.targets)
+    outcome, seconds = _compile(arguments, options)
+    if outcome.checked is not None and outcome.checked.differences:
+        if arguments.json:
+            console.print_json({"output": None, "check": outcome.checked.plain()})
+        outcome.checked.require_equal()
+    if arguments.to:
+        _give_text(outcome.result, arguments.output)
+    else:
+        _report(outcome, arguments, seconds)
+    return 0
+
+
+def _compile(
+    arguments: argparse.Namespace, options: CompileOptions
+) -> tuple[CompileOutcome, float]:
+    """Compile, and show how it goes; return what came out, and in how many seconds."""
+    from ingot_build_rules.cli.build_progress import build_observer
+    from ingot_build_rules.compilation.open_build import open_build
+    from ingot_build_rules.compilation.output_file import write_text
+    from ingot_build_rules.engine.events.depfile import depfile_text
+
     started = time.perf_counter()
     quiet = arguments.quiet or arguments.json
     with ExitStack() as stack:
         show = stack.enter_context(build_observer({}, quiet=quiet))
-
-        def observe(event: Event) -> None:
-            """Show all but failures: the one there can be is told as the command's error."""
-            if not (isinstance(event, ActionFinished) and event.how == "failed"):
-                show(event)
-
-        build = stack.enter_context(open_build(_settings(arguments, observe)))
-        compiled = _started(build, arguments, options)
-        result, checked = _result(compiled, arguments)
-        summary = {} if arguments.to else compiled.summary()
+        settings = _settings(arguments, _without_failures(show))
+        build = stack.enter_context(open_build(settings))
+        outcome = _outcome(_started(build, arguments, options), arguments)
         if arguments.depfile is not None:
-            write_text(
-                arguments.depfile,
-                depfile_text(str(arguments.output), build.run(compiled.compilation.source_paths())),
-            )
-    if checked is not None and checked.differences:
-        if arguments.json:
-            console.print_json({"output": None, "check": checked.plain()})
-        checked.require_equal()
-    if arguments.to:
-        _give_text(result, arguments.output)
-    else:
-        _report(compiled, summary, arguments, result, checked, time.perf_counter() - started)
-    return 0
+            sources = build.run(outcome.compiled.compilation.source_paths())
+            write_text(arguments.depfile, depfile_text(str(arguments.output), sources))
+    return outcome, time.perf_counter() - started
+
+
+def _without_failures(show: Observer) -> Observer:
+    """Show all but failures: the one there can be is told as the command's error."""
+    from ingot_build_rules.engine.events.events import ActionFinished
+
+    def observe(event: Event) -> None:
+        if not (isinstance(event, ActionFinished) and event.how == "failed"):
+            show(event)
+
+    return observe
 
 
 def _started(
     build: Scheduler, arguments: argparse.Namespace, options: CompileOptions
 ) -> CompiledModel:
     """The compilation of a model, or of the text of a stage."""
-    from ingot_build_rules.compilation.open_build import start_compilation, start_from_text
+    from ingot_build_rules.compilation.start_compilation import start_compilation, start_from_text
 
     if arguments.from_ is None:
         return start_compilation(build, arguments.model, options, arguments.max_bytes)
@@ -227,72 +209,37 @@ def _settings(arguments: argparse.Namespace, observe: Observer) -> BuildSettings
     )
 
 
-def _result(
-    compiled: CompiledModel, arguments: argparse.Namespace
-) -> tuple[str, CheckReport | None]:
-    """The text of a stage, or the digest of the bundle that was written; with ``--check``, what it
-    found."""
+def _outcome(compiled: CompiledModel, arguments: argparse.Namespace) -> CompileOutcome:
+    """Make what is asked for: the text of a stage, or the bundle's file."""
     if arguments.to:
-        from ingot_build_rules.compilation.stage_weights import write_weights
-        from ingot_build_rules.text.stage_text import stage_text
-
-        if arguments.weights is not None and arguments.from_ is None:
-            write_weights(compiled, arguments.weights)
-        return stage_text(compiled, arguments.to), None
+        return CompileOutcome(compiled, _stage_text(compiled, arguments), {}, None)
     if arguments.check is None:
-        return compiled.save(arguments.output), None
+        digest = compiled.save(arguments.output)
+        return CompileOutcome(compiled, digest, compiled.summary(), None)
     from ingot_build_rules.check.self_check import save_checked
     from ingot_runtime.npz import read_npz
 
-    return save_checked(
-        compiled, arguments.output, read_npz(arguments.check) if arguments.check else None
-    )
+    inputs = read_npz(arguments.check) if arguments.check else None
+    digest, checked = save_checked(compiled, arguments.output, inputs)
+    return CompileOutcome(compiled, digest, compiled.summary(), checked)
 
 
-def _report(
-    compiled: CompiledModel,
-    summary: dict[str, object],
-    arguments: argparse.Namespace,
-    digest: str,
-    checked: CheckReport | None,
-    seconds: float,
-) -> None:
-    report = summary | {
-        "output": arguments.output,
-        "size_bytes": os.path.getsize(arguments.output),
-        "digest": digest,
-        "rules": compiled.counts(),
-        "rule_seconds": {name: round(value, 3) for name, value in compiled.seconds().items()},
-        "seconds": round(seconds, 3),
-    }
-    if checked is not None:
-        report["check"] = checked.plain()
+def _stage_text(compiled: CompiledModel, arguments: argparse.Namespace) -> str:
+    """The text of a stage; the weights beside it are written where they are asked for."""
+    from ingot_build_rules.compilation.stage_weights import write_weights
+    from ingot_build_rules.text.stage_text import stage_text
+
+    if arguments.weights is not None and arguments.from_ is None:
+        write_weights(compiled, arguments.weights)
+    return stage_text(compiled, arguments.to)
+
+
+def _report(outcome: CompileOutcome, arguments: argparse.Namespace, seconds: float) -> None:
+    values = report_values(outcome, arguments.output, seconds)
     if arguments.json:
-        console.print_json(report)
+        console.print_json(values)
     elif not arguments.quiet:
-        console.print_lines(*_sentences(report))
-        if checked is not None:
-            console.print_lines(f"  {checked}")
-
-
-def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
-    """Make a table of pairs.
-
-    Raises:
-        UserError: a name twice.
-    """
-    table: dict[str, Value] = {}
-    for name, value in pairs:
-        if name in table:
-            why = f"expected one value, got {table[name]!r} and {value!r}"
-            raise UserError(
-                f"{name!r} is given twice",
-                where=f"option {option}",
-                why=why,
-                do="leave one of them out",
-            )
-        table[name] = value
-    return table
+        console.print_lines(*report_lines(values, outcome.checked))
 
 
 def _give_text(text: str, output: str | None) -> None:
@@ -302,17 +249,3 @@ def _give_text(text: str, output: str | None) -> None:
     from ingot_build_rules.compilation.output_file import write_text
 
     write_text(output, text if text.endswith("\n") else text + "\n")
-
-
-def _sentences(report: dict[str, Any]) -> list[str]:
-    size = console.format_bytes(report["size_bytes"])
-    lines = [
-        f"{report['output']}: {size}, digest {report['digest'][:16]}, {console.format_seconds(report['seconds'])}"
-    ]
-    for target in report["targets"]:
-        workspace = console.format_bytes(report["workspace_bytes"][target])
-        kernels, launches = report["kernels"][target], report["launches"][target]
-        lines.append(
-            f"  {target}: {kernels} kernels for {launches} launches, workspace {workspace}"
-        )
-    return lines

@@ -42,6 +42,14 @@ def print_json(value: object) -> None:
     print(json_line(value))
 
 
+def print_report(values: object, lines: Sequence[str], *, as_json: bool) -> None:
+    """Print a report: its values as one line of JSON, or its lines for people."""
+    if as_json:
+        print_json(values)
+    elif lines:
+        print_lines(*lines)
+
+
 def json_line(value: object) -> str:
     """Return one value as one line of JSON; the only unprintable character that ``json`` leaves is
     DEL."""

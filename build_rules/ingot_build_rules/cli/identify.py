@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 
-from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import JSON, add_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
-    usage.add_json(parser)
+    add_options(parser, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,22 +22,14 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_build_rules.compilation.options import resolve_target
     from ingot_runtime.loader.cpu import machine_architecture, machine_features
 
-    features = sorted(machine_features())
     target = resolve_target("native")
-    if arguments.json:
-        console.print_json(
-            {
-                "architecture": machine_architecture(),
-                "level": target.level,
-                "native": str(target),
-                "features": features,
-                "devices": ["host"],
-            }
-        )
-        return 0
-    console.print_lines(f"architecture  {machine_architecture()}")
-    console.print_lines(f"level         {target.level}")
-    console.print_lines(f"native        {target}")
-    console.print_lines(f"features      {' '.join(features)}")
-    console.print_lines("devices       host")
+    found: dict[str, str | list[str]] = {
+        "architecture": machine_architecture(),
+        "level": target.level,
+        "native": str(target),
+        "features": sorted(machine_features()),
+        "devices": ["host"],
+    }
+    rows = [(name, it if isinstance(it, str) else " ".join(it)) for name, it in found.items()]
+    console.print_report(found, console.format_table(rows), as_json=arguments.json)
     return 0

@@ -11,30 +11,22 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
 from ingot_compiler.ir.errors import UserError
+
+_KERNELS_TOLD_MAX = 8
+_OPTIONS = (
+    Option("--asm", "print one kernel's assembly; a unique start of its symbol will do", "KERNEL"),
+    Option("--fusion", "what became one kernel, bytes it saved, what stopped it from growing"),
+    Option("--variant", "with --asm: of this variant (default: the first that has it)", "TARGET"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--asm",
-        metavar="KERNEL",
-        help="print one kernel's assembly; a unique start of its symbol will do",
-    )
-    parser.add_argument(
-        "--fusion",
-        action="store_true",
-        help="what became one kernel, bytes it saved, what stopped it from growing",
-    )
-    parser.add_argument(
-        "--variant",
-        metavar="TARGET",
-        help="with --asm: of this variant (default: the first that has it)",
-    )
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,23 +34,16 @@ def run(arguments: argparse.Namespace) -> int:
     from ingot_artifacts.inspect.describe import describe_bundle
 
     described = describe_bundle(arguments.bundle, arguments.digest)
+    debug: dict[str, Any] = described["debug"]
     if arguments.asm is not None:
-        console.print_listing(
-            _assembly(described, arguments.bundle, arguments.asm, arguments.variant)
-        )
+        assembly = _assembly(described, arguments.bundle, arguments.asm, arguments.variant)
+        console.print_listing(assembly)
     elif arguments.json:
-        console.print_json(
-            {
-                **described,
-                "debug": {
-                    name: value for name, value in described["debug"].items() if name != "programs"
-                },
-            }
-        )
-    elif arguments.fusion:
-        console.print_lines(*fusion_lines(described["debug"]))
+        told = {name: value for name, value in debug.items() if name != "programs"}
+        console.print_json({**described, "debug": told})
     else:
-        console.print_lines(*description_lines(described))
+        lines = fusion_lines(debug) if arguments.fusion else description_lines(described)
+        console.print_lines(*lines)
     return 0
 
 
@@ -68,38 +53,42 @@ def description_lines(described: dict[str, Any]) -> list[str]:
 
     parts = lines_of(described)
     for target, sizes in described["memory"].items():
-        workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
-        code, weights = (
-            console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes")
-        )
-        parts.append(f"memory of {target}: code {code}, weights {weights}, workspace {workspace}")
+        parts += _memory_lines(target, sizes)
         parts += _bound_lines(described["debug"].get("memory", {}).get(target))
         parts += _device_lines(described["device_use"][target])
     for target, launches in described["debug"].get("launches", {}).items():
-        parts.append(f"launches of {target}:")
-        parts += console.format_table(
-            [_launch_row(number, launch) for number, launch in enumerate(launches)], (0,)
-        )
+        rows = [_launch_row(number, launch) for number, launch in enumerate(launches)]
+        parts += [f"launches of {target}:", *console.format_table(rows, (0,))]
     return parts
+
+
+def _memory_lines(target: str, sizes: dict[str, Any]) -> list[str]:
+    workspace = ", ".join(map(console.format_bytes, sizes["workspace_bytes"]))
+    code, weights = (console.format_bytes(sizes[name]) for name in ("code_bytes", "weights_bytes"))
+    return [f"memory of {target}: code {code}, weights {weights}, workspace {workspace}"]
 
 
 def _device_lines(use: dict[str, Any]) -> list[str]:
     """What each device does, where there are several, and each copy between two."""
     if len(use["devices"]) == 1:
         return []
-    rows = [
-        (
-            f"  {row['name']}:", f"{row['launches']} launches,", f"pool {_size(row['pool_bytes'])},",
-            "code of the variant" if row["library"] is None else f"code of library {row['library']},",
-            f"imports {', '.join(row['imports'])}" if row["imports"] else "",
-        )
-        for row in use["devices"]
-    ]  # fmt: skip
     copies = [
-        f"  copy {copy['source']} to {copy['destination']} before launch {copy['before_launch']}, {_size(copy['size_bytes'])}"
+        f"  copy {copy['source']} to {copy['destination']} before launch {copy['before_launch']}"
+        f", {_size(copy['size_bytes'])}"
         for copy in use["copies"]
     ]
-    return [*console.format_table(rows), *copies]
+    return [*console.format_table([_device_row(row) for row in use["devices"]]), *copies]
+
+
+def _device_row(row: dict[str, Any]) -> tuple[str, ...]:
+    library = row["library"]
+    return (
+        f"  {row['name']}:",
+        f"{row['launches']} launches,",
+        f"pool {_size(row['pool_bytes'])},",
+        "code of the variant" if library is None else f"code of library {library},",
+        f"imports {', '.join(row['imports'])}" if row["imports"] else "",
+    )
 
 
 def _size(size_bytes: int | None) -> str:
@@ -131,8 +120,9 @@ def fusion_lines(debug: dict[str, Any]) -> list[str]:
 
 def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:
     users = f": {', '.join(launch['users'])}" if launch["users"] else ""
+    saved = console.format_bytes(launch["saved_bytes"])
     return [
-        f"{number:4} {launch['kernel']}  {launch['kind']}, saves {console.format_bytes(launch['saved_bytes'])}",
+        f"{number:4} {launch['kernel']}  {launch['kind']}, saves {saved}",
         f"     nodes {_nodes(launch['nodes'])}",
         f"     ends  {launch['ends']}{users}",
     ]
@@ -160,25 +150,29 @@ def _launch_row(number: int, launch: dict[str, Any]) -> tuple[str, ...]:
 def _assembly(described: dict[str, Any], bundle: str, kernel: str, variant: str | None) -> str:
     from ingot_build_rules.text.assembly import kernel_assembly
 
+    kernels = _kernels(described)
     found = [
         (target, symbol)
-        for target, symbols in _kernels(described).items()
+        for target, symbols in kernels.items()
         if variant in (None, target)
         for symbol in symbols
         if symbol.startswith(kernel)
     ]
     symbols = sorted({symbol for _, symbol in found})
     if len(symbols) != 1:
-        known = symbols or sorted(
-            {symbol for names in _kernels(described).values() for symbol in names}
-        )
-        raise UserError(
-            f"several kernels start with {kernel!r}" if symbols else f"no kernel {kernel!r}",
-            where=bundle,
-            why=f"{'these do' if symbols else 'the bundle has'}: {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}",
-            do="ingot inspect lists the kernels with their nodes",
-        )
+        every = sorted({symbol for names in kernels.values() for symbol in names})
+        raise _not_one_kernel(bundle, kernel, symbols, every)
     return kernel_assembly(described, *found[0])
+
+
+def _not_one_kernel(bundle: str, kernel: str, symbols: list[str], every: list[str]) -> UserError:
+    """Several ``symbols`` start with what the user gave, or none of ``every`` one."""
+    what = f"several kernels start with {kernel!r}" if symbols else f"no kernel {kernel!r}"
+    known = symbols or every
+    more = ", ..." if len(known) > _KERNELS_TOLD_MAX else ""
+    told = f"{', '.join(known[:_KERNELS_TOLD_MAX])}{more}"
+    why = f"{'these do' if symbols else 'the bundle has'}: {told}"
+    return UserError(what, bundle, why, "ingot inspect lists the kernels with their nodes")
 
 
 def _kernels(described: dict[str, Any]) -> dict[str, list[str]]:

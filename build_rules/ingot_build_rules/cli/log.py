@@ -7,51 +7,61 @@ the error. Not done here: why (``why``).
 from __future__ import annotations
 
 import argparse
-from typing import cast
+from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import JSON, PROJECT, add_options
+
+if TYPE_CHECKING:
+    from ingot_build_rules.engine.events.trace_file import TracedAction
 
 
-def add_arguments(parser: usage.Parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("words", nargs="+", metavar="TARGET", help="bundles or their output files")
-    add_project(parser)
-    usage.add_json(parser)
+    add_options(parser, *PROJECT, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the log of each bundle."""
-    from ingot_build_rules.engine.events.trace_file import read_trace
     from ingot_build_rules.workspace.open_workspace import load_project
-    from ingot_build_rules.workspace.state import failed_trace_path, trace_path
 
     loaded = load_project(arguments.folder, arguments.config)
-    found: dict[str, list[dict[str, object]]] = {}
-    errors: dict[str, tuple[str, ...]] = {}
+    values: dict[str, list[dict[str, object]]] = {}
+    lines: list[str] = []
     for name in loaded.select(arguments.words).bundles:
-        failed = read_trace(failed_trace_path(loaded.folder, name))
-        trace = failed or read_trace(trace_path(loaded.folder, name))
-        errors[name] = failed.explanation if failed else ()
-        found[name] = [
-            {
-                "rule": item.rule, "label": item.label, "how": item.how, "seconds": item.seconds, "key": item.key,
-                "messages": list(item.messages), "ingredients": {part.name: part.digest for part in item.ingredients},
-            }
-            for item in (trace.actions if trace else ())
-        ]  # fmt: skip
-    if arguments.json:
-        console.print_json(found)
-        return 0
-    for name, actions in found.items():
-        console.print_lines(f"{name}:" if actions or errors[name] else f"{name}: never built here")
-        for item in actions:
-            seconds = console.format_seconds(float(str(item["seconds"])))
-            console.print_lines(
-                f"  {item['how']:7}{seconds:>10}  {item['rule']} {item['label']}  {str(item['key'])[:12]}".rstrip()
-            )
-            for text in cast("list[str]", item["messages"]):
-                console.print_lines(f"    {text}")
-        for line in errors[name]:
-            console.print_lines(f"  {line}")
+        actions, error = _last_build(loaded.folder, name)
+        values[name] = [_action_values(item) for item in actions]
+        lines.append(f"{name}:" if actions or error else f"{name}: never built here")
+        lines += [f"  {line}" for item in actions for line in _action_lines(item)]
+        lines += [f"  {line}" for line in error]
+    console.print_report(values, lines, as_json=arguments.json)
     return 0
+
+
+def _last_build(folder: str, name: str) -> tuple[tuple[TracedAction, ...], tuple[str, ...]]:
+    """The actions of a bundle's last build, and the lines of its error if it failed."""
+    from ingot_build_rules.engine.events.trace_file import read_trace
+    from ingot_build_rules.workspace.state import failed_trace_path, trace_path
+
+    failed = read_trace(failed_trace_path(folder, name))
+    trace = failed or read_trace(trace_path(folder, name))
+    return trace.actions if trace else (), failed.explanation if failed else ()
+
+
+def _action_values(item: TracedAction) -> dict[str, object]:
+    return {
+        "rule": item.rule,
+        "label": item.label,
+        "how": item.how,
+        "seconds": item.seconds,
+        "key": item.key,
+        "messages": list(item.messages),
+        "ingredients": {part.name: part.digest for part in item.ingredients},
+    }
+
+
+def _action_lines(item: TracedAction) -> list[str]:
+    seconds = console.format_seconds(item.seconds)
+    line = f"{item.how:7}{seconds:>10}  {item.rule} {item.label}  {item.key[:12]}"
+    return [line.rstrip(), *(f"  {text}" for text in item.messages)]

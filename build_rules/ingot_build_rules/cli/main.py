@@ -23,7 +23,8 @@ from typing import cast
 
 from ingot_build_rules.cli import console
 from ingot_build_rules.cli.in_four_parts import in_four_parts
-from ingot_build_rules.cli.usage import Parser, add_debug
+from ingot_build_rules.cli.options import DEBUG, add_options
+from ingot_build_rules.cli.usage import Parser
 from ingot_build_rules.cli.verbs import VERBS
 from ingot_build_rules.engine.executors.garbage import collect_rarely
 from ingot_compiler.ir.errors import UserError
@@ -51,25 +52,33 @@ def _noted_interrupts(interrupts: list[int]) -> Generator[None]:
         interrupts.append(number)
         signal.default_int_handler(number, frame)
 
-    ignored = (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    )  # as a shell starts what runs in the background
+    # As a shell starts what runs in the background.
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        with _lost_interrupts_repeated():
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _lost_interrupts_repeated() -> Generator[None]:
+    """A Ctrl-C that comes while an object is being deleted goes no further than that: send it
+    again, a little later."""
     timers: list[threading.Timer] = []
 
     def repeat_lost(lost: sys.UnraisableHookArgs) -> None:
-        # A Ctrl-C that comes while an object is being deleted goes no further than that: send it
-        # again, a little later.
         if lost.exc_type is not KeyboardInterrupt:
             sys.__unraisablehook__(lost)
             return
         timers.append(threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)))
         timers[-1].start()
 
-    before, hook = signal.signal(signal.SIGINT, note), sys.unraisablehook
-    sys.unraisablehook = repeat_lost
+    hook, sys.unraisablehook = sys.unraisablehook, repeat_lost
     try:
         yield
     finally:
@@ -77,7 +86,6 @@ def _noted_interrupts(interrupts: list[int]) -> Generator[None]:
             timer.cancel()
             timer.join()
         sys.unraisablehook = hook
-        signal.signal(signal.SIGINT, before)
 
 
 def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
@@ -90,20 +98,18 @@ def _guarded(texts: Sequence[str], interrupts: list[int]) -> int:
         # The reader (head, less) has seen enough. Python would complain when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        return (
-            _interrupted()
-            if interrupts
-            else _fail(_of_output(error), texts[0], debug="--debug" in texts)
-        )
     except Exception as error:  # noqa: BLE001
-        return _interrupted() if interrupts else _fail(error, texts[0], debug="--debug" in texts)
+        if interrupts:
+            return _interrupted()
+        return _fail(_of_output(error), texts[0], debug="--debug" in texts)
     return code
 
 
-def _of_output(error: OSError) -> Exception:
+def _of_output(error: Exception) -> Exception:
     """What has no file's name was written to standard output."""
-    if error.filename is not None or error.errno not in _NOT_WRITTEN:
+    if not isinstance(error, OSError) or error.filename is not None:
+        return error
+    if error.errno not in _NOT_WRITTEN:
         return error
     return UserError(
         "standard output cannot be written",
@@ -151,7 +157,7 @@ def _run_verb(name: str, texts: Sequence[str]) -> int:
     module = importlib.import_module(f"ingot_build_rules.cli.{name}")
     parser = Parser(f"ingot {name}", dict(VERBS)[name])
     cast("Callable[[Parser], None]", module.add_arguments)(parser)
-    add_debug(parser)
+    add_options(parser, DEBUG)
     return cast("Callable[[object], int]", module.run)(parser.parse(texts))
 
 

@@ -85,27 +85,35 @@ def remember_build(
 ) -> None:
     """Let the next build with the same arguments find that nothing has changed; ``looked_at``: the
     project's own files."""
+    done = all(item.is_good for item in report.results)
+    found = _tools_and_outputs(report) if done else None
+    content, user_key = _json(report), known_key()
+    if (
+        report.looked_at is None
+        or found is None
+        or not write_atomically(_json_path(loaded.folder), content)
+    ):
+        forget_build(loaded.folder)
+        return
+    tools, outputs = found
+    sources = {**looked_at, **tools, **report.looked_at}
+    count, key = len(report.results), _key(sys.argv[2:])
+    summary = f"{count} {seal(user_key, content).decode()}"
+    remember(_path(loaded.folder), key, user_key, summary, sources, outputs, started_ns)
+
+
+def _tools_and_outputs(report: "Report") -> "tuple[dict[str, Stamp], dict[str, Stamp]] | None":
+    """What the tools of a build and the files that it left look like; None if one is not there."""
     from ingot_build_rules.compilation.lock_file import lock_path
     from ingot_build_rules.engine.cache.file_digests import stamp_of
 
-    done = all(item.is_good for item in report.results)
-    if report.looked_at is None or not done:
-        forget_build(loaded.folder)
-        return
     outputs = {item.path: item.stamp for item in report.results if item.path}
     outputs |= {lock_path(path): stamp_of(lock_path(path)) for path in outputs}
     tools = {path: stamp_of(path) for path in report.tool_paths}
     seen = {path: stamp for path, stamp in (tools | outputs).items() if stamp is not None}
-    content, user_key = _json(report), known_key()
-    if len(seen) < len(tools) + len(outputs) or not write_atomically(
-        _json_path(loaded.folder), content
-    ):
-        forget_build(loaded.folder)
-        return
-    sources = {**looked_at, **{path: seen[path] for path in tools}, **report.looked_at}
-    summary = f"{len(report.results)} {seal(user_key, content).decode()}"
-    left = {path: seen[path] for path in outputs}
-    remember(_path(loaded.folder), _key(sys.argv[2:]), user_key, summary, sources, left, started_ns)
+    if len(seen) < len(tools) + len(outputs):
+        return None
+    return {path: seen[path] for path in tools}, {path: seen[path] for path in outputs}
 
 
 def forget_build(folder: str) -> None:

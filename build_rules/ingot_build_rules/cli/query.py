@@ -7,28 +7,29 @@ In: names, a format. Out: text for other programs. Not done here: drawing.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.build import add_project
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import JSON, PROJECT, Option, add_options
 from ingot_build_rules.workspace.user_key import known_key
 
+if TYPE_CHECKING:
+    from ingot_build_rules.project.compile_requests import CompileRequest
+    from ingot_build_rules.workspace.state import BundleState
+
 _VERSION = 1
+_OPTIONS = (
+    Option("--format", "json (default) or dot", default="json", choices=("json", "dot")),
+    Option("--actions", "with the actions of the last builds"),
+)
 
 
-def add_arguments(parser: usage.Parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument(
         "words", nargs="*", metavar="TARGET", help="bundles, tests or output files (default: all)"
     )
-    add_project(parser)
-    parser.add_argument(
-        "--format", choices=("json", "dot"), default="json", help="json (default) or dot"
-    )
-    parser.add_argument(
-        "--actions", action="store_true", help="with the actions of the last builds"
-    )
-    usage.add_json(parser)
+    add_options(parser, *PROJECT, *_OPTIONS, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,25 +53,29 @@ def _graph(arguments: argparse.Namespace) -> dict[str, Any]:
     tests = [spec for spec in loaded.project.tests if spec.name in selection.tests]
     names = {*selection.bundles, *(spec.bundle for spec in tests)}
     state = read_workspace(loaded.folder, known_key())
-    bundles = {}
+    bundles: dict[str, dict[str, object]] = {}
     for request in compile_requests(loaded.project, names, loaded.path):
-        known = state.bundles.get(request.bundle.name)
-        bundles[request.bundle.name] = {
-            "source": request.source,
-            "output": request.bundle.output,
-            "options": request.options.plain(),
-            "digest": known.root if known else None,
-            "actions": _actions(loaded.folder, request.bundle.name) if arguments.actions else None,
-        }
+        name = request.bundle.name
+        known = state.bundles.get(name)
+        actions = _actions(loaded.folder, name) if arguments.actions else None
+        bundles[name] = _bundle(request, known, actions)
     listed = {
         spec.name: {"bundle": spec.bundle, "inputs": spec.inputs, "outputs": spec.outputs}
         for spec in tests
     }
+    project = plain(loaded.project)
+    return {"version": _VERSION, "project": project, "bundles": bundles, "tests": listed}
+
+
+def _bundle(
+    request: CompileRequest, known: BundleState | None, actions: list[dict[str, object]] | None
+) -> dict[str, object]:
     return {
-        "version": _VERSION,
-        "project": plain(loaded.project),
-        "bundles": bundles,
-        "tests": listed,
+        "source": request.source,
+        "output": request.bundle.output,
+        "options": request.options.plain(),
+        "digest": known.root if known else None,
+        "actions": actions,
     }
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli.options import DIGEST, JSON, Option, add_options
 from ingot_compiler.ir.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,29 +20,23 @@ if TYPE_CHECKING:
     from ingot_build_rules.view.report_subject import ReportSubject
 
 
+_OPTIONS = (
+    Option("-o --output", "the page (default: BUNDLE with .html)", "F.html"),
+    Option("--against", "show what differs from this bundle", "OTHER"),
+    Option("--inputs", "inputs of the call (default: numbers from a fixed seed)", "F.npz"),
+    Option("--threads", "threads that compute (default 1)", "N", usage.positive, default=1),
+    Option("--seconds", "measure at least so long (default 1)", "S", usage.seconds, default=1.0),
+    Option("--no-run", "run nothing: a page without times, for any machine"),
+    Option("--variant", "the variant to show (default: the best that runs here)", "TARGET"),
+    DIGEST,
+    JSON,
+)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "-o", "--output", metavar="F.html", help="the page (default: BUNDLE with .html)"
-    )
-    parser.add_argument("--against", metavar="OTHER", help="show what differs from this bundle")
-    parser.add_argument(
-        "--inputs", metavar="F.npz", help="inputs of the call (default: numbers from a fixed seed)"
-    )
-    parser.add_argument("--threads", type=usage.positive, default=1, metavar="N")
-    parser.add_argument(
-        "--seconds", type=usage.seconds, default=1.0, metavar="S",
-        help="measure at least so long (default 1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--no-run", action="store_true", help="run nothing: a page without times, for any machine"
-    )
-    parser.add_argument(
-        "--variant", metavar="TARGET", help="the variant to show (default: the best that runs here)"
-    )
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,18 +11,19 @@ import os
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import console, usage
-from ingot_build_rules.cli.cache_options import add_cache
-from ingot_build_rules.cli.compile import usable_cpu_count
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import CACHE, JSON, QUIET, Option, add_jobs, add_options
 from ingot_build_rules.workspace.cache_folder import cache_folder, cache_trust
 from ingot_compiler.ir.errors import UserError, VerificationError
 
 if TYPE_CHECKING:
     from ingot_artifacts.store.trust import Trust
     from ingot_build_rules.engine.scheduler import Scheduler
+    from ingot_build_rules.reproduce.bundle_difference import KernelDifference
     from ingot_build_rules.reproduce.find_blame import Load
     from ingot_build_rules.reproduce.reproduce import Reproduction, RequestedOptions
 
@@ -36,6 +37,15 @@ _DO = {
 }
 """Kind of blame -> advice."""
 
+_OPTIONS = (
+    Option(
+        "--lock",
+        "the lock file (default: NAME.lock.json beside the bundle, if it is there)",
+        "FILE",
+    ),
+    Option("--cached", "take results from the cache and leave them there; this proves less"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
@@ -46,27 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the project's folder, with the model in it or below",
     )
-    parser.add_argument(
-        "--lock",
-        metavar="FILE",
-        help="the lock file (default: NAME.lock.json beside the bundle, if it is there)",
-    )
-    parser.add_argument(
-        "--cached",
-        action="store_true",
-        help="take results from the cache and leave them there; this proves less",
-    )
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=usage.positive,
-        default=usable_cpu_count(),
-        metavar="N",
-        help="processes at most",
-    )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
-    add_cache(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS)
+    add_jobs(parser)
+    add_options(parser, QUIET, *CACHE, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,18 +69,13 @@ def run(arguments: argparse.Namespace) -> int:
     started = time.perf_counter()
     named = arguments.lock or lock_path(arguments.bundle)
     lock = read_lock(named) if arguments.lock or os.path.exists(named) else None
+    lock_name = os.path.basename(named) if lock else ""
     requested, notes = _requested(arguments.source, arguments.bundle)
     folder = cache_folder(arguments.cache)
     trust = cache_trust(shared=arguments.cache_shared, writes=arguments.cached)
     with _old_values(folder, trust) as old_value:
-        request = Request(
-            arguments.bundle,
-            arguments.source,
-            lock,
-            os.path.basename(named) if lock else "",
-            requested,
-            old_value,
-        )
+        bundle, source = arguments.bundle, arguments.source
+        request = Request(bundle, source, lock, lock_name, requested, old_value)
         found = reproduce(request, lambda: _build(arguments, folder, trust))
     _report(found, (*notes, *found.notes), arguments, time.perf_counter() - started)
     return 0
@@ -114,19 +101,15 @@ def _old_values(folder: str, trust: Trust) -> Generator[Load]:
     from ingot_build_rules.engine.actions.values import Values
     from ingot_build_rules.rules.registry import RULEBOOK
 
-    cache = Cache(folder, read_only=True, trust=trust)
-    values = Values(cache.blobs, Codec(RULEBOOK.types))
-
     def load(digest: str) -> object:
         try:
             return values.load(digest, raw=False)
         except (ArtifactError, ValueError):
             return None
 
-    try:
+    with closing(Cache(folder, read_only=True, trust=trust)) as cache:
+        values = Values(cache.blobs, Codec(RULEBOOK.types))
         yield load
-    finally:
-        cache.close()
 
 
 @contextmanager
@@ -141,12 +124,9 @@ def _build(arguments: argparse.Namespace, folder: str, trust: Trust) -> Generato
         if not arguments.cached:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-"))
         observe = stack.enter_context(build_observer({}, quiet=arguments.quiet or arguments.json))
+        policy, observers = Policy(keep_going=True), ActionEvents(observe).observers()
         settings = BuildSettings(
-            folder,
-            trust,
-            jobs=arguments.jobs,
-            policy=Policy(keep_going=True),
-            observers=ActionEvents(observe).observers(),
+            folder, trust, jobs=arguments.jobs, policy=policy, observers=observers
         )
         yield stack.enter_context(open_build(settings))
 
@@ -186,23 +166,16 @@ def _plain(found: Reproduction, notes: tuple[str, ...]) -> dict[str, object]:
         "section": found.difference.section,
         "sections": list(found.difference.sections),
         "target": found.difference.target,
-        "kernel": None
-        if kernel is None
-        else {
-            "target": kernel.target,
-            "launch": kernel.launch,
-            "recorded": kernel.old,
-            "present": kernel.new,
-            "nodes": list(kernel.nodes),
-        },
-        "blame": [
-            {
-                "kind": item.kind,
-                "name": item.name,
-                "recorded": item.recorded,
-                "present": item.present,
-                "detail": item.detail,
-            }
-            for item in found.blames
-        ],
+        "kernel": None if kernel is None else _plain_kernel(kernel),
+        "blame": [asdict(item) for item in found.blames],
+    }
+
+
+def _plain_kernel(kernel: KernelDifference) -> dict[str, object]:
+    return {
+        "target": kernel.target,
+        "launch": kernel.launch,
+        "recorded": kernel.old,
+        "present": kernel.new,
+        "nodes": list(kernel.nodes),
     }

@@ -8,85 +8,50 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingot_build_rules.cli import arrays, console, usage
+from ingot_build_rules.cli.options import DIGEST, JSON, VARIANT, Option, add_options
+
+if TYPE_CHECKING:
+    from ingot_runtime.executor.session import Session
+
+_VERIFY = ("full", "fast", "code")
+_OPTIONS = (
+    Option("--inputs", "arrays by input name (default: numbers from a fixed seed)", "F.npz"),
+    Option("--outputs", "write the outputs here (default: print a summary)", "F.npz"),
+    Option("--threads", "threads (default 1)", "N", usage.positive, default=1),
+    Option("--device", "bind a virtual device", "NAME=KIND:ID", usage.device, repeats=True),
+    Option(
+        "--executor", "native main, or step its instructions", default="aot", choices=("aot", "vm")
+    ),
+    Option("--verify", "how much of the file to check", default="full", choices=_VERIFY),
+    VARIANT,
+    Option("--timeout", "end the call, without results, after that time", "SECONDS", float),
+    Option(
+        "--max-bytes",
+        "most memory for workspace and outputs, e.g. 2GiB",
+        "SIZE",
+        usage.size_bytes,
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundle", metavar="BUNDLE")
-    parser.add_argument(
-        "--inputs",
-        metavar="F.npz",
-        help="arrays by input name (default: numbers from a fixed seed)",
-    )
-    parser.add_argument(
-        "--outputs", metavar="F.npz", help="write the outputs here (default: print a summary)"
-    )
-    parser.add_argument(
-        "--threads", type=usage.positive, default=1, metavar="N", help="threads (default 1)"
-    )
-    parser.add_argument(
-        "--device",
-        action="append",
-        default=[],
-        type=usage.device,
-        metavar="NAME=KIND:ID",
-        help="bind a virtual device",
-    )
-    parser.add_argument(
-        "--executor",
-        choices=("aot", "vm"),
-        default="aot",
-        help="native main, or step its instructions",
-    )
-    parser.add_argument(
-        "--verify",
-        choices=("full", "fast", "code"),
-        default="full",
-        help="how much of the file to check",
-    )
-    parser.add_argument(
-        "--variant", metavar="TARGET", help="the variant to run (default: the best that can)"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        metavar="SECONDS",
-        help="end the call, without results, after that time",
-    )
-    parser.add_argument(
-        "--max-bytes",
-        type=usage.size_bytes,
-        metavar="SIZE",
-        help="most memory for workspace and outputs, e.g. 2GiB",
-    )
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, *_OPTIONS, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, run, write or print."""
-    import ingot_runtime
-    from ingot_build_rules.cli.compile import unique
     from ingot_build_rules.compilation.output_file import check_output
 
     if arguments.outputs is not None:
-        check_output(
-            arguments.outputs, [arguments.bundle, *([arguments.inputs] if arguments.inputs else [])]
-        )
+        given = [arguments.inputs] if arguments.inputs else []
+        check_output(arguments.outputs, [arguments.bundle, *given])
     started = time.perf_counter()
-    session = ingot_runtime.load(
-        arguments.bundle,
-        threads=arguments.threads,
-        devices=unique(arguments.device, "--device"),
-        verify=arguments.verify,
-        variant=arguments.variant,
-        executor=arguments.executor,
-        digest=arguments.digest,
-        max_bytes=arguments.max_bytes,
-    )
+    session = _loaded(arguments)
     loaded = time.perf_counter()
     feed = arrays.read_inputs(session, arguments.inputs)
     called = time.perf_counter()
@@ -100,11 +65,23 @@ def run(arguments: argparse.Namespace) -> int:
         "run_seconds": ended - called,
         "outputs": {name: _describe(array) for name, array in outputs.items()},
     }
-    if arguments.json:
-        console.print_json(report)
-    else:
-        console.print_lines(*_lines(report, arguments.outputs))
+    console.print_report(report, _lines(report, arguments.outputs), as_json=arguments.json)
     return 0
+
+
+def _loaded(arguments: argparse.Namespace) -> Session:
+    import ingot_runtime
+
+    return ingot_runtime.load(
+        arguments.bundle,
+        threads=arguments.threads,
+        devices=usage.unique(arguments.device, "--device"),
+        verify=arguments.verify,
+        variant=arguments.variant,
+        executor=arguments.executor,
+        digest=arguments.digest,
+        max_bytes=arguments.max_bytes,
+    )
 
 
 def _describe(array: Any) -> dict[str, Any]:
@@ -116,8 +93,8 @@ def _describe(array: Any) -> dict[str, Any]:
 
 
 def _lines(report: dict[str, Any], written: str | None) -> list[str]:
-    times = f"load {console.format_seconds(report['load_seconds'])}, run {console.format_seconds(report['run_seconds'])}"
-    lines = [times]
+    load, run = (console.format_seconds(report[name]) for name in ("load_seconds", "run_seconds"))
+    lines = [f"load {load}, run {run}"]
     for name, facts in report["outputs"].items():
         span = f", {facts['least']:.6g} to {facts['greatest']:.6g}" if "least" in facts else ""
         lines.append(f"{name}: {facts['dtype']}{facts['shape']}{span}")

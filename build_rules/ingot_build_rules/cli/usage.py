@@ -9,11 +9,12 @@ import argparse
 import difflib
 import re
 from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from ingot_compiler.ir.errors import UserError
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([kmgt]?)(i?)b?", re.ASCII | re.IGNORECASE)
+Value = TypeVar("Value")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -88,11 +89,12 @@ class Parser(argparse.ArgumentParser):
             )
         option = text.split("=", 1)[0]
         known = [name for action in self._actions for name in action.option_strings]
+        long_names = sorted(name for name in known if name.startswith("--"))
         close = difflib.get_close_matches(option, known, n=1)
         return UserError(
             f"unknown option {option!r}",
             where=f"command {self.prog}",
-            why=f"expected one of {', '.join(sorted(name for name in known if name.startswith('--')))}",
+            why=f"expected one of {', '.join(long_names)}",
             do=f"did you mean {close[0]!r}?" if close else f"see {self.prog} --help",
         )
 
@@ -142,25 +144,6 @@ def seconds(text: str) -> float:
     return value
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json``."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-
-
-def add_digest(parser: argparse.ArgumentParser) -> None:
-    """Add ``--digest``."""
-    parser.add_argument(
-        "--digest",
-        metavar="D",
-        help="refuse any bundle but the one with this root digest (64 hex digits, or 32 at least)",
-    )
-
-
-def add_debug(parser: argparse.ArgumentParser) -> None:
-    """Add ``--debug``."""
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-
-
 def size_bytes(text: str) -> int:
     """Read a size: ``5GB``, ``500M``, ``1.5GiB``, ``0``."""
     found = _SIZE.fullmatch(text.strip())
@@ -169,3 +152,21 @@ def size_bytes(text: str) -> int:
             f"expected a size such as 5GB, 500MB or 2GiB, got {text!r}"
         )
     return int(float(found[1]) * (1024 if found[3] else 1000) ** _POWERS[found[2].lower()])
+
+
+def unique(pairs: Sequence[tuple[str, Value]], option: str) -> dict[str, Value]:
+    """Make a table of the pairs of an option.
+
+    Raises:
+        UserError: a name twice.
+    """
+    table: dict[str, Value] = {}
+    for name, value in pairs:
+        if name in table:
+            what, why = (
+                f"{name!r} is given twice",
+                f"expected one value, got {table[name]!r} and {value!r}",
+            )
+            raise UserError(what, f"option {option}", why, "leave one of them out")
+        table[name] = value
+    return table

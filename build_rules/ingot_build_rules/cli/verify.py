@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import console, usage
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.options import DIGEST, JSON, add_options
 from ingot_compiler.ir.errors import UserError
+
+if TYPE_CHECKING:
+    from ingot_build_rules.check.verify_bundle import VerifiedBundle
 
 _FAILED = 4
 
@@ -18,32 +23,27 @@ _FAILED = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments."""
     parser.add_argument("bundles", nargs="+", metavar="BUNDLE")
-    usage.add_digest(parser)
-    usage.add_json(parser)
+    add_options(parser, DIGEST, JSON)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify all of them, whatever becomes of each; one that is damaged makes the exit code 4, else
     the worst counts."""
     if arguments.digest is not None and len(arguments.bundles) > 1:
-        raise UserError(
-            "one digest for several bundles",
-            "option --digest",
-            f"expected one bundle, got {len(arguments.bundles)}",
-            "verify them one by one",
-        )
+        what, where = "one digest for several bundles", "option --digest"
+        why = f"expected one bundle, got {len(arguments.bundles)}"
+        raise UserError(what, where, why, "verify them one by one")
     started = time.perf_counter()
-    reports, codes = list[dict[str, object]](), list[int]()
-    for path in arguments.bundles:
-        report, code = _verify(path, arguments.digest, quiet=arguments.json)
-        reports.append(report)
-        codes.append(code)
+    found = [_verify(path, arguments.digest, quiet=arguments.json) for path in arguments.bundles]
     if arguments.json:
-        console.print_json({"bundles": reports, "seconds": round(time.perf_counter() - started, 3)})
+        seconds = round(time.perf_counter() - started, 3)
+        console.print_json({"bundles": [report for report, _ in found], "seconds": seconds})
+    codes = [code for _, code in found]
     return _FAILED if _FAILED in codes else max(codes)
 
 
 def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, object], int]:
+    """Verify one bundle, and say so; return what there is to report of it, and the exit code."""
     from ingot_build_rules.check.verify_bundle import verify_whole_bundle
     from ingot_runtime.errors import BundleError
 
@@ -52,20 +52,15 @@ def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, ob
         found = verify_whole_bundle(path, digest)
     except BundleError as error:
         console.print_error(error)
-        parts = console.plain_error(error)
-        return {
-            "bundle": path,
-            "verified": False,
-            "error": parts,
-            "exit_code": error.exit_code,
-        }, error.exit_code
+        failure = {"error": console.plain_error(error), "exit_code": error.exit_code}
+        return {"bundle": path, "verified": False, **failure}, error.exit_code
     seconds = time.perf_counter() - started
     if not quiet:
-        what = f"{found.section_count} sections, {found.kernel_count} kernels for {', '.join(found.targets)}"
-        size = f"all {console.format_bytes(found.size_bytes)} of {what}"
-        console.print_lines(
-            f"{path}: verified {size}, digest {found.digest[:16]}, {console.format_seconds(seconds)}"
-        )
+        console.print_lines(_line(path, found, seconds))
+    return _values(path, found, seconds), 0
+
+
+def _values(path: str, found: VerifiedBundle, seconds: float) -> dict[str, object]:
     return {
         "bundle": path,
         "verified": True,
@@ -76,4 +71,11 @@ def _verify(path: str, digest: str | None, *, quiet: bool) -> tuple[dict[str, ob
         "kernels": found.kernel_count,
         "weights_bytes": found.weights_bytes,
         "seconds": round(seconds, 3),
-    }, 0
+    }
+
+
+def _line(path: str, found: VerifiedBundle, seconds: float) -> str:
+    kernels = f"{found.kernel_count} kernels for {', '.join(found.targets)}"
+    what = f"all {console.format_bytes(found.size_bytes)} of {found.section_count} sections"
+    made = f"digest {found.digest[:16]}, {console.format_seconds(seconds)}"
+    return f"{path}: verified {what}, {kernels}, {made}"

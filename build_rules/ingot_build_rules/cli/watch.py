@@ -13,23 +13,26 @@ import os
 import sys
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from ingot_build_rules.cli import build, console, usage
+from ingot_build_rules.cli import build, console
+from ingot_build_rules.cli.options import Option, add_options
 from ingot_build_rules.engine.cache.file_digests import stamp_of
 from ingot_build_rules.engine.cache.unchanged import Stamp
 from ingot_build_rules.workspace.user_key import known_key
 from ingot_runtime.ingot_error import IngotError
 
+if TYPE_CHECKING:
+    from ingot_build_rules.workspace.open_workspace import LoadedProject
+
 _POLL_SECONDS = 0.1
 Stamps = dict[str, Stamp | None]
 
 
-def add_arguments(parser: usage.Parser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verb's arguments: those of ``build``."""
     build.add_arguments(parser)
-    parser.add_argument(
-        "--once", action="store_true", help="end after the first change has been built"
-    )
+    add_options(parser, Option("--once", "end after the first change has been built"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,28 +44,33 @@ def run(arguments: argparse.Namespace) -> int:
     exit_code, seen = _attempt(arguments)
     while True:
         time.sleep(_POLL_SECONDS)
-        now = _look(arguments, seen)
-        changed = sorted(
-            path for path in seen.keys() | now.keys() if seen.get(path) != now.get(path)
-        )
+        changed = _changed(seen, _look(arguments, seen))
         if not changed:
             continue
         if code != _code_stamps():
-            console.print_lines("Ingot itself changed: starting again", file=sys.stderr, flush=True)
-            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606  # this very command
+            _tell("Ingot itself changed: starting again")
+            # This very command.
+            os.execv(sys.executable, [sys.executable, "-m", "ingot", *sys.argv[1:]])  # noqa: S606
         more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-        console.print_lines(
-            f"{os.path.relpath(changed[0])}{more} changed", file=sys.stderr, flush=True
-        )
+        _tell(f"{os.path.relpath(changed[0])}{more} changed")
         exit_code, seen = _attempt(arguments)
         sys.stdout.flush()
         if arguments.once:
             return exit_code
 
 
+def _tell(text: str) -> None:
+    console.print_lines(text, file=sys.stderr, flush=True)
+
+
+def _changed(before: Stamps, now: Stamps) -> list[str]:
+    """The paths that do not look as before, sorted."""
+    return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
+
+
 def _code_stamps() -> Stamps:
     """What our own code looks like: this process runs what it was when it started."""
-    from ingot_build_rules.compilation.open_build import PACKAGE_FOLDERS
+    from ingot_build_rules.compilation.own_code import PACKAGE_FOLDERS
 
     return {
         path: stamp_of(path)
@@ -94,7 +102,6 @@ def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
     """
     from ingot_build_rules.workspace.open_workspace import load_project
     from ingot_build_rules.workspace.project_files import find_project
-    from ingot_build_rules.workspace.state import read_workspace
 
     try:
         loaded = load_project(arguments.folder, arguments.config)
@@ -103,18 +110,18 @@ def _look(arguments: argparse.Namespace, before: Stamps) -> Stamps:
             path = find_project(arguments.folder)
             return before | {os.path.abspath(path): stamp_of(path)}
         return before
-    paths = {
+    return {path: stamp_of(path) for path in sorted(_read_by(loaded))}
+
+
+def _read_by(loaded: LoadedProject) -> set[str]:
+    """The files that a build of the project reads."""
+    from ingot_build_rules.workspace.state import read_workspace
+
+    known = read_workspace(loaded.folder, known_key()).bundles.values()
+    named = [spec.source for spec in loaded.project.models]
+    named += [path for test in loaded.project.tests for path in (test.inputs, test.outputs)]
+    return {
         *loaded.watched(),
-        *(os.path.join(loaded.folder, spec.source) for spec in loaded.project.models),
+        *(os.path.join(loaded.folder, path) for path in named),
+        *(path for bundle in known for path, _ in bundle.sources),
     }
-    paths |= {
-        path
-        for known in read_workspace(loaded.folder, known_key()).bundles.values()
-        for path, _ in known.sources
-    }
-    for test in loaded.project.tests:
-        paths |= {
-            os.path.join(loaded.folder, test.inputs),
-            os.path.join(loaded.folder, test.outputs),
-        }
-    return {path: stamp_of(path) for path in sorted(paths)}

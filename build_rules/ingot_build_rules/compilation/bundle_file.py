@@ -63,16 +63,18 @@ def _is_there(path: str, size_bytes: int, spans: Iterator[tuple[int, memoryview]
                 return False
             at = 0
             for offset, content in spans:
-                if not _are_zero(file, offset - at):
+                if not (_are_zero(file, offset - at) and _are_next(file, content)):
                     return False
-                for start in range(0, len(content), _STEP_BYTES):
-                    part = content[start : start + _STEP_BYTES]
-                    if memoryview(file.read(len(part))) != part:
-                        return False
                 at = offset + len(content)
             return _are_zero(file, size_bytes - at)
     except OSError:
         return False
+
+
+def _are_next(file: BinaryIO, content: memoryview) -> bool:
+    """Whether the next bytes of a file are these."""
+    parts = (content[at : at + _STEP_BYTES] for at in range(0, len(content), _STEP_BYTES))
+    return all(memoryview(file.read(len(part))) == part for part in parts)
 
 
 def _are_zero(file: BinaryIO, size_bytes: int) -> bool:

@@ -16,22 +16,18 @@ from ingot_build_rules.compilation.bundle_file import write_bundle_file
 from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.model_source import Model, open_model
 from ingot_build_rules.compilation.output_file import check_output
+from ingot_build_rules.compilation.target_build import TargetBuild
 from ingot_build_rules.compilation.toolchain import toolchain, zig_digest
 from ingot_build_rules.compilation.weight_layout import WeightLayout
 from ingot_build_rules.engine.actions.naive import NaiveBuild, Observer
 from ingot_build_rules.engine.cache.file_digests import file_digest
 from ingot_build_rules.rules.compile_options import CompileOptions
 from ingot_build_rules.rules.interface import Interface
-from ingot_build_rules.rules.kernel_object import KernelObject
 from ingot_build_rules.rules.registry import RULEBOOK
 from ingot_build_rules.rules.variant import Variant
 from ingot_compiler.frontend.imported import ImportedModel
 from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
-from ingot_compiler.lowering.expand_groups import expand_groups
-from ingot_compiler.lowering.fused import FusedGraph, Launch, launches_of
-from ingot_compiler.lowering.group_steps import LoweredGroup, launch_count
-from ingot_compiler.lowering.loops import LoopProgram
-from ingot_compiler.memory.memory_plan import MemoryPlan
+from ingot_compiler.lowering.group_steps import launch_count
 from ingot_compiler.placement.placed import PlacedGraph
 
 
@@ -78,9 +74,7 @@ class CompiledModel:
     @cached_property
     def target_builds(self) -> tuple[TargetBuild, ...]:
         """Stages 6 to 10, for each target in the order of their names."""
-        return tuple(
-            TargetBuild(self.compilation, position) for position in range(len(self.options.targets))
-        )
+        return tuple(TargetBuild(self.compilation, each) for each in self.compilation.targets)
 
     @cached_property
     def layout(self) -> WeightLayout:
@@ -157,61 +151,6 @@ class CompiledModel:
             for name, count in self.compilation.build.counts.items()
             if count.ran
         }
-
-
-class TargetBuild:
-    """Stages 6 to 10 of one compilation for one target."""
-
-    def __init__(self, compilation: Compilation, position: int) -> None:
-        """Take the target at ``position`` of the options."""
-        self.target = compilation.options.targets[position]
-        self._compilation = compilation
-        self._position = position
-        self._run = compilation.build.run
-
-    @cached_property
-    def fused(self) -> FusedGraph:
-        """Stage 6; with ``--shape``, the specialisation beside the general one."""
-        return self._run(self._compilation.fused(self._position)).fused.value()
-
-    @cached_property
-    def expanded(self) -> FusedGraph:
-        """Stage 6 with the launches of each group in its place."""
-        return expand_groups(self.fused, [item.steps for item in self.lowered])
-
-    @cached_property
-    def launches(self) -> tuple[Launch, ...]:
-        """The launches of kernels, in order."""
-        return launches_of(self.expanded)
-
-    @cached_property
-    def lowered(self) -> tuple[LoweredGroup, ...]:
-        """Stage 7: what runs for each group, in the order of the groups."""
-        made = self._run(self._compilation.lowered(self._position))
-        return tuple(
-            LoweredGroup(item.steps, tuple(program.value() for program in item.programs))
-            for item in made
-        )
-
-    @cached_property
-    def programs(self) -> tuple[LoopProgram, ...]:
-        """The programs of all groups, in order, as launches count them."""
-        return tuple(program for item in self.lowered for program in item.programs)
-
-    @cached_property
-    def objects(self) -> tuple[KernelObject, ...]:
-        """Stage 9 before linking: one per program; equal kernels are the same object."""
-        return self._run(self._compilation.kernels(self._position))
-
-    @cached_property
-    def plan(self) -> MemoryPlan:
-        """Stage 8."""
-        return self._run(self._compilation.plan(self._position)).value()
-
-    @cached_property
-    def variant(self) -> Variant:
-        """Stage 10: the image and all that it was made from."""
-        return self._run(self._compilation.variant(self._position))
 
 
 def compile_model(

@@ -34,27 +34,15 @@ def read_device(name: str, text: str, host_targets: Sequence[str]) -> DeviceOpti
     """
     where = f"--device {name}={text}"
     if name == HOST:
-        raise UserError(
-            "device name taken",
-            where=where,
-            why=f"{HOST!r} is always there",
-            do="choose another name",
-        )
+        why = f"{HOST!r} is always there"
+        raise UserError("device name taken", where, why, "choose another name")
     head, *rest = text.split(",")
     kind, (_, colon, number) = kind_of(text), head.partition(":")
     _check_kind(kind, where)
-    values = dict(_pair(part, where) for part in rest)
-    if len(values) != len(rest):
-        raise UserError(
-            "a key is given twice",
-            where=where,
-            why=f"got {', '.join(rest)}",
-            do="give each key once",
-        )
-    target = parse_target(kind, values.get("target", ""), tuple(host_targets))
-    return DeviceOption(
-        name, kind, _id(number, where) if colon else 0, str(target), values.get("scope", "")
-    )
+    values = _pairs(rest, where)
+    target = str(parse_target(kind, values.get("target", ""), tuple(host_targets)))
+    device_id = _id(number, where) if colon else 0
+    return DeviceOption(name, kind, device_id, target, values.get("scope", ""))
 
 
 def _check_kind(kind: str, where: str) -> None:
@@ -72,23 +60,25 @@ def _check_kind(kind: str, where: str) -> None:
         )
 
 
+def _pairs(parts: Sequence[str], where: str) -> dict[str, str]:
+    values = dict(_pair(part, where) for part in parts)
+    if len(values) != len(parts):
+        why = f"got {', '.join(parts)}"
+        raise UserError("a key is given twice", where, why, "give each key once")
+    return values
+
+
 def _pair(part: str, where: str) -> tuple[str, str]:
     key, _, value = part.partition("=")
     if key not in _KEYS or not value:
         why = f"expected target=TARGET or scope=NAME, got {part!r}"
-        raise UserError(
-            "a device is not understood",
-            where=where,
-            why=why,
-            do="write KIND[:ID][,target=T][,scope=S]",
-        )
+        do = "write KIND[:ID][,target=T][,scope=S]"
+        raise UserError("a device is not understood", where, why, do)
     return key, value
 
 
 def _id(text: str, where: str) -> int:
     if not (text.isdecimal() and text.isascii() and int(text) <= _ID_MAX):
         why = f"expected a number from 0 to {_ID_MAX}, got {text!r}"
-        raise UserError(
-            "a device has no such id", where=where, why=why, do="write KIND:0, KIND:1, ..."
-        )
+        raise UserError("a device has no such id", where, why, "write KIND:0, KIND:1, ...")
     return int(text)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingot_build_rules.compilation.compilation import Compilation, Toolchain
+from ingot_build_rules.compilation.compilation import Compilation
 from ingot_build_rules.compilation.device_options import read_device
 from ingot_build_rules.compilation.model_source import ModelSource
-from ingot_build_rules.compilation.stage_weights import StageWeights, check_weights, names_of
+from ingot_build_rules.compilation.stage_names import names_of
+from ingot_build_rules.compilation.stage_weights import StageWeights, check_weights
+from ingot_build_rules.compilation.toolchain import Toolchain
 from ingot_build_rules.engine.actions.artifact import Artifact
 from ingot_build_rules.engine.actions.build import Build
 from ingot_build_rules.rules.bundle import BundleParts

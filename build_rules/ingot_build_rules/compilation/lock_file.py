@@ -126,24 +126,22 @@ def read_lock(path: str) -> LockFile:
     try:
         with open(path, encoding="utf-8", opener=open_without_waiting) as file:
             plain = as_table(json.load(file))
-        if plain.get("format") not in (None, _FORMAT):
-            why = f"expected format {_FORMAT}, got {plain['format']!r}"
-            raise UserError(
-                "a lock file of another version",
-                path,
-                why,
-                "use the version of Ingot that wrote it",
-            )
+        _check_format(plain, path)
         return _lock(plain)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise UserError(
-            "cannot read the lock file", path, why, "check the path, or build the bundle again"
-        ) from None
+        what, why = "cannot read the lock file", error.strerror or str(error)
+        raise UserError(what, path, why, "check the path, or build the bundle again") from None
     except KeyError as error:
         raise UserError("not a lock file", path, f"no key {error}", _AGAIN) from None
     except (ValueError, TypeError, RecursionError) as error:
         raise UserError("not a lock file", path, str(error).splitlines()[0], _AGAIN) from None
+
+
+def _check_format(plain: dict[str, object], path: str) -> None:
+    if plain.get("format") not in (None, _FORMAT):
+        why = f"expected format {_FORMAT}, got {plain['format']!r}"
+        do = "use the version of Ingot that wrote it"
+        raise UserError("a lock file of another version", path, why, do)
 
 
 def _lock(values: dict[str, object]) -> LockFile:

@@ -36,22 +36,15 @@ class MemoryLimit:
         """Raise LimitError for a workspace whose fixed part is too large; names the nodes that
         write most of it."""
         sizes = [
-            (
-                (placement.offset_bytes or 0) + placement.size_bytes,
-                placement.size_bytes,
-                placement.buffer,
-            )
-            for placement in plan.placements
-            if isinstance(placement.size_bytes, int)
+            (place.offset_bytes or 0, place.size_bytes, place.buffer)
+            for place in plan.placements
+            if isinstance(place.size_bytes, int)
         ]
-        end_bytes = max((end for end, _, _ in sizes), default=0)
+        end_bytes = max((offset + size for offset, size, _ in sizes), default=0)
         if self.max_bytes is not None and end_bytes > self.max_bytes:
             _, largest = max((size, -buffer) for _, size, buffer in sizes)
-            self.check(
-                end_bytes,
-                f"the workspace of {target}",
-                _writers(fused, -largest) or f"target {target}",
-            )
+            where = _writers(fused, -largest) or f"target {target}"
+            self.check(end_bytes, f"the workspace of {target}", where)
 
 
 def _writers(fused: FusedGraph, buffer: int) -> Text:

@@ -31,31 +31,32 @@ def make_options(
         UserError: an unknown target, feature, device kind, device or planner, or a negative size.
         UnsupportedError: a device kind that is known and not built yet.
     """
-    if planner not in ALL_PLANNERS:
-        raise UserError(
-            f"unknown memory planner {planner!r}",
-            where="option planner",
-            why=f"expected one of {', '.join(ALL_PLANNERS)}",
-            do=suggest(planner, ALL_PLANNERS),
-        )
+    _check_planner(planner)
     chosen = _distinct_targets(targets or ("native",))
+    declared = sorted((devices or {}).items())
     for glob, device in place:
-        if device != HOST and device not in (devices or {}):
-            raise UserError(
-                f"unknown device {device!r}",
-                where=f"--place {glob}={device}",
-                why=f"declared devices are {', '.join([HOST, *sorted(devices or {})])}",
-                do=f"declare it with --device {device}=KIND",
-            )
+        _check_device(glob, device, [name for name, _ in declared])
     return CompileOptions(
         targets=chosen,
         shapes=tuple(sorted((name, tuple(sizes)) for name, sizes in (shapes or {}).items())),
-        devices=tuple(
-            read_device(name, text, chosen) for name, text in sorted((devices or {}).items())
-        ),
+        devices=tuple(read_device(name, text, chosen) for name, text in declared),
         place=tuple(place),
         planner=planner,
     )
+
+
+def _check_planner(planner: str) -> None:
+    if planner not in ALL_PLANNERS:
+        what, where = f"unknown memory planner {planner!r}", "option planner"
+        why = f"expected one of {', '.join(ALL_PLANNERS)}"
+        raise UserError(what, where, why, suggest(planner, ALL_PLANNERS))
+
+
+def _check_device(glob: str, device: str, declared: Sequence[str]) -> None:
+    if device not in (HOST, *declared):
+        what, where = f"unknown device {device!r}", f"--place {glob}={device}"
+        why = f"declared devices are {', '.join([HOST, *declared])}"
+        raise UserError(what, where, why, f"declare it with --device {device}=KIND")
 
 
 def read_sizes(text: str) -> tuple[int, ...]:
@@ -75,10 +76,7 @@ def resolve_target(text: str) -> Target:
     loader's own probe."""
     if text != "native":
         return parse_target(text)
-    from ingot_runtime.loader.cpu import (
-        machine_architecture,
-        machine_features,
-    )
+    from ingot_runtime.loader.cpu import machine_architecture, machine_features
 
     return native_target(sorted(machine_features()), machine_architecture())
 

@@ -20,35 +20,32 @@ def check_output(path: str, inputs: Sequence[str] = ()) -> None:
         UserError: no such folder, a folder or a device in the file's place, one of ``inputs``
             itself, or no permission.
     """
-    folder = os.path.dirname(os.path.abspath(path))
+    fault = _fault(path, os.path.dirname(os.path.abspath(path)), inputs)
+    if fault is not None:
+        what, why, do = fault
+        raise UserError(what, path, why, do)
+
+
+def _fault(path: str, folder: str, inputs: Sequence[str]) -> tuple[str, str, str] | None:
+    """What is wrong with a place, why, and what to do; None if nothing is."""
     if not os.path.isdir(folder):
-        raise UserError(
-            "no such output folder", where=path, why=f"{folder} is not a folder", do="make it first"
-        )
+        return "no such output folder", f"{folder} is not a folder", "make it first"
     if os.path.isdir(path):
-        raise UserError(
-            "the output is a folder", where=path, why="expected a file name", do="add a file name"
-        )
+        return "the output is a folder", "expected a file name", "add a file name"
     if os.path.exists(path) and not os.path.isfile(path):
         why = "expected a regular file or a free name; the result is renamed over what is there"
-        raise UserError(
-            "the output is a device or a pipe", where=path, why=why, do="choose another name"
-        )
-    if any(
-        os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)
-        for other in inputs
-    ):
+        return "the output is a device or a pipe", why, "choose another name"
+    if os.path.exists(path) and any(_is_same_file(path, other) for other in inputs):
         why = "it is also read; writing would destroy it"
-        raise UserError(
-            "the output is an input of the command", where=path, why=why, do="choose another name"
-        )
+        return "the output is an input of the command", why, "choose another name"
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(
-            "no permission to write the output",
-            where=path,
-            why=f"{folder} is not writable",
-            do="choose another folder",
-        )
+        why = f"{folder} is not writable"
+        return "no permission to write the output", why, "choose another folder"
+    return None
+
+
+def _is_same_file(path: str, other: str) -> bool:
+    return os.path.exists(other) and os.path.samefile(path, other)
 
 
 def write_text(path: str, text: str) -> None:

@@ -4,15 +4,14 @@ user called things.
 In: a compilation, or a path. Out: an ``.npz`` file, or ``StageWeights``. Not done here: the graph's
 text.
 
-An array per constant, named by its number; ``names`` is JSON in bytes. Without ``names``, inputs
-are called ``input0``, outputs ``output0``.
+An array per constant, named by its number; ``names`` is JSON in bytes, and may be missing
+(``stage_names``).
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,9 +23,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_compiler.ir.types import TensorType
 
 NAMES = "names"
-_NUMBER_MAX = 1 << 20  # constants and nodes of a model
+NUMBER_MAX = 1 << 20
+"""Constants and nodes of a model."""
+_DO = "write it with --to graph --weights FILE.npz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +48,37 @@ def write_weights(compiled: CompiledModel, path: str) -> None:
     """
     import numpy as np
 
-    from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
     from ingot_runtime.npz import write_npz
 
-    names = compiled.names
-    types = {
-        node.text("weight"): compiled.graph.types[node.results[0]]
-        for node in compiled.graph.nodes
-        if node.op == "constant"
-    }
+    names, types = compiled.names, _constant_types(compiled.graph)
     arrays: dict[str, Any] = {}
-    for number in range(len(names.weights)):
-        array: np.ndarray[Any, Any] = np.frombuffer(compiled.read_constant(str(number)), np.uint8)
-        kind = types.get(str(number))
-        if kind is not None:
-            array = array.view(STORAGE_DTYPES[kind.dtype]).reshape(
-                [int(str(size)) for size in kind.shape]
-            )
-        arrays[str(number)] = array
+    for number in map(str, range(len(names.weights))):
+        arrays[number] = _array(compiled.read_constant(number), types.get(number))
     text = {name: getattr(names, name) for name in Names.__dataclass_fields__}
     arrays[NAMES] = np.frombuffer(json.dumps(text).encode(), np.uint8)
     with atomic_file(path) as file:
         write_npz(file, arrays)
+
+
+def _constant_types(graph: Graph) -> dict[str, TensorType]:
+    """Number of a constant, as the graph has it -> its type."""
+    return {
+        node.text("weight"): graph.types[node.results[0]]
+        for node in graph.nodes
+        if _is_constant(node)
+    }
+
+
+def _array(content: memoryview, kind: TensorType | None) -> np.ndarray[Any, Any]:
+    """The array of a constant; plain bytes where no constant says its type."""
+    import numpy as np
+
+    from ingot_compiler.ir.reference_rules import STORAGE_DTYPES
+
+    array: np.ndarray[Any, Any] = np.frombuffer(content, np.uint8)
+    if kind is None:
+        return array
+    return array.view(STORAGE_DTYPES[kind.dtype]).reshape([int(str(size)) for size in kind.shape])
 
 
 def read_weights(path: str) -> StageWeights:
@@ -82,22 +93,22 @@ def read_weights(path: str) -> StageWeights:
 
     arrays = read_npz(path)
     text = arrays.pop(NAMES, None)
-    numbers = sorted(
-        int(name)
-        for name in arrays
-        if name.isascii() and name.isdecimal() and len(name) <= len(str(_NUMBER_MAX))
-    )
-    if len(numbers) != len(arrays) or (numbers and numbers[-1] >= _NUMBER_MAX):
-        strange = [name for name in arrays if not name.isdecimal()]
-        why = f"expected numbers of constants below {_NUMBER_MAX}, and {NAMES!r}, got {', '.join(strange[:3]) or 'larger ones'}"
-        raise UserError(
-            "not a file of weights", path, why, "write it with --to graph --weights FILE.npz"
-        )
-    weights = [b""] * (numbers[-1] + 1 if numbers else 0)
+    _check_numbers(arrays, path)
+    weights = [b""] * (1 + max(map(int, arrays), default=-1))
     for name, array in arrays.items():
         little: np.ndarray[Any, Any] = np.ascontiguousarray(array)
         weights[int(name)] = little.astype(little.dtype.newbyteorder("<"), copy=False).tobytes()
     return StageWeights(tuple(weights), None if text is None else _names_in(path, text.tobytes()))
+
+
+def _check_numbers(names: Collection[str], path: str) -> None:
+    """Refuse arrays whose names are not numbers of constants."""
+    if all(_is_number(name) and int(name) < NUMBER_MAX for name in names):
+        return
+    strange = [name for name in names if not name.isdecimal()]
+    got = ", ".join(strange[:3]) or "larger ones"
+    why = f"expected numbers of constants below {NUMBER_MAX}, and {NAMES!r}, got {got}"
+    raise UserError("not a file of weights", path, why, _DO)
 
 
 def _names_in(path: str, content: bytes) -> Mapping[str, Any]:
@@ -105,53 +116,11 @@ def _names_in(path: str, content: bytes) -> Mapping[str, Any]:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or set(cast("dict[str, Any]", found)) != set(
-        Names.__dataclass_fields__
-    ):
-        why = f"expected JSON with {', '.join(Names.__dataclass_fields__)} in {NAMES!r}"
-        raise UserError(
-            "not a file of weights", path, why, "write it with --to graph --weights FILE.npz"
-        )
+    fields = Names.__dataclass_fields__
+    if not isinstance(found, dict) or set(cast("dict[str, Any]", found)) != set(fields):
+        why = f"expected JSON with {', '.join(fields)} in {NAMES!r}"
+        raise UserError("not a file of weights", path, why, _DO)
     return cast("dict[str, Any]", found)
-
-
-def names_of(graph: Graph, given: StageWeights, path: str) -> Names:
-    """What things are called: by the file, or by what they are.
-
-    Raises:
-        UserError: the names do not fit the graph. ModelError: the text numbers constants or nodes
-            beyond any model.
-    """
-    nodes = list(_nodes(graph))
-    node_count = 1 + max((ordinal for node in nodes for ordinal in node.source), default=-1)
-    weight_count = 1 + max(map(weight_number, filter(_is_constant, nodes)), default=-1)
-    if max(node_count, weight_count) > _NUMBER_MAX:
-        why = f"expected at most {_NUMBER_MAX} nodes and constants, got {max(node_count, weight_count)}"
-        raise ModelError("ordinals are too large", path, why, "number nodes and constants from 0")
-    if given.names is None:
-        return Names(
-            os.path.splitext(os.path.basename(path))[0],
-            tuple(f"input{index}" for index in range(len(graph.inputs))),
-            tuple(f"output{index}" for index in range(len(graph.outputs))),
-            tuple((f"node{index}", "node") for index in range(node_count)),
-            (),
-            tuple(f"weight{index}" for index in range(max(weight_count, len(given.weights)))),
-        )
-    names = _read_names(given.names)
-    counts = (len(graph.inputs), len(graph.outputs), node_count, weight_count)
-    found = (
-        (len(names.inputs), len(names.outputs), len(names.nodes), len(names.weights))
-        if names
-        else (0, 0, 0, 0)
-    )
-    if names is None or found[:2] != counts[:2] or found[2] < counts[2] or found[3] < counts[3]:
-        why = "expected inputs, outputs, nodes, weights: {}, {}, {}, {} of them, got {}, {}, {}, {}".format(
-            *counts, *found
-        )
-        raise UserError(
-            "names of another graph", path, why, "take the file that was written with this text"
-        )
-    return names
 
 
 def check_weights(graph: Graph, weights: Sequence[bytes], path: str) -> None:
@@ -160,20 +129,14 @@ def check_weights(graph: Graph, weights: Sequence[bytes], path: str) -> None:
     Raises:
         UserError: names the constant.
     """
-    for node in filter(_is_constant, _nodes(graph)):
-        number = weight_number(node)
-        size_bytes = (
-            graph.types[node.results[0]].size_bytes if node.results[0] < len(graph.types) else 0
-        )
+    for node in constants_of(graph):
+        number, value = weight_number(node), node.results[0]
+        size_bytes = graph.types[value].size_bytes if value < len(graph.types) else 0
         found = len(weights[number]) if number < len(weights) else 0
         if found != size_bytes:
             why = f"expected {size_bytes} bytes, got {found}"
-            raise UserError(
-                "a constant without its weight",
-                f"{path}, constant {number}",
-                why,
-                "give the weights with --weights FILE.npz",
-            )
+            do = "give the weights with --weights FILE.npz"
+            raise UserError("a constant without its weight", f"{path}, constant {number}", why, do)
 
 
 def weight_number(node: Node) -> int:
@@ -183,40 +146,29 @@ def weight_number(node: Node) -> int:
         ModelError: it has none.
     """
     text = node.text("weight")
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_NUMBER_MAX))):
-        why = f"expected a number below {_NUMBER_MAX}, got {text!r}"
-        raise ModelError(
-            "a constant without a number", f"node {node.op}", why, "number constants from 0"
-        )
+    if not _is_number(text):
+        why, do = f"expected a number below {NUMBER_MAX}, got {text!r}", "number constants from 0"
+        raise ModelError("a constant without a number", f"node {node.op}", why, do)
     return int(text)
+
+
+def constants_of(graph: Graph) -> Iterator[Node]:
+    """Yield the constants of a graph and of the graphs in it."""
+    return filter(_is_constant, nodes_of(graph))
+
+
+def nodes_of(graph: Graph) -> Iterator[Node]:
+    """Yield the nodes of a graph, each followed by those of the graphs in it."""
+    for node in graph.nodes:
+        yield node
+        for region in node.regions:
+            yield from nodes_of(region)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text can be the number of a constant: digits, no more than the largest has."""
+    return text.isascii() and text.isdecimal() and len(text) <= len(str(NUMBER_MAX))
 
 
 def _is_constant(node: Node) -> bool:
     return node.op == "constant"
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    for node in graph.nodes:
-        yield node
-        for region in node.regions:
-            yield from _nodes(region)
-
-
-def _read_names(found: Mapping[str, Any]) -> Names | None:
-    def texts(name: str) -> tuple[str, ...]:
-        return tuple(str(item) for item in found[name])
-
-    def pairs(name: str) -> tuple[tuple[str, str], ...]:
-        return tuple((str(first), str(second)) for first, second in found[name])
-
-    try:
-        return Names(
-            str(found["model"]),
-            texts("inputs"),
-            texts("outputs"),
-            pairs("nodes"),
-            pairs("symbols"),
-            texts("weights"),
-        )
-    except (TypeError, ValueError):
-        return None

@@ -16,6 +16,8 @@ from ingot_compiler.backends.host.zig import zig_path
 from ingot_runtime import __version__
 
 _PACKAGES = ("llvmlite", "ziglang")
+Toolchain = tuple[tuple[str, str], ...]
+"""(name, version or digest) of what a bundle's lock names."""
 
 
 @functools.cache
@@ -25,7 +27,7 @@ def zig_digest() -> str:
     return file_digest(zig_path())
 
 
-def toolchain(zig: str) -> tuple[tuple[str, str], ...]:
+def toolchain(zig: str) -> Toolchain:
     """Versions of Ingot and of what it generates code with, and the digest of ``zig``, the linker
     and C compiler."""
     versions = installed_versions(_PACKAGES, sys.path).items()

@@ -13,6 +13,8 @@ _ALIGNMENT_BYTES = 64
 _PAGE_BYTES = 4096
 _PAGE_ALIGNED_BYTES_MIN = 1 << 20
 _SECTION_MULTIPLE_BYTES = 1 << 20
+Constant = tuple[str, int, int]
+"""(digest of the expression, packed bytes, device)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,45 +45,52 @@ class WeightLayout:
         return sum(self.section_bytes)
 
 
-def lay_out(variants: Sequence[Sequence[tuple[str, int, int]]], device_count: int) -> WeightLayout:
+def lay_out(variants: Sequence[Sequence[Constant]], device_count: int) -> WeightLayout:
     """Place the constants, device by device, in the order in which the variants name them, each
     distinct one once per device.
 
-    ``variants[v][i]``: (digest of the expression, packed bytes, device). Alignment is a cache line,
-    and a page for those above 1 MiB; a section is a whole number of MiB, as the tree of digests
-    wants it.
+    Alignment is a cache line, and a page for those above 1 MiB; a section is a whole number of MiB,
+    as the tree of digests wants it.
     """
     placed: dict[tuple[str, int], PlacedConstant] = {}
     section_bytes: list[int] = []
     for device in range(device_count):
-        start = end = sum(section_bytes)
-        for variant, constants in enumerate(variants):
-            for number, (name, size_bytes, where) in enumerate(constants):
-                if where == device and (name, device) not in placed:
-                    alignment = (
-                        _PAGE_BYTES if size_bytes > _PAGE_ALIGNED_BYTES_MIN else _ALIGNMENT_BYTES
-                    )
-                    at = _round_up(end, alignment)
-                    placed[name, device] = PlacedConstant(variant, number, at, size_bytes)
-                    end = at + size_bytes
+        start = sum(section_bytes)
+        end = _place_section(placed, variants, device, start)
         section_bytes.append(_round_up(end - start, _SECTION_MULTIPLE_BYTES))
     starts = [sum(section_bytes[:device]) for device in range(device_count)]
-    offsets = [
+    offsets = tuple(
         tuple(placed[name, device].offset_bytes - starts[device] for name, _, device in constants)
         for constants in variants
-    ]
-    ranges = [
-        _merge(
-            [
-                (place.offset_bytes, place.size_bytes)
-                for name, _, device in constants
-                if device == 0
-                for place in [placed[name, 0]]
-            ]
-        )
-        for constants in variants
-    ]
-    return WeightLayout(tuple(placed.values()), tuple(section_bytes), tuple(offsets), tuple(ranges))
+    )
+    ranges = tuple(_host_ranges(placed, constants) for constants in variants)
+    return WeightLayout(tuple(placed.values()), tuple(section_bytes), offsets, ranges)
+
+
+def _place_section(
+    placed: dict[tuple[str, int], PlacedConstant],
+    variants: Sequence[Sequence[Constant]],
+    device: int,
+    start_bytes: int,
+) -> int:
+    """Add the constants of one device to ``placed``, by (digest, device); return where they end."""
+    end = start_bytes
+    for variant, constants in enumerate(variants):
+        for number, (name, size_bytes, where) in enumerate(constants):
+            if where == device and (name, device) not in placed:
+                is_large = size_bytes > _PAGE_ALIGNED_BYTES_MIN
+                at = _round_up(end, _PAGE_BYTES if is_large else _ALIGNMENT_BYTES)
+                placed[name, device] = PlacedConstant(variant, number, at, size_bytes)
+                end = at + size_bytes
+    return end
+
+
+def _host_ranges(
+    placed: dict[tuple[str, int], PlacedConstant], constants: Sequence[Constant]
+) -> tuple[tuple[int, int], ...]:
+    """What a variant with these constants reads of the host's section."""
+    places = [placed[name, 0] for name, _, device in constants if device == 0]
+    return _merge([(place.offset_bytes, place.size_bytes) for place in places])
 
 
 def _merge(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

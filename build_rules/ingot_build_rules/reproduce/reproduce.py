@@ -18,8 +18,9 @@ from ingot_artifacts.inspect.describe import describe_bundle
 from ingot_build_rules.check.verify_bundle import verify_whole_bundle
 from ingot_build_rules.compilation.compile_model import CompiledModel
 from ingot_build_rules.compilation.lock_file import LockFile
-from ingot_build_rules.compilation.open_build import code_digests, start_compilation
 from ingot_build_rules.compilation.options import ALL_PLANNERS
+from ingot_build_rules.compilation.own_code import code_digests
+from ingot_build_rules.compilation.start_compilation import start_compilation
 from ingot_build_rules.engine.scheduler import Scheduler
 from ingot_build_rules.reproduce.blame import Blame, option_blames, shorten
 from ingot_build_rules.reproduce.bundle_difference import BundleDifference, Side, bundle_difference
@@ -162,10 +163,7 @@ class _Reproducer:
         for planner in ALL_PLANNERS:
             options = replace(recorded, planner=planner)
             other = self._start(self._path(found), options).compilation
-            made = {
-                str(target): self.build.run(other.plan(position)).digest
-                for position, target in enumerate(options.targets)
-            }
+            made = {each.target: self.build.run(each.plan()).digest for each in other.targets}
             if planner != recorded.planner and made == wanted:
                 return planner
         return ""

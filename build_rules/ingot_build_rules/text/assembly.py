@@ -25,9 +25,8 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     """
     record = described["debug"].get("programs", {}).get(target, {}).get(symbol)
     if record is None:
-        raise UserError(
-            "the bundle carries no record of the kernel", where=symbol, do="compile the model again"
-        )
+        what = "the bundle carries no record of the kernel"
+        raise UserError(what, symbol, do="compile the model again")
     chosen = parse_target(target)
     try:
         program = read_program(record)
@@ -36,13 +35,10 @@ def kernel_assembly(described: dict[str, Any], target: str, symbol: str) -> str:
     except UserError:
         raise
     except Exception as error:  # noqa: BLE001  # loops that no compiler made fail in any way
-        why = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise UserError(
-            "a kernel's record is damaged", where=symbol, why=why, do="compile the model again"
-        ) from None
+        what, why = "a kernel's record is damaged", f"{type(error).__name__}: {error}"
+        do = "compile the model again"
+        raise UserError(what, symbol, why.splitlines()[0], do) from None
     if made != symbol:
-        raise UserError(
-            "this version of Ingot would make another kernel", where=symbol, why=f"its record gives {made}",
-            do="inspect it with the version that made the bundle",
-        )  # fmt: skip
+        what, why = "this version of Ingot would make another kernel", f"its record gives {made}"
+        raise UserError(what, symbol, why, "inspect it with the version that made the bundle")
     return assembly_text(text, chosen)

@@ -24,17 +24,10 @@ def read_program(content: bytes) -> LoopProgram:
     try:
         program = codec.decode(content, Values(MemoryBlobs(), codec))
     except ValueError as error:
-        what, do = (
-            "a kernel's record cannot be read",
-            "inspect it with the version that made the bundle, or compile the model again",
-        )
-        raise UserError(
-            what, why=f"it is damaged, or of another version of Ingot: {error}", do=do
-        ) from None
+        why = f"it is damaged, or of another version of Ingot: {error}"
+        do = "inspect it with the version that made the bundle, or compile the model again"
+        raise UserError("a kernel's record cannot be read", why=why, do=do) from None
     if not isinstance(program, LoopProgram):
-        raise UserError(
-            "a kernel's record is damaged",
-            why="it is no loop program",
-            do="compile the model again",
-        )
+        why, do = "it is no loop program", "compile the model again"
+        raise UserError("a kernel's record is damaged", why=why, do=do)
     return program

@@ -22,7 +22,8 @@ from ingot_compiler.placement.print_placed import print_placed
 from ingot_runtime.format.describe import lines_of
 
 if TYPE_CHECKING:
-    from ingot_build_rules.compilation.compile_model import CompiledModel, TargetBuild
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.target_build import TargetBuild
 
 
 def _per_target(view: Callable[[TargetBuild], str]) -> Callable[[CompiledModel], str]:

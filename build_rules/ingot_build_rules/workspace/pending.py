@@ -11,7 +11,7 @@ import os
 from typing import cast
 
 from ingot_build_rules.compilation.lock_file import lock_path
-from ingot_build_rules.compilation.open_build import code_digests
+from ingot_build_rules.compilation.own_code import code_digests
 from ingot_build_rules.engine.cache.file_digests import DiskFiles, stamp_of
 from ingot_build_rules.engine.events.explain import Code
 from ingot_build_rules.engine.events.trace_file import TargetTrace

@@ -10,7 +10,7 @@ import os
 import sys
 from dataclasses import dataclass
 
-from ingot_build_rules.compilation.open_build import PACKAGE_FOLDERS, code_parts, tool_path
+from ingot_build_rules.compilation.own_code import PACKAGE_FOLDERS, code_parts, tool_path
 from ingot_build_rules.engine.actions.content import digest
 from ingot_build_rules.engine.actions.rule import FileDigests
 from ingot_build_rules.engine.cache.code_digest import CodeDigests

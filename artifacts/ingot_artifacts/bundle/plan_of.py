@@ -1,0 +1,57 @@
+"""The plan of a bundle: what the loader reads first, without code and weights.
+
+In: ``BundleContents``. Out: ``BundlePlan``. Not done here: its bytes (``encode_plan``).
+"""
+
+from ingot_artifacts.bundle.contents import BundleContents, BundleTensor, VariantImage
+from ingot_artifacts.bundle.symbols import dims_of
+from ingot_runtime.format.dtypes import DTYPE_CODES
+from ingot_runtime.format.plan import (
+    BundlePlan,
+    DevicePlan,
+    LibraryPlan,
+    TensorPlan,
+    VariantPlan,
+)
+
+
+def plan_of(contents: BundleContents) -> BundlePlan:
+    """Return the plan that describes `contents`."""
+    symbols = contents.symbols
+    devices = [
+        DevicePlan(device.name, device.kind, device.id, device.scope, device.library)
+        for device in contents.devices
+    ]
+    libraries = [
+        LibraryPlan(library.kind, library.target, library.features, len(library.kernels))
+        for library in contents.libraries
+    ]
+    return BundlePlan(
+        model=contents.model,
+        devices=tuple(devices),
+        libraries=tuple(libraries),
+        symbols=symbols,
+        inputs=_tensor_plans(contents.inputs, symbols),
+        outputs=_tensor_plans(contents.outputs, symbols),
+        variants=tuple(map(_variant_plan, contents.variants)),
+    )
+
+
+def _tensor_plans(
+    tensors: tuple[BundleTensor, ...], symbols: tuple[str, ...]
+) -> tuple[TensorPlan, ...]:
+    return tuple(
+        TensorPlan(tensor.name, DTYPE_CODES[tensor.dtype], dims_of(tensor.shape, symbols))
+        for tensor in tensors
+    )
+
+
+def _variant_plan(variant: VariantImage) -> VariantPlan:
+    return VariantPlan(
+        target=variant.target,
+        rank=variant.rank,
+        features=variant.features,
+        kernel_count=len(variant.kernels),
+        workspace_bytes=variant.workspace_bytes,
+        ranges=tuple((offset, size) for offset, size in variant.weight_ranges if size),
+    )

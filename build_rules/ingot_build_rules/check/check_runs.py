@@ -1,0 +1,133 @@
+"""The calls of a bundle that a self-check looks at: on inputs that are given, or on generated ones.
+
+In: a target of a compilation, a session that steps its bundle, inputs or none. Out: ``CheckRun``.
+Not done here: what the calls should have given (``self_check``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import ingot_runtime
+from ingot_build_rules.check.generated_inputs import generated_inputs
+from ingot_build_rules.check.launch_recorder import LaunchRecorder
+from ingot_compiler.ir.errors import UserError
+from ingot_compiler.ir.graph import Graph
+from ingot_compiler.ir.interpret import bind_symbols
+from ingot_compiler.ir.op import Array
+
+if TYPE_CHECKING:
+    from ingot_build_rules.check.check_report import CheckReport
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+    from ingot_build_rules.compilation.target_build import TargetBuild
+    from ingot_runtime.executor.session import Session
+
+Inputs = Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRun:
+    """One call: what it was given, what it stored and returned, and the graph that it follows."""
+
+    graph: Graph
+    given: list[Array]
+    recorder: LaunchRecorder
+    outputs: Inputs
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedTarget:
+    """One target of a compilation, and the session that steps its variant of the bundle."""
+
+    compiled: CompiledModel
+    build: TargetBuild
+    session: Session
+
+    def call(self, given: list[Array]) -> CheckRun:
+        """Call the bundle once; ``given``: the inputs in their order.
+
+        Raises:
+            InputError: the bundle does not accept them.
+        """
+        fused, graph, steps = (
+            self.build.expanded,
+            self.compiled.placed.graph,
+            self.build.expanded.steps,
+        )
+        if fused.specialisation is not None:
+            steps = fused.steps[: fused.specialisation.first_step]
+            if self.is_specialised(given):
+                assert self.compiled.specialisation is not None
+                graph = self.compiled.specialisation.graph
+                steps = fused.steps[fused.specialisation.first_step :]
+        recorder = LaunchRecorder(fused.buffers, steps, given, bind_symbols(graph, given))
+        self.session.observe(recorder.observe)
+        return CheckRun(graph, given, recorder, self.session.run(named(self.compiled, given)))
+
+    def is_specialised(self, given: list[Array]) -> bool:
+        """Whether `main` runs the steps of ``--shape`` on these inputs."""
+        specialisation = self.build.fused.specialisation
+        symbols = bind_symbols(self.compiled.placed.graph, given)
+        return specialisation is not None and all(
+            symbols.get(name) == size for name, size in specialisation.sizes
+        )
+
+
+def named(compiled: CompiledModel, given: list[Array]) -> Inputs:
+    """Inputs in their order, by the user's names."""
+    return dict(zip(compiled.names.inputs, given, strict=True))
+
+
+def check_runs(
+    target: SteppedTarget, inputs: Inputs | None, report: CheckReport
+) -> Iterator[CheckRun]:
+    """Yield one call on given inputs; on generated ones a call for any size and, with ``--shape``,
+    one for its sizes. The sizes that were generated go into the report.
+
+    Raises:
+        UserError: the model accepts none of the generated inputs.
+    """
+    compiled = target.compiled
+    if inputs is not None:
+        target.session.run(inputs)  # the loader's own words for inputs that do not fit
+        yield target.call([np.asarray(inputs[name]) for name in compiled.names.inputs])
+        return
+    versions = (compiled.placed, compiled.specialisation)
+    called, refusals, count = dict(compiled.names.symbols), list[str](), 0
+    for graph in [version.graph for version in versions if version is not None]:
+        found = _generated_run(target, graph, refusals)
+        if found is not None:
+            sizes, run = found
+            report.sizes.append({called.get(name, name): size for name, size in sizes.items()})
+            yield run
+            count += 1
+    if not count:
+        raise _none_accepted(refusals)
+
+
+def _generated_run(
+    target: SteppedTarget, graph: Graph, refusals: list[str]
+) -> tuple[dict[str, int], CheckRun] | None:
+    """The first call on generated inputs of this graph that the model accepts, with its sizes."""
+    is_general = graph is target.compiled.placed.graph
+    for sizes, given in generated_inputs(graph):
+        if target.is_specialised(given) == is_general:
+            continue
+        try:
+            return sizes, target.call(given)
+        except ingot_runtime.InputError as error:
+            refusals.append(error.why or error.what)
+    return None
+
+
+def _none_accepted(refusals: list[str]) -> UserError:
+    return UserError(
+        "the model accepts none of the generated inputs",
+        where="option --check",
+        why=refusals[0] if refusals else "every size leaves a tensor without elements",
+        do="give inputs: --check INPUTS.npz",
+    )

@@ -1,0 +1,91 @@
+"""What ``ingot build`` tells at its end: errors, why what ran did, what became of each target.
+
+In: the report of a build, the command's arguments. Out: text on the standard streams. Not done
+here: building (``build``), progress meanwhile (``build_progress``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.cli import console
+from ingot_build_rules.cli.build_progress import STANDARD_OUTPUT
+from ingot_build_rules.cli.in_four_parts import in_four_parts
+
+if TYPE_CHECKING:
+    from ingot_build_rules.workspace.build_report import Report
+    from ingot_build_rules.workspace.target_result import TargetResult
+    from ingot_runtime.ingot_error import IngotError
+
+_LIST_MAX = 20
+_HOWS = ("built", "passed", "unchanged", "failed", "skipped", "would-build", "would-run")
+
+
+def print_report(report: Report, arguments: argparse.Namespace) -> None:
+    """Print errors, and then as much of the report as the arguments ask for."""
+    failures = _failures(report)
+    for failure in failures.values():
+        console.print_error(failure)
+    if arguments.json:
+        errors = {name: console.plain_error(failure) for name, failure in failures.items()}
+        console.print_json({**report.plain(), "errors": errors})
+        return
+    if arguments.explain:
+        _print_explanations(report)
+    if not (arguments.quiet or arguments.events == STANDARD_OUTPUT):
+        console.print_lines(*_lines(report, dry_run=arguments.dry_run))
+
+
+def summary(report: Report) -> str:
+    """One line: what became of the targets, what ran."""
+    hows = [item.how for item in report.results]
+    parts = [f"{hows.count(how)} {how.replace('-', ' ')}" for how in _HOWS if how in hows]
+    ran = sum(count.ran for count in report.counts.values())
+    hit = sum(count.hit for count in report.counts.values())
+    actions = f"{ran} actions ran, {hit} from the cache"
+    seconds = console.format_seconds(report.seconds)
+    return f"{', '.join(parts) or 'nothing to do'}; {actions}, {seconds}"
+
+
+def first_pending(report: Report) -> str:
+    """What had to run and was not allowed to, as far as one can read it."""
+    return ", ".join(report.would_run[:_LIST_MAX])
+
+
+def _lines(report: Report, *, dry_run: bool) -> list[str]:
+    would_run = report.would_run if dry_run else []
+    changed = [item for item in report.results if item.how != "unchanged"]
+    left = len(changed) - _LIST_MAX
+    return [
+        *(f"would run {text}, and what depends on it" for text in would_run),
+        *map(_result_line, changed[:_LIST_MAX]),
+        *([f"and {left} more"] if left > 0 else []),
+        summary(report),
+    ]
+
+
+def _result_line(item: TargetResult) -> str:
+    line = f"{item.how.replace('-', ' ')} {os.path.relpath(item.path) if item.path else item.name}"
+    if item.how != "built":
+        return line
+    return f"{line}, {console.format_bytes(item.size_bytes)}, digest {item.root[:16]}"
+
+
+def _failures(report: Report) -> dict[str, IngotError]:
+    """What stopped each target; the place begins with its name."""
+    found: dict[str, IngotError] = {}
+    for result in report.results:
+        if result.how == "failed" and isinstance(result.error, Exception):
+            error = in_four_parts(result.error, result.name)
+            test = result.name.removeprefix("test.")
+            name = f"bundle {result.name!r}" if result.path else f"test {test!r}"
+            where = error.where if error.where.startswith(name) else f"{name}, {error.where}"
+            found[result.name] = error.at(where)
+    return found
+
+
+def _print_explanations(report: Report) -> None:
+    for name, lines in report.explanations.items():
+        console.print_lines(f"{name}:", *(f"  {line}" for line in lines))

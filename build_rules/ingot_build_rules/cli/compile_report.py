@@ -1,0 +1,54 @@
+"""What ``ingot compile`` tells of the bundle that it has made.
+
+In: the outcome of a compilation. Out: plain values, lines. Not done here: compiling, printing
+(``compile``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ingot_build_rules.cli.console import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from ingot_build_rules.check.check_report import CheckReport
+    from ingot_build_rules.compilation.compile_model import CompiledModel
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOutcome:
+    """``result``: the text of a stage, or the digest of the bundle that was written; ``summary``:
+    of the bundle, else empty; ``checked``: what ``--check`` found."""
+
+    compiled: CompiledModel
+    result: str
+    summary: dict[str, object]
+    checked: CheckReport | None
+
+
+def report_values(outcome: CompileOutcome, output: str, seconds: float) -> dict[str, Any]:
+    """Return what there is to tell of the bundle at ``output``, made in ``seconds``."""
+    rule_seconds = outcome.compiled.seconds().items()
+    report = outcome.summary | {
+        "output": output,
+        "size_bytes": os.path.getsize(output),
+        "digest": outcome.result,
+        "rules": outcome.compiled.counts(),
+        "rule_seconds": {name: round(value, 3) for name, value in rule_seconds},
+        "seconds": round(seconds, 3),
+    }
+    return report | ({"check": outcome.checked.plain()} if outcome.checked is not None else {})
+
+
+def report_lines(values: dict[str, Any], checked: CheckReport | None) -> list[str]:
+    """Return the same, for people."""
+    size, seconds = format_bytes(values["size_bytes"]), format_seconds(values["seconds"])
+    lines = [f"{values['output']}: {size}, digest {values['digest'][:16]}, {seconds}"]
+    for target in values["targets"]:
+        workspace = format_bytes(values["workspace_bytes"][target])
+        kernels, launches = values["kernels"][target], values["launches"][target]
+        made = f"{kernels} kernels for {launches} launches"
+        lines.append(f"  {target}: {made}, workspace {workspace}")
+    return [*lines, *([f"  {checked}"] if checked is not None else [])]

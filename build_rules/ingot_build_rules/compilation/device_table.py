@@ -1,0 +1,68 @@
+"""The devices of a compilation by their numbers, and which library has the code of each.
+
+In: the devices beside the host. Out: ``DeviceTable``. Not done here: reading what the user says of
+a device (``device_options``), the libraries themselves (``compilation``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingot_build_rules.rules.compile_options import HOST, DeviceOption
+from ingot_compiler.backends.backend import Backend
+from ingot_compiler.backends.registry import backend_of
+from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
+from ingot_runtime.format.plan import DEVICE_KINDS
+
+_HOST_CODE = (0, -1)
+"""A host in the device table as `main` knows it: kind, no library."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTable:
+    """The host is device 0; ``others`` follow in their order, by name."""
+
+    others: tuple[DeviceOption, ...]
+
+    def libraries(self) -> tuple[tuple[str, str], ...]:
+        """Kind and target of each library, in the order of the first device that has it."""
+        return tuple(dict.fromkeys((device.kind, device.target) for device in self.others))
+
+    def library_of(self, device: DeviceOption) -> int:
+        """The number of the library with the code of a device beside the host."""
+        return self.libraries().index((device.kind, device.target))
+
+    def devices_of(self, library: int) -> tuple[int, ...]:
+        """The numbers of the devices whose code is in a library."""
+        return tuple(
+            number
+            for number, device in enumerate(self.others, 1)
+            if self.library_of(device) == library
+        )
+
+    def backends(self) -> tuple[Backend, ...]:
+        """The back end of each device, the host's first."""
+        return tuple(map(backend_of, (HOST, *(device.kind for device in self.others))))
+
+    def targets(self, host_target: str) -> tuple[str, ...]:
+        """What each device runs, the host's first."""
+        return (host_target, *(device.target for device in self.others))
+
+    def declared(self) -> tuple[DeclaredDevice, ...]:
+        """The devices as placement knows them."""
+        others = [DeclaredDevice(device.name, _virtual(device)) for device in self.others]
+        return (DeclaredDevice(HOST, VirtualDevice(HOST_TYPE, 0)), *others)
+
+    def codes(self) -> tuple[tuple[int, int], ...]:
+        """The devices as `main` knows them: kind and library of each."""
+        others = [(kind_code(device.kind), self.library_of(device)) for device in self.others]
+        return (_HOST_CODE, *others)
+
+
+def kind_code(kind: str) -> int:
+    """The number of a kind of device in a bundle."""
+    return DEVICE_KINDS.index(kind)
+
+
+def _virtual(device: DeviceOption) -> VirtualDevice:
+    return VirtualDevice(device.kind, device.id, f"{device.kind}:{device.target}", device.scope)

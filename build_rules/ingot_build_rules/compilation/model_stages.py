@@ -1,0 +1,135 @@
+"""The stages that a model has once, import to placement, each asked for when it is first needed.
+
+In: a model's source, options, a ``Build``. Out: ``ModelStages``. Not done here: any stage's own
+work (one rule each), what there is for each target (``target_stages``), the bundle
+(``compilation``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from ingot_build_rules.compilation.device_table import DeviceTable
+from ingot_build_rules.compilation.memory_limit import MemoryLimit
+from ingot_build_rules.compilation.model_source import ModelSource
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.engine.actions.build import Build
+from ingot_build_rules.engine.actions.rule import Inputs, Output, Rule
+from ingot_build_rules.rules.compile_options import CompileOptions
+from ingot_build_rules.rules.import_model import IMPORT_MODEL, Imported, ImportInputs
+from ingot_build_rules.rules.infer_types import INFER_TYPES, InferInputs
+from ingot_build_rules.rules.optimize import OPTIMIZE, OptimizeInputs
+from ingot_build_rules.rules.place import PLACE, PlaceInputs
+from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.in_names import error_in_names, refers
+from ingot_runtime.ingot_error import IngotError
+
+if TYPE_CHECKING:
+    from ingot_compiler.ir.graph import Graph, Names, OptimizedGraph
+    from ingot_compiler.placement.placed import PlacedGraph
+
+Value = TypeVar("Value")
+
+
+class ModelStages:
+    """Stages 2 to 5 of one compilation, and how every stage is asked for."""
+
+    def __init__(
+        self,
+        build: Build,
+        source: ModelSource,
+        options: CompileOptions,
+        max_bytes: int | None = None,
+    ) -> None:
+        """Ask for nothing yet."""
+        self.build = build
+        self.options = options
+        self.limit = MemoryLimit(max_bytes)
+        self.devices = DeviceTable(options.devices)
+        self._source = source
+        self._made: dict[str, Any] = {}
+
+    async def imported(self) -> Imported:
+        """Stage 2, its names and weights."""
+        return await self.once("imported", self._import)
+
+    async def source_paths(self) -> tuple[str, ...]:
+        """The model's file, and those beside it that import has read; none for a model that came as
+        bytes."""
+        path = self._source.path
+        beside = (await self.imported()).external
+        return (
+            (path, *(os.path.join(os.path.dirname(path), name) for name in beside)) if path else ()
+        )
+
+    async def names(self) -> Names:
+        """What the user called things."""
+        return await self.build.value((await self.imported()).names)
+
+    async def graph(self) -> Artifact[Graph]:
+        """Stage 3."""
+        imported = await self.imported()
+        return await self.need(INFER_TYPES, InferInputs(imported.model, imported.weights))
+
+    async def optimized(self) -> Artifact[OptimizedGraph]:
+        """Stage 4."""
+        return await self.need(OPTIMIZE, OptimizeInputs(await self.graph()))
+
+    async def placed(self) -> Artifact[PlacedGraph]:
+        """Stage 5."""
+        return await self.once("placed", self._place)
+
+    async def specialisation(self) -> Artifact[PlacedGraph] | None:
+        """Stage 5 once more, for the sizes of ``--shape``; None without them."""
+        return await self.once("specialisation", self._place_specialisation)
+
+    async def need(self, rule: Rule[Inputs, Output], inputs: Inputs, label: str = "") -> Output:
+        """Return one rule's result."""
+        return (await self.need_all(rule, (inputs,), (label,)))[0]
+
+    async def need_all(
+        self, rule: Rule[Inputs, Output], inputs: Sequence[Inputs], labels: Sequence[str] = ()
+    ) -> tuple[Output, ...]:
+        """Return a rule's results; stages after import refer to nodes by ordinal, their errors get
+        the names here."""
+        try:
+            return await self.build.need_all(rule, inputs, labels)
+        except IngotError as error:
+            if isinstance(error, LimitError) and not error.where:
+                raise error.at(next(filter(None, labels), rule.name)) from error
+            if refers(error):
+                raise error_in_names(error, await self.names()) from error
+            raise
+
+    async def once(self, name: str, make: Callable[[], Awaitable[Value]]) -> Value:
+        """Return what ``make`` gave when ``name`` was first asked for."""
+        if name not in self._made:
+            self._made[name] = await make()
+        return cast("Value", self._made[name])
+
+    async def _import(self) -> Imported:
+        source, options = self._source, self.options
+        content = None if source.path else self.build.keep_bytes(source.content)
+        inputs = ImportInputs(
+            source.digest, options.shapes, options.place, source.name, source.path, source.state,
+            content, self.limit.max_bytes,
+        )  # fmt: skip
+        imported = await self.build.need(IMPORT_MODEL, inputs)
+        if self.limit.max_bytes is not None:
+            expanded_bytes = (await self.build.value(imported.model)).expanded_bytes
+            what = "the expansion of the model's own functions"
+            self.limit.check(expanded_bytes, what, f"model {source.name!r}")
+        return imported
+
+    async def _place(self) -> Artifact[PlacedGraph]:
+        return await self.need(PLACE, PlaceInputs(await self.optimized(), self.devices.declared()))
+
+    async def _place_specialisation(self) -> Artifact[PlacedGraph] | None:
+        sizes = (await self.imported()).sizes
+        if not sizes:
+            return None
+        label = ", ".join(f"{name} = {size}" for name, size in sizes)
+        optimized = await self.need(OPTIMIZE, OptimizeInputs(await self.graph(), sizes), label)
+        return await self.need(PLACE, PlaceInputs(optimized, self.devices.declared()), label)

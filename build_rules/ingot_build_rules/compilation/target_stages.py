@@ -1,0 +1,140 @@
+"""The stages that a compilation has for each target of the host: fusion to kernels.
+
+In: ``ModelStages``, a target. Out: ``TargetStages``. Not done here: any stage's own work (one rule
+each), the image and the bundle (``compilation``).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ingot_build_rules.compilation.kernel_uses import KernelUses, kernel_uses
+from ingot_build_rules.compilation.model_stages import ModelStages
+from ingot_build_rules.engine.actions.artifact import Artifact
+from ingot_build_rules.rules.codegen import CODEGEN, CodegenInputs
+from ingot_build_rules.rules.fuse import FUSE, Fused, FusedConstant, FuseInputs
+from ingot_build_rules.rules.kernel_object import KernelObject
+from ingot_build_rules.rules.lower import LOWER, Lowered, LowerInputs
+from ingot_build_rules.rules.plan_memory import PLAN_MEMORY, PlanInputs
+from ingot_compiler.backends.backend import Backend
+from ingot_compiler.ir.errors import LimitError
+from ingot_compiler.ir.in_names import error_in_names
+
+if TYPE_CHECKING:
+    from ingot_compiler.lowering.group_steps import GroupSteps
+    from ingot_compiler.memory.memory_plan import MemoryPlan
+
+Compiled = tuple[Lowered, tuple[KernelObject, ...]]
+"""A group's steps and loops, and its kernels."""
+
+
+class TargetStages:
+    """Stages 6 to 9 for one target; each is asked for when it is first needed."""
+
+    def __init__(self, model: ModelStages, position: int) -> None:
+        """Take the target at ``position`` of the options."""
+        self.position = position
+        self.target = model.options.targets[position]
+        self._model = model
+        self._targets = model.devices.targets(self.target)
+
+    @cached_property
+    def _backends(self) -> tuple[Backend, ...]:
+        return self._model.devices.backends()
+
+    async def fused(self) -> Fused:
+        """Stage 6."""
+        return await self._model.once(f"fused {self.position}", self._fuse)
+
+    async def lowered(self) -> tuple[Lowered, ...]:
+        """Stage 7, one per group."""
+        fused = await self.fused()
+        inputs = [self._lowering(fused, group) for group in range(len(fused.groups))]
+        return await self._model.need_all(LOWER, inputs, await self._labels())
+
+    async def steps(self) -> tuple[GroupSteps, ...]:
+        """What runs for each group."""
+        return tuple(lowered.steps for lowered in await self.lowered())
+
+    async def plan(self) -> Artifact[MemoryPlan]:
+        """Stage 8."""
+        fused, steps, model = await self.fused(), await self.steps(), self._model
+        inputs = PlanInputs(fused.fused, steps, model.options.planner)
+        plan = await model.need(PLAN_MEMORY, inputs, self.target)
+        if model.limit.max_bytes is not None:
+            from ingot_compiler.lowering.expand_groups import expand_groups
+
+            expanded = expand_groups(await model.build.value(fused.fused), steps)
+            try:
+                model.limit.check_plan(await model.build.value(plan), expanded, self.target)
+            except LimitError as error:
+                raise error_in_names(error, await model.names()) from error
+        return plan
+
+    async def compiled(self) -> tuple[Compiled, ...]:
+        """Stages 7 and 9 of each group."""
+        return await self._model.once(f"compiled {self.position}", self._compile)
+
+    async def kernel_uses(self) -> KernelUses:
+        """Stage 9 before linking: which kernels run on which device."""
+        kernels = [kernels for _, kernels in await self.compiled()]
+        return kernel_uses(kernels, (await self.fused()).devices)
+
+    async def constant_label(self, constant: FusedConstant) -> str:
+        """What an explanation calls a constant: the weights that it is made from."""
+        called = (await self._model.names()).weights
+        return ", ".join(called[int(leaf)] for leaf in constant.leaves) or "computed"
+
+    async def _fuse(self) -> Fused:
+        model = self._model
+        placed, specialisation = await model.placed(), await model.specialisation()
+        sizes = (await model.imported()).sizes if specialisation else ()
+        hooks = tuple(backend.device_rules for backend in self._backends)
+        inputs = FuseInputs(placed, hooks, self._targets, specialisation, sizes)
+        fused = await model.need(FUSE, inputs, self.target)
+        total_bytes = 0
+        for constant in fused.constants:
+            total_bytes += constant.size_bytes
+            where = f"constant {await self.constant_label(constant)}"
+            model.limit.check(constant.work_bytes, "a folded constant", where)
+            model.limit.check(total_bytes, f"the constants of {self.target}", where)
+        return fused
+
+    def _lowering(self, fused: Fused, group: int) -> LowerInputs:
+        device = fused.devices[group]
+        hook = self._backends[device].lower_group
+        return LowerInputs(fused.groups[group], hook, self._targets[device])
+
+    async def _compile(self) -> tuple[Compiled, ...]:
+        """Each group's loops and kernels; what groups have in common is asked for once."""
+        fused = await self.fused()
+        labels = await self._labels()
+        kinds = [backend.kind for backend in self._backends]
+        keys = [
+            (group.digest, kinds[device], self._targets[device])
+            for group, device in zip(fused.groups, fused.devices, strict=True)
+        ]
+        first = {key: group for group, key in reversed(list(enumerate(keys)))}
+        groups = sorted(first.values())
+        compiled = [self._compile_group(fused, group, labels[group]) for group in groups]
+        found = dict(zip(groups, await self._model.build.gather(compiled), strict=True))
+        return tuple(found[first[key]] for key in keys)
+
+    async def _compile_group(self, fused: Fused, group: int, label: str) -> Compiled:
+        """A group's kernels are asked for as soon as its own loops are there, not when all are."""
+        lowered = await self._model.need(LOWER, self._lowering(fused, group), label)
+        device = fused.devices[group]
+        hook, target = self._backends[device].compile_kernel, self._targets[device]
+        inputs = [CodegenInputs(program, hook, target) for program in lowered.programs]
+        return lowered, await self._model.need_all(CODEGEN, inputs, [label] * len(inputs))
+
+    async def _labels(self) -> tuple[str, ...]:
+        return await self._model.once(f"labels {self.position}", self._make_labels)
+
+    async def _make_labels(self) -> tuple[str, ...]:
+        """For each group its target and the nodes that it came from."""
+        fused, names = await self.fused(), await self._model.names()
+        return tuple(
+            f"{self.target}: {names.describe(source) or 'layout'}" for source in fused.sources
+        )
