@@ -77,7 +77,7 @@ class BundleFile:
         try:
             self._file.close()
         except OSError:
-            return  # nothing was written that could be lost, and the descriptor is gone whatever close(2) says
+            return  # nothing was written that could be lost, and the descriptor is gone anyway
 
     def __del__(self) -> None:
         if hasattr(self, "stamp"):
@@ -98,18 +98,14 @@ def stamp(found: os.stat_result) -> "Stamp":
 
 
 def open_regular(path: str) -> BundleFile:
-    """Open a regular file for reading.
-
-    Its stamp is older than the clock that the kernel stamps with, so whatever is changed from now
-    on has another stamp.
+    """Open a regular file for reading; whatever is changed from now on has another stamp.
 
     Raises:
         FileError: missing, no permission, a folder, a pipe, a device.
     """
     try:
-        _require_regular(
-            os.stat(path), path
-        )  # opening a pipe would wait, opening a device may do anything
+        # Opening a pipe would wait, opening a device may do anything.
+        _require_regular(os.stat(path), path)
         file = BundleFile(QuietFile(path))
         _require_regular(os.fstat(file.number), path)
         file.stamp = settled(lambda: stamp(os.fstat(file.number)))
@@ -120,17 +116,12 @@ def open_regular(path: str) -> BundleFile:
 
 def _require_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise FileError(
-            f"cannot open {path!r}",
-            path,
-            "not a regular file",
-            "give a file made by `ingot compile`",
-        )
+        do = "give a file made by `ingot compile`"
+        raise FileError(f"cannot open {path!r}", path, "not a regular file", do)
 
 
 def settled(look: "Callable[[], Stamp]") -> "Stamp":
-    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond its
-    time of change.
+    """Return the stamp that `look` finds when the clock that the kernel stamps with is beyond it.
 
     Whatever is changed from then on has another stamp. It takes a few milliseconds where the file
     is brand-new.
@@ -147,11 +138,9 @@ def settled(look: "Callable[[], Stamp]") -> "Stamp":
 def unreadable(verb: str, path: str, error: Exception) -> FileError:
     """Return the error for a file that the system does not let us open or read."""
     why = getattr(error, "strerror", None) or str(error)
-    do = (
-        "check the path and its permissions"
-        if verb == "open"
-        else "check the disk, and copy the bundle again"
-    )
+    do = "check the disk, and copy the bundle again"
+    if verb == "open":
+        do = "check the path and its permissions"
     return FileError(f"cannot {verb} {path!r}", path, why, do)
 
 

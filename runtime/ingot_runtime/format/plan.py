@@ -160,7 +160,7 @@ def decode_plan(data: bytes) -> BundlePlan:
     count = words.word("library count", 0, DEVICE_COUNT_MAX)
     libraries = tuple(_library(words, index) for index in range(count))
     _require_libraries(devices, libraries)
-    symbols = _texts(words, "symbol", SYMBOL_COUNT_MAX)
+    symbols = words.texts("symbol", SYMBOL_COUNT_MAX)
     inputs = _tensors(words, "input", len(symbols))
     outputs = _tensors(words, "output", len(symbols))
     count = words.word("variant count", 1, VARIANT_COUNT_MAX)
@@ -219,13 +219,8 @@ def _require_libraries(devices: tuple[DevicePlan, ...], libraries: tuple[Library
         require(index in used, "library of no device", _WHERE, f"library {index}")
 
 
-def _texts(words: Reader, what: str, count_max: int) -> tuple[str, ...]:
-    count = words.word(f"{what} count", 0, count_max)
-    return tuple(words.text(what) for _ in range(count))
-
-
 def _features(words: Reader, target: str) -> tuple[str, ...]:
-    features = _texts(words, "feature", FEATURE_COUNT_MAX)
+    features = words.texts("feature", FEATURE_COUNT_MAX)
     require(list(features) == sorted(set(features)), "features not sorted", _WHERE, target)
     return features
 

@@ -63,6 +63,11 @@ class Reader:
         self._text_at += size_bytes
         return checked_text(data, what, self._where)
 
+    def texts(self, what: str, count_max: int) -> tuple[str, ...]:
+        """Return the next texts; their count is the next word."""
+        count = self.word(f"{what} count", 0, count_max)
+        return tuple(self.text(what) for _ in range(count))
+
     def finish(self) -> None:
         """Raise unless everything was read."""
         left = len(self._words) - self._at
