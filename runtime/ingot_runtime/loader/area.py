@@ -38,12 +38,8 @@ class Area:
         try:
             self._owner = mmap.mmap(-1, self.size_bytes, flags=flags, prot=0)
         except (OSError, OverflowError, ValueError, MemoryError) as error:
-            raise ResourceError(
-                "the system refused mmap",
-                f"{size_bytes} bytes of addresses",
-                str(error),
-                system.FREE_MEMORY,
-            ) from error
+            where, do = f"{size_bytes} bytes of addresses", system.FREE_MEMORY
+            raise ResourceError("the system refused mmap", where, str(error), do) from error
         self.address = _address_of(self._owner)
 
     def put(
@@ -56,10 +52,8 @@ class Area:
         """
         assert at >= 0
         assert at + system.round_up(size_bytes) <= self.size_bytes
-        place = self.address + at
-        return system.map_memory(
-            size_bytes, protection, flags | system.MAP_FIXED, fd, offset, place
-        )
+        place, flags = self.address + at, flags | system.MAP_FIXED
+        return system.map_memory(place, size_bytes, protection, flags, fd, offset)
 
 
 def _address_of(owner: mmap.mmap) -> int:

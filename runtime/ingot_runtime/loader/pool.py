@@ -20,10 +20,6 @@ from . import system
 from .block import Block
 from .image import Image
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 _SPIN = 2000
 _THREADS_MAX = 1024
 _JOIN_SECONDS = 0.1
@@ -31,8 +27,8 @@ _WORKER = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int64, ctypes.py_obje
 # long syscall(number, word, operation, count, second count, second word, change); the last argument
 # is a dead weak reference, which libc does not look at.
 _SYSCALL = ctypes.CFUNCTYPE(
-    ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p, ctypes.c_void_p,
-    ctypes.c_uint, ctypes.py_object,
+    ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p,
+    ctypes.c_void_p, ctypes.c_uint, ctypes.py_object,
 )(system.address_of_libc("syscall"))  # fmt: skip
 # futex(2): change the second word and wake who waits on the first; the change is "or 1 <<
 # argument", and no second wake.
@@ -76,16 +72,8 @@ class ThreadPool:
     counts the caller's."""
 
     __slots__ = (
-        "__weakref__",
-        "_ended",
-        "_image",
-        "_latches",
-        "_memory",
-        "_wake",
-        "n_threads",
-        "page",
-        "pid",
-    )
+        "__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page", "pid",
+    )  # fmt: skip
 
     def __init__(self, image: Image, n_threads: int) -> None:
         """Start `n_threads` - 1 workers, or as many as the system has left.

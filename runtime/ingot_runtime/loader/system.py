@@ -59,12 +59,7 @@ def round_up(size_bytes: int, unit: int = PAGE_SIZE_BYTES) -> int:
 
 
 def map_memory(
-    size_bytes: int,
-    protection: int,
-    flags: int,
-    fd: int = -1,
-    offset: int = 0,
-    address: int | None = None,
+    address: int, size_bytes: int, protection: int, flags: int, fd: int, offset: int
 ) -> int:
     """mmap(2); return the address.
 
@@ -121,9 +116,8 @@ def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
         fcntl.fcntl(file.number, _F_ADD_SEALS, _ALL_SEALS)
         file.stamp = stamp(os.fstat(file.number))
     except OSError as error:
-        raise ResourceError(
-            "no sealed memory file", "memfd_create", str(error), FREE_MEMORY
-        ) from error
+        why = str(error)
+        raise ResourceError("no sealed memory file", "memfd_create", why, FREE_MEMORY) from error
     return file
 
 
@@ -131,13 +125,10 @@ def _memory_file() -> BundleFile:
     """Make one by libc's own function, so that its descriptor belongs to an object from the
     beginning."""
     for flag in (_MFD_NOEXEC_SEAL, _MFD_ALLOW_SEALING):  # the second: before Linux 6.3
+        # FileIO gives a name and flags of open(2), which libc does not look at.
+        opener = partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)
         try:
-            # FileIO gives a name and flags of open(2), which libc does not look at.
-            return BundleFile(
-                QuietFile(
-                    b"ingot", "r+b", opener=partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)
-                )
-            )
+            return BundleFile(QuietFile(b"ingot", "r+b", opener=opener))
         except ValueError:  # a descriptor of -1
             number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))
