@@ -39,8 +39,7 @@ def read_npz(path: str) -> "dict[str, Array]":
     """Read all arrays of a file; pickled objects are refused.
 
     Raises:
-        InputError: no such file, not a regular one, not an archive of arrays. ResourceError: no
-            memory for its arrays.
+        InputError: no regular file, or no archive of arrays. ResourceError: no memory for them.
     """
     try:
         with os.fdopen(open_without_waiting(path), "rb") as file, warnings.catch_warnings():
@@ -51,9 +50,7 @@ def read_npz(path: str) -> "dict[str, Array]":
     except MemoryError as error:
         why = str(error) or "the system refused memory"
         raise ResourceError("not enough memory for the inputs", path, why, "free memory") from error
-    except (
-        Exception
-    ) as error:  # a dozen modules' kinds of exceptions mean one thing: no archive of arrays
+    except Exception as error:  # a dozen kinds of exceptions mean one thing: no archive of arrays
         why = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
         raise InputError(f"cannot read inputs from {path!r}", path, why, _DO) from error
 
@@ -67,9 +64,8 @@ def _arrays(file: "IO[bytes]") -> "dict[str, Array]":
         for info in archive.infolist():
             name = info.filename.removesuffix(_ENDING)
             if name == info.filename or name in arrays:
-                raise ValueError(
-                    f"expected names that end in {_ENDING}, each once, got {info.filename!r}"
-                )
+                why = f"expected names that end in {_ENDING}, each once, got {info.filename!r}"
+                raise ValueError(why)
             ratio = _RATIOS_MAX.get(info.compress_type, 0)
             if not ratio or info.compress_size > size_bytes:
                 raise ValueError(f"array {name!r}: its place in the archive is wrong")
@@ -86,15 +82,13 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
     if dtype.hasobject or not dtype.itemsize or min(shape, default=0) < 0:
         raise ValueError(f"array {name!r}: elements of type {dtype} and shape {shape} are not read")
     if member.tell() + size_bytes != member_size_bytes:
-        raise ValueError(
-            f"array {name!r}: {dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
-        )
+        why = f"{dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
+        raise ValueError(f"array {name!r}: {why}")
     try:
         flat = np.empty(size_bytes, np.uint8)
     except MemoryError:
-        raise ValueError(
-            f"array {name!r}: {size_bytes} bytes are more than this machine has"
-        ) from None
+        why = f"array {name!r}: {size_bytes} bytes are more than this machine has"
+        raise ValueError(why) from None
     room, at = flat.data, 0
     while count := member.readinto(room[at:]):
         at += count
