@@ -35,11 +35,7 @@ class Grow:
         self._native: object = None
 
     def make(self) -> None:
-        """Make the native function; it lives as long as this object.
-
-        Raises:
-            ResourceError: this process may not make callbacks.
-        """
+        """Make the native function, or raise ``ResourceError``; it lives as long as this object."""
         # A bound method would be a cycle of object, callback and object.
         attached, blocks, failure, room = self._attached, self.blocks, self.failure, self._room
 
@@ -85,12 +81,8 @@ def _allocate(
         used = sum(block.size_bytes for block in blocks)
         if used + size_bytes > room[0]:
             why = f"{used} bytes are in use, {room[0]} are allowed"
-            raise LimitError(
-                "a result whose size the data decide is too large",
-                f"{size_bytes} bytes",
-                why,
-                "raise max_bytes",
-            )
+            what = "a result whose size the data decide is too large"
+            raise LimitError(what, f"{size_bytes} bytes", why, "raise max_bytes")
         block = Block(size_bytes) if attached is None else attached.allocate(device, size_bytes)
     except BaseException as error:  # an exception must not cross native code; it is raised later
         failure.append(error)

@@ -23,8 +23,8 @@ class Loaded:
     else b""."""
 
     __slots__ = (
-        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant", "variant_index",
-        "watch", "weights",
+        "_changes", "_image", "_pool", "_verifier", "plan", "program", "source", "stamp", "variant",
+        "variant_index", "watch", "weights",
     )  # fmt: skip
 
     def __init__(
@@ -74,8 +74,8 @@ class Loaded:
         """Whether the file is what it was when somebody looked last.
 
         False: its record alone changed (a rename, a link, permissions; or a writer who put the time
-        back), and what the variant uses of the weights has just been verified again. What was
-        computed meanwhile must be computed again.
+        back), and the weights have just been verified again. What was computed meanwhile must be
+        computed again.
 
         Raises:
             ChangedError: size, content or time of writing are others, or a page could not be read.
