@@ -141,8 +141,8 @@ def _write_outputs(path: str, outputs: "dict[str, np.ndarray]") -> None:
     from .npz import write_npz
 
     temporary = f"{path}.{os.getpid()}.part"
+    # The rename would take /dev/null away from everybody.
     if os.path.exists(path) and not os.path.isfile(path):
-        # The rename would take /dev/null away from everybody.
         why = "expected a regular file or a free name"
         raise InputError(f"cannot write {path!r}", path, why, "choose another name")
     try:
@@ -207,14 +207,16 @@ _RUN: "dict[str, dict[str, Any]]" = {
     },
     "--threads": {"type": int, "default": 1, "metavar": "N"},
     "--device": {
-        "action": "append", "default": [], "metavar": "NAME=KIND:ID", "help": "bind a virtual device",
+        "action": "append", "default": [], "metavar": "NAME=KIND:ID",
+        "help": "bind a virtual device",
     },
     "--executor": {"default": "aot", "metavar": "aot|vm"},
     "--verify": {"default": "full", "metavar": "full|fast|code"},
     "--variant": {"metavar": "TARGET", "help": "run this variant instead of the best"},
     "--digest": _DIGEST,
     "--timeout": {
-        "type": float, "metavar": "SECONDS", "help": "end the call, without results, after that time",
+        "type": float, "metavar": "SECONDS",
+        "help": "end the call, without results, after that time",
     },
     "--max-bytes": {
         "type": int, "metavar": "BYTES", "help": "most memory for workspace and outputs",

@@ -84,17 +84,21 @@ def _array(member: "zipfile.ZipExtFile", name: str, member_size_bytes: int) -> "
     if member.tell() + size_bytes != member_size_bytes:
         why = f"{dtype} of shape {shape} are not the {member_size_bytes} bytes of its file"
         raise ValueError(f"array {name!r}: {why}")
-    try:
-        flat = np.empty(size_bytes, np.uint8)
-    except MemoryError:
-        why = f"array {name!r}: {size_bytes} bytes are more than this machine has"
-        raise ValueError(why) from None
+    flat = _empty(name, size_bytes)
     room, at = flat.data, 0
     while count := member.readinto(room[at:]):
         at += count
     if at != size_bytes or member.read(1):  # reading on to the end compares the checksum
         raise ValueError(f"array {name!r}: expected {size_bytes} bytes, got {at}")
     return flat.view(dtype).reshape(shape, order="F" if is_transposed else "C")
+
+
+def _empty(name: str, size_bytes: int) -> "Array":
+    try:
+        return np.empty(size_bytes, np.uint8)
+    except MemoryError:
+        why = f"array {name!r}: {size_bytes} bytes are more than this machine has"
+        raise ValueError(why) from None
 
 
 def _header(

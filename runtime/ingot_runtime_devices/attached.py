@@ -115,10 +115,7 @@ class Attached:
         self, source: Source, image: Image, threads: ThreadPool, watch: Watch, verify: str
     ) -> None:
         """Verify the weights of each device and copy them there; the mapping is dropped.
-
-        Raises:
-            BundleError: they are damaged, or the device does not take them.
-        """
+        ``BundleError`` where they are damaged, or the device does not take them."""
         for index, device in enumerate(self._state.devices):
             weights = None if device is None else map_weights(source, image, index)
             if device is None or weights is None:

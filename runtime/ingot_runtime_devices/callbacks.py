@@ -109,11 +109,7 @@ def _between(there: Device, here: Device, to: int, from_: int, size_bytes: int) 
 
 
 def make_native(state: State) -> "list[Any]":
-    """Return launch and copy as ctypes functions, for ``abi.DEVICE``.
-
-    Raises:
-        ResourceError: this process may not make callbacks.
-    """
+    """Return launch and copy of ``abi.DEVICE`` as ctypes functions, or raise ``ResourceError``."""
     made: list[Any] = []
     try:
         for kind, function in ((_LAUNCH, _launching(state)), (_COPY, _copying(state))):

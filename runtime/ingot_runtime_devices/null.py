@@ -40,8 +40,7 @@ def open_null(
     """Return device `id`; `name` is that of the virtual device, for messages.
 
     Raises:
-        IncompatibleError: no such device, or this machine cannot run the library. FormatError: the
-            library is no image.
+        IncompatibleError: no such device, or code for other machines. FormatError: no image.
     """
     if id >= ID_COUNT:
         why = f"device {name!r} wants null:{id}; there are null:0 to null:{ID_COUNT - 1}"

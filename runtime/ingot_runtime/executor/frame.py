@@ -52,7 +52,8 @@ class CallFrame:
 
     __slots__ = (
         "_at", "_data", "_memory", "call", "input_bytes", "input_shapes", "is_data_dependent",
-        "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes", "small", "small_inputs", "small_outputs", "workspace_bytes",
+        "lent", "n_devices", "output_bytes", "output_shapes", "scratch_bytes", "small",
+        "small_inputs", "small_outputs", "workspace_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -192,16 +193,12 @@ class CallFrame:
         """Read what `main` computed: -1 where only the data decide, which is kept as 0."""
         shapes: list[Shape] = []
         data_dependent: list[bool] = []
-        at = self._at["output_shapes"]
-        known = _symbols(plan.inputs, self.input_shapes)
+        at, known = self._at["output_shapes"], _symbols(plan.inputs, self.input_shapes)
         for tensor in plan.outputs:
-            dims = tensor.dims
-            shape: Shape = struct.unpack_from(f"<{len(dims)}q", self._data, at)
+            shape: Shape = struct.unpack_from(f"<{len(tensor.dims)}q", self._data, at)
             at += 8 * len(shape)
-            open_sizes = (dim < 0 and dim not in known for dim in dims)
-            is_open = any(
-                size == -1 and open_ for size, open_ in zip(shape, open_sizes, strict=True)
-            )
+            pairs = zip(tensor.dims, shape, strict=True)
+            is_open = -1 in [size for dim, size in pairs if dim < 0 and dim not in known]
             if is_open:
                 shape = tuple(max(size, 0) for size in shape)
             _require_shape(tensor, shape, known, where)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class Grow:
-    """The `grow` callback of the call struct: blocks whose size only `main` knows. They live until
-    `forget`.
+    """The `grow` callback of the call struct: blocks that live until `forget`.
 
     ``address`` is 0 until `make`: ctypes puts callbacks on a page that is writable and executable,
     so only the programs that ask for one get one.
@@ -25,8 +24,7 @@ class Grow:
     __slots__ = ("_attached", "_native", "_room", "address", "blocks", "failure")
 
     def __init__(self, attached: "Attached | None" = None) -> None:
-        """Give blocks on the devices of `attached`, too; what its callbacks raise is kept in the
-        same ``failure``."""
+        """Give blocks on the devices of `attached`, too, whose ``failure`` is then the same."""
         self._room = [1 << 64]  # as much as there is
         self._attached = attached
         self.blocks: list[Memory] = []

@@ -93,8 +93,7 @@ class Session:
         self._attached = attached
         self._grow = Grow(attached)
         # Empty while a call runs. A dict and not a lock: deleting and storing an item are single
-        # instructions of the interpreter, between which and `try` no Ctrl-C can come and leave the
-        # session busy for ever.
+        # instructions, between which and `try` no Ctrl-C can come and leave the session busy.
         self._idle = {True: None}
         self._pid = os.getpid()
         self._ndarray: object = None
@@ -104,9 +103,8 @@ class Session:
         self._memory = Memory(workspaces, Block(0), 0)
         self._max_bytes = max_bytes
         self._closed = False
-        # Dead once the collector has found the session in a cycle of garbage: its workers have been
-        # told to leave, but what else is in the cycle may still call it. With a callback, because
-        # without one it would die too late.
+        # Dead once the collector has found the session in a cycle of garbage: its workers are told
+        # to leave, but the cycle may still call it. Without a callback it would die too late.
         self._whole = weakref.ref(self, id) if loaded.pool.n_threads > 1 else None
         self._frames: dict[tuple[Shape, ...], CallFrame] = {}
         # Views know their frame, not the other way: no cycle holds memory.
@@ -127,7 +125,7 @@ class Session:
         """Compute the outputs: new arrays by name.
 
         Args:
-            inputs: arrays by name, of each input's dtype and shape; a symbol is one size everywhere.
+            inputs: arrays by name, of each input's dtype and shape; a symbol is one size in all.
             timeout: seconds (to some hundredths) after which the call ends without results.
 
         Raises:
@@ -314,8 +312,7 @@ class Session:
             self._idle[True] = None
 
     def _call(self, frame: CallFrame) -> None:
-        """Call `main`; afterwards the file must be what it was, and if it had to be verified again,
-        so must the call be made."""
+        """Call `main`; again, where the file had to be verified again meanwhile."""
         loaded = self._loaded
         if self._whole is not None and self._whole() is None:
             what, why = "the session is being dropped", "it is garbage"
@@ -345,8 +342,7 @@ class Session:
             raise self._failure(rc, frame)
 
     def _recover(self, rc: int, frame: CallFrame) -> int:
-        """Bring what `main` lacked (a pool that a fork lost, the first block of unknown size), or
-        find that it was not meant, and call again."""
+        """Call again with what `main` lacked, a pool or a block, or if it was not meant to end."""
         rc = self._settled(rc)
         if rc == abi.RC_THREADS_LOST:
             self._loaded.pool.start()
@@ -368,8 +364,7 @@ class Session:
         return rc if self._attached is None else self._attached.settle(rc)
 
     def _failure(self, rc: int, frame: CallFrame) -> Exception:
-        """Return the error for what `main` returned; what a callback or a signal handler raised is
-        raised as it is."""
+        """Return the error for what `main` returned; what others raised is raised as it is."""
         if rc == abi.RC_CANCELLED or self._watch.has_raised:
             return self._watch.ended(self._loaded.source.name)
         if self._grow.failure:
@@ -386,8 +381,7 @@ class Session:
         return no_memory("not enough memory for a call", self._loaded.source.name)
 
     def _busy(self) -> None:
-        """Take the session over in a forked child (whoever was running it is not in this process);
-        else refuse."""
+        """Refuse, but in a forked child, where nobody is running the session, take it over."""
         name = self._loaded.source.name
         if self._closed:
             why = "close() was called"

@@ -53,11 +53,7 @@ class Vm:
     )  # fmt: skip
 
     def __init__(self, loaded: Loaded, grow: Grow, attached: "Attached | None" = None) -> None:
-        """Decode and check the program.
-
-        Raises:
-            FormatError: an index in it does not exist.
-        """
+        """Decode the program; ``FormatError`` where an index in it does not exist."""
         plan, where = loaded.plan, f"section program {loaded.variant_index}"
         weights_bytes = weights_sizes_bytes(loaded.source, plan)
         self._weights_address = loaded.weights.address if loaded.weights else 0

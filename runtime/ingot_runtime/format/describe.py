@@ -18,7 +18,8 @@ _FORMS = {
     "outputs": "  {name}: {dtype}{shape}",
     "devices": "  {name}: {kind}:{id}",
     "libraries": "  {kind} {target}: {kernels} kernels, needs {features}",
-    "variants": "  {target}: {kernels} kernels, workspace {workspace_bytes} bytes, needs {features}",
+    "variants": "  {target}: {kernels} kernels, workspace {workspace_bytes} bytes, "
+    "needs {features}",
     "sections": "  {kind} {id}: {size_bytes} bytes at {offset}",
 }
 

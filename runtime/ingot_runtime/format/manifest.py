@@ -13,8 +13,7 @@ _DEVICE = ("name", "kind", "id", "scope", "library")
 
 
 def manifest_dict(plan: BundlePlan) -> dict[str, object]:
-    """Return the manifest as plain values: model, devices, libraries, symbols, inputs, outputs,
-    variants."""
+    """Return the manifest as plain values."""
     return {
         "model": plan.model,
         "devices": [{name: getattr(device, name) for name in _DEVICE} for device in plan.devices],

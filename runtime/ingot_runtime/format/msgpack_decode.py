@@ -71,10 +71,7 @@ class _Reader:
             return [self.value(depth + 1) for _ in range(number)]
         if kind == "map":
             return {self._key(): self.value(depth + 1) for _ in range(number)}
-        content = self._take(number)
-        if kind == "bytes":
-            return content
-        return checked_text(content, "text", f"{self._where}, offset {self._at}")
+        return self._take(number) if kind == "bytes" else self._text(number, "text")
 
     def _head(self, code: int) -> tuple[str, int]:
         """Return the kind, and the number itself or the count that comes before a content."""
@@ -94,7 +91,10 @@ class _Reader:
     def _key(self) -> str:
         kind, size_bytes = self._head(self._take(1)[0])
         require(kind == "text", "a key is not a text", f"{self._where}, offset {self._at}")
-        return checked_text(self._take(size_bytes), "key", f"{self._where}, offset {self._at}")
+        return self._text(size_bytes, "key")
+
+    def _text(self, size_bytes: int, what: str) -> str:
+        return checked_text(self._take(size_bytes), what, f"{self._where}, offset {self._at}")
 
     def _take(self, size_bytes: int) -> bytes:
         part = self._data[self._at : self._at + size_bytes]

@@ -51,11 +51,7 @@ def decode_program(
     data: bytes, plan: BundlePlan, variant: VariantPlan, weights_bytes: tuple[int, ...], where: str
 ) -> Program:
     """Decode and check the program section of `variant`; ``weights_bytes``: of each device's
-    section.
-
-    Raises:
-        FormatError: naming the instruction.
-    """
+    section. A ``FormatError`` names the instruction."""
     words = Reader(data, where)
     count = words.word("instruction count", 1, INSTRUCTION_COUNT_MAX)
     registers = words.word("register count", 0, REGISTER_COUNT_MAX)
@@ -134,8 +130,7 @@ def _number(operand: int | tuple[int, ...]) -> int:
 def _check_devices(
     raw: tuple[Instruction, ...], plan: BundlePlan, kernel_counts: tuple[int, ...], where: str
 ) -> None:
-    """Check that kernels exist where they are launched, and that each buffer lies in the memory
-    where it is used."""
+    """Check that launched kernels exist, and that buffers lie in the memory where they are used."""
     # All hosts have one memory, each other device one of its own.
     memories = [0 if device.kind == "host" else index for index, device in enumerate(plan.devices)]
     places = _memory_of_buffers(raw, memories, where)
@@ -145,8 +140,9 @@ def _check_devices(
             device, kernel = _number(operands[0]), _number(operands[1])
             why = f"expected 0 to {kernel_counts[device] - 1}, got {kernel}"
             require(0 <= kernel < kernel_counts[device], f"{name}: kernel out of range", at, why)
-            has_scratch = bool(operands[3]) or not memories[device]
-            require(has_scratch, f"{name}: no scratch for the device", at)
+            require(
+                bool(operands[3]) or not memories[device], f"{name}: no scratch for the device", at
+            )
         for buffer, memory in _used_buffers(name, operands, memories):
             found = places.get(buffer, memory)
             why = f"buffer {buffer} lies on device {found}, not {memory}"

@@ -15,12 +15,8 @@ _ID_DIGITS_MAX = 9
 
 
 def devices_module(part: str, name: str) -> "Any":
-    """Return a module of the distribution that knows the kinds of devices beside the host; bundles
-    without such devices need none.
-
-    Raises:
-        IncompatibleError: it is not installed, or does not fit this loader.
-    """
+    """Return a module of the distribution that knows the kinds of devices beside the host, or raise
+    ``IncompatibleError``; bundles without such devices need none."""
     from importlib import import_module
 
     try:
@@ -35,12 +31,10 @@ def devices_module(part: str, name: str) -> "Any":
 def bind_devices(
     plan: BundlePlan, devices: "dict[str, str]", name: str
 ) -> tuple[tuple[str, int], ...]:
-    """Return kind and id of every device, as `devices` (virtual name -> ``kind`` or ``kind:id``)
-    maps it.
+    """Return kind and id of every device, as `devices` (name -> ``kind`` or ``kind:id``) maps it.
 
     Raises:
-        InputError: `devices` is no such mapping, or names a device or a kind that is not known.
-            IncompatibleError: the bundle has no code for the kind.
+        InputError: no such mapping, or not of known names. IncompatibleError: no code for a kind.
     """
     # Who calls may not look at types.
     if not isinstance(devices, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -61,11 +55,8 @@ def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[st
     else:
         kind, id_ = device.kind, device.id
     wants = f"device {device.name!r} wants {kind}:{id_}"
-    known = [] if kind == "host" else devices_module("registry", name).OPEN
-    if kind != "host" and kind not in known:
-        why = f"{wants}; this loader has host, {', '.join(known)}"
-        do = "update ingot-runtime-devices, or compile for another"
-        raise IncompatibleError(f"no device {kind}:{id_} here", name, why, do)
+    if kind != "host":
+        _require_known(kind, id_, wants, name)
     if kind != device.kind:
         own = "host:0" if device.kind == "host" else f"{device.kind}:{device.id}"
         why = f"it has code for {device.kind} only, and is mapped to {kind}:{id_}"
@@ -76,6 +67,14 @@ def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[st
         why = f"{wants}; this machine is host:0"
         raise IncompatibleError(f"no device host:{id_} here", name, why, do)
     return kind, id_
+
+
+def _require_known(kind: str, id: int, wants: str, name: str) -> None:
+    known = devices_module("registry", name).OPEN
+    if kind not in known:
+        why = f"{wants}; this loader has host, {', '.join(known)}"
+        do = "update ingot-runtime-devices, or compile for another"
+        raise IncompatibleError(f"no device {kind}:{id} here", name, why, do)
 
 
 def _parse(name: str, text: object) -> tuple[str, int]:

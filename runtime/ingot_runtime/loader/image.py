@@ -30,11 +30,8 @@ _OPTIONAL_EXPORTS = {*abi.EXPORTS} - {*abi.LIBRARY_EXPORTS, *abi.VARIANT_EXPORTS
 
 
 def map_code(data: bytes, room_after_bytes: int = 0) -> Area:
-    """Map `data` read-execute, with `room_after_bytes` of zeroed read-write memory behind it.
-
-    Raises:
-        ResourceError: this process may not map code.
-    """
+    """Map `data` read-execute, with `room_after_bytes` of zeroed read-write memory behind it, or
+    raise ``ResourceError``."""
     code_size_bytes = system.round_up(len(data))
     file = system.sealed_file(data)
     area = Area(code_size_bytes + system.round_up(room_after_bytes))
@@ -59,18 +56,17 @@ class Image:
     """
 
     __slots__ = (
-        "area", "exports", "frame_size_bytes", "interface_digest", "kernels", "page", "program_digest",
+        "area", "exports", "frame_size_bytes", "interface_digest", "kernels", "page",
+        "program_digest",
     )  # fmt: skip
 
     def __init__(
         self, data: bytes, kernel_count: int, where: str, is_library: bool = False
     ) -> None:
-        """Check the export table in `data`, then map; of a library's exports, those that are
-        missing are 0.
+        """Check the export table in `data`, then map; a library's missing exports are 0.
 
         Raises:
-            FormatError: the table breaks a rule of FORMAT.md, "Image". ResourceError: mapping is
-                refused.
+            FormatError: see `read_exports`. ResourceError: mapping is refused.
         """
         text_size_bytes, offsets = read_exports(data, kernel_count, where, is_library=is_library)
         at: dict[str, int] = dict(zip(abi.EXPORTS, offsets, strict=False))
@@ -97,8 +93,7 @@ def read_exports(
     page: int = system.PAGE_SIZE_BYTES,
     is_library: bool = False,
 ) -> tuple[int, tuple[int, ...]]:
-    """Return (text bytes, offsets of exports then kernels), all inside the right part of an image
-    of whole pages.
+    """Return bytes of text and offsets of exports, then kernels, each inside its part of the image.
 
     The image of a variant has every export; that of a library ``abi.LIBRARY_EXPORTS``, none of
     ``abi.VARIANT_EXPORTS``, any other or 0.

@@ -72,7 +72,8 @@ class ThreadPool:
     counts the caller's."""
 
     __slots__ = (
-        "__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page", "pid",
+        "__weakref__", "_ended", "_image", "_latches", "_memory", "_wake", "n_threads", "page",
+        "pid",
     )  # fmt: skip
 
     def __init__(self, image: Image, n_threads: int) -> None:

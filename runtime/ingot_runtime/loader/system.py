@@ -1,5 +1,4 @@
-"""The few calls into the operating system, by ctypes: memory maps, sealed memory files, processor
-and signal calls.
+"""The few calls into the operating system, by ctypes.
 
 In: numbers. Out: addresses; every failure is a ``ResourceError`` that names the call. Not done
 here: policy. Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a table
@@ -95,17 +94,13 @@ def auxiliary_value(kind: int) -> int:
 
 
 def request_amx() -> bool:
-    """Ask the kernel for AMX tile data for this process; return whether it is granted (it is asked
-    once, at load)."""
+    """Ask the kernel for AMX tile data for this process; return whether it is granted."""
     return bool(_LIBC.syscall(_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_TILEDATA) == 0)
 
 
 def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
-    """Return an anonymous file with the bytes of `data` that nobody can change any more.
-
-    Raises:
-        ResourceError: no memory file can be made.
-    """
+    """Return an anonymous file with the bytes of `data` that nobody can change any more, or raise
+    ``ResourceError``."""
     try:
         file = _memory_file()
         view = memoryview(data).cast("B")
@@ -122,8 +117,7 @@ def sealed_file(data: "bytes | bytearray | memoryview") -> BundleFile:
 
 
 def _memory_file() -> BundleFile:
-    """Make one by libc's own function, so that its descriptor belongs to an object from the
-    beginning."""
+    """Make one by libc's own function: its descriptor belongs to an object from the beginning."""
     for flag in (_MFD_NOEXEC_SEAL, _MFD_ALLOW_SEALING):  # the second: before Linux 6.3
         # FileIO gives a name and flags of open(2), which libc does not look at.
         opener = partial(_MEMFD_CREATE, b"ingot", _MFD_CLOEXEC | flag)
@@ -141,8 +135,7 @@ def callback(function: "Callable[..., object]", *arguments: object) -> "Callable
 
 
 def usable_processors() -> int:
-    """Return how many processors this process may run on; all that there are where it may not
-    ask."""
+    """Return how many processors this process may run on; all where it may not ask."""
     try:
         return len(os.sched_getaffinity(0))
     except (OSError, OverflowError):  # the second: no size of mask is right

@@ -1,5 +1,4 @@
-"""How calls of one session are stopped: a flag, a deadline, and signal handlers that CPython has
-noted but not yet run.
+"""How calls of one session are stopped: a flag, a deadline, signal handlers that CPython noted.
 
 In: an image. Out: ``Watch``: the address for `main`, and the exception when a call ended early. Not
 done here: looking (native, ``ingot_watch``: between launches, on every jump back, between the
@@ -30,8 +29,7 @@ _RESTORE.restype = None
 
 
 class Watch:
-    """``address`` is that of ``abi.WATCH``; one for all calls of a session, which come one at a
-    time and are counted in ``call``."""
+    """``address`` is that of ``abi.WATCH``; ``call`` counts the calls of the session."""
 
     __slots__ = (
         "_asked", "_cancel", "_deadline", "_kept", "_memory", "_timed_out", "address", "call",

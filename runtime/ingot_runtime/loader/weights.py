@@ -113,8 +113,7 @@ class Verifier:
     def verify(self, weights: Weights, mode: str) -> None:
         """Check all MiBs: "full" by BLAKE3, "fast" by the lane checksum, "code" not at all.
 
-        Verified means that each MiB was counted as good: a thread that did not come, or ended
-        early, is no proof.
+        Each MiB must be counted as good: a thread that did not come is no proof.
 
         Raises:
             DigestError: naming the first MiB that differs. ChangedError: a page cannot be read.
