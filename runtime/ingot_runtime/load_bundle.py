@@ -102,8 +102,7 @@ def _loaded(
 
 
 def _image(source: Source, plan: BundlePlan, index: int, program: bytes) -> Image:
-    """Map the code of variant `index`; its own digests must agree with the plan and, for the vm,
-    with the program."""
+    """Map the code of variant `index`, which must agree with the plan and the program."""
     kernel_count = plan.variants[index].kernel_count
     image = Image(source.section(head.CODE, index), kernel_count, f"section code {index}")
     require_agreement(plan, index, image.interface_digest, image.program_digest, program)
@@ -114,10 +113,7 @@ def require_agreement(
     plan: BundlePlan, index: int, interface: bytes, program_digest: bytes, program: bytes
 ) -> None:
     """Raise ``FormatError`` unless the digests that the image of variant `index` holds are those of
-    plan and program.
-
-    `program` is empty where nobody steps it.
-    """
+    plan and program, which is empty where nobody steps it."""
     where = f"section code {index}"
     kinds = DEVICE_KINDS.index
     expected = interface_digest(

@@ -114,8 +114,7 @@ def _header(
 
 
 def write_npz(file: "IO[bytes]", arrays: "dict[str, Array]") -> None:
-    """Write arrays by name. Not by ``numpy.savez``: its arguments are keyword arguments, and a
-    tensor may be called "file"."""
+    """Write arrays by name. Not by ``numpy.savez``: a tensor may be called "file"."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}{_ENDING}"), "w", force_zip64=True) as member:

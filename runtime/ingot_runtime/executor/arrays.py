@@ -97,8 +97,7 @@ class Views:
         return made
 
     def collect(self, large: "Mapping[str, Array]") -> "dict[str, Array]":
-        """Return all outputs in order: `large` as they are, the small ones copied; each in its
-        final size."""
+        """Return all outputs in order and in their final size, `large` and copies of the others."""
         results: dict[str, Array] = {}
         for index, (name, view) in enumerate(self.outputs):
             array = large[name] if view is None else view.copy()
@@ -113,10 +112,8 @@ class Views:
 
 
 class Recycler:
-    """Blocks for one large output, given out again once nobody holds an array over them.
-
-    Fresh memory costs a page fault per 4 KiB, which is more than many a kernel takes.
-    """
+    """Blocks for one large output, given out again once nobody holds an array over them: fresh
+    memory costs a page fault per 4 KiB, more than many a kernel takes."""
 
     __slots__ = ("_free",)
 
@@ -137,11 +134,7 @@ class Recycler:
 
 
 class _Lease:
-    """The owner of one result: the base of every array over it, gone with the last of them; then
-    the block is free again.
-
-    No reference counts are read: what they are is the interpreter's own affair.
-    """
+    """The base of every array over one result: gone with the last of them, it frees the block."""
 
     __slots__ = ("__array_interface__", "_free", "_part")
 
@@ -198,11 +191,8 @@ def _view(frame: CallFrame, place: int, tensor: TensorPlan, shape: Shape) -> "Ar
 
 
 def checked_inputs(plan: BundlePlan, inputs: "Any") -> "dict[str, Array]":
-    """Return the inputs as arrays, in the plan's order, every one of the right dtype and shape.
-
-    Raises:
-        InputError: naming the input, what is expected and what was given.
-    """
+    """Return the inputs as arrays of the right dtype and shape, in the plan's order; else raise an
+    ``InputError`` that names the input."""
     if not hasattr(inputs, "keys") or not hasattr(inputs, "__getitem__"):
         why = f"expected a dict of arrays by input name, got {type(inputs).__name__}"
         do = f"session.run({{{plan.inputs[0].name!r}: ...}})" if plan.inputs else ""

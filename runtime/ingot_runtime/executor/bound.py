@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bound:
-    """``inputs`` and ``outputs`` are the arrays themselves: write the first, ``run()``, read the
-    second."""
+    """Write the arrays of ``inputs``, ``run()``, and read those of ``outputs``."""
 
     __slots__ = ("_frame", "_run", "inputs", "outputs")
 
@@ -48,13 +47,11 @@ class Bound:
         _require_apart(self.inputs, self.outputs)
 
     def run(self, timeout: "float | None" = None) -> None:
-        """Compute ``outputs`` from ``inputs`` in place. `timeout` and errors are those of
-        ``Session.run``."""
+        """Compute ``outputs`` from ``inputs`` in place; `timeout` and errors: ``Session.run``."""
         self._run(self._frame, timeout)
 
     def output_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape that the last run left in output `name`: smaller than the array where
-        the data decide."""
+        """Return the shape that the last run left in output `name`; the array may be larger."""
         return self._frame.final_shape(list(self.outputs).index(name))
 
 

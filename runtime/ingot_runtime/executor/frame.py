@@ -85,8 +85,7 @@ class CallFrame:
     def _layout(
         self, inputs: tuple[TensorPlan, ...], outputs: tuple[TensorPlan, ...], frame_size_bytes: int
     ) -> None:
-        """Decide where everything lies in one buffer: struct, tensors, shapes, per-device arrays,
-        error text."""
+        """Decide where everything lies in one buffer."""
         end = (abi.CALL.size_bytes + 15) // 16 * 16
         at = {"frame": end}
         end += frame_size_bytes
@@ -225,11 +224,8 @@ class CallFrame:
                     self._set_tensor(which, index, "data", self.small.address + place)
 
     def final_shape(self, index: int) -> Shape:
-        """Return the shape that `main` left for output `index`: at most the size that it asked for.
-
-        Raises:
-            RunError: it is larger, or negative.
-        """
+        """Return the shape that `main` left for output `index`; ``RunError`` where it is negative,
+        or larger than `main` asked for."""
         ranks = [len(shape) for shape in self.output_shapes]
         at = self._at["output_shapes"] + 8 * sum(ranks[:index])
         shape: Shape = struct.unpack_from(f"<{ranks[index]}q", self._data, at)
@@ -249,8 +245,7 @@ class CallFrame:
         return int(size_bytes) // DTYPE_SIZES_BYTES[int(dtype)]
 
     def data_dependent_address(self, index: int) -> int:
-        """Return where `main` left output `index`, one whose size no input shape gives; valid until
-        the next call."""
+        """Return where `main` left output `index`, which is data-dependent, until the next call."""
         row = self._at["outputs"] + index * abi.TENSOR.size_bytes
         return int(_U64.unpack_from(self._data, row + abi.TENSOR.offsets["data"])[0])
 

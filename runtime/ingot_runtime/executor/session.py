@@ -3,9 +3,8 @@
 In: a loaded bundle. Out: ``Session``. Not done here: checking the bundle (``loader``), checking
 arrays (``arrays``), zero copy (``bound``).
 
-Inputs of up to 64 KiB are copied into bound buffers (fixed addresses, any strides); larger ones
-pass their address where contiguous and aligned. Outputs are always the caller's own. Everything
-that a call needs is packed per shape, once.
+Inputs of up to 64 KiB are copied into buffers; larger ones pass their address where contiguous and
+aligned. Outputs are the caller's own. What a call needs is packed per shape, once.
 """
 
 import ctypes
@@ -178,12 +177,8 @@ class Session:
             self._idle[True] = None
 
     def cancel(self) -> bool:
-        """End the call that another thread (or a signal handler) sees running; it raises
-        ``CancelledError``, soon.
-
-        Returns:
-            Whether a call was running.
-        """
+        """End the call that another thread (or a signal handler) sees running, by a
+        ``CancelledError``; return whether one was running."""
         call = self._watch.call  # read first: if that one ends now, the next is not meant
         running = not self._idle and not self._closed
         if running:
@@ -226,7 +221,7 @@ class Session:
         """Return (launch ordinal, kernel, seconds) of the last run, in order.
 
         Raises:
-            InputError: the session steps nothing: it was not loaded with ``executor="vm"``.
+            InputError: not loaded with ``executor="vm"``.
         """
         if self._vm is None:
             raise InputError("no trace", "session.trace", *_NOT_STEPPED)
@@ -235,11 +230,9 @@ class Session:
         return self._vm.trace()
 
     def observe(self, observer: "Observer | None") -> None:
-        """Call `observer(ordinal, kernel, seconds, buffers)` after every launch of later runs; None
-        ends it.
+        """Call `observer(ordinal, kernel, seconds, buffers)` after every launch; None ends it.
 
-        The buffers are read-only views of what the launch was given, as bytes; they are valid
-        during the call.
+        The buffers are read-only views of bytes, valid during the call.
 
         Raises:
             InputError: not loaded with ``executor="vm"``.

@@ -1,9 +1,8 @@
 """The vm: steps the program of `main` in Python; by the same kernels, so results are bit-equal.
 
-In: what is loaded (the program's digest is that of the image's `main`), a call struct. Out:
-`main`'s return code, times, looks into buffers. Not done here: the native `main`
-(``ingot_compiler.backends.host.main.main`` is its twin, instruction by instruction). Every address
-that is formed is checked against the memory it must lie in.
+In: what is loaded, a call struct. Out: `main`'s return code, times, looks into buffers. Not done
+here: the native `main` (``ingot_compiler.backends.host.main.main`` is its twin). Every address is
+checked against the memory it must lie in.
 """
 
 import ctypes
@@ -284,8 +283,7 @@ class Vm:
         return code
 
     def _view(self, buffer: int, device: int) -> memoryview:
-        """Return the bytes of a buffer of `device`: themselves, or a copy where the host may not
-        look everywhere."""
+        """Return the bytes of a buffer, or a copy of them where there are devices."""
         address, size_bytes = self._buffers[buffer]
         kind = ctypes.c_ubyte * size_bytes
         if self._attached is None:
@@ -330,8 +328,7 @@ class Vm:
 
 
 def _single_constants(program: Program) -> tuple[int, ...]:
-    """Return what registers hold at the start: those that one ``const`` alone assigns have its
-    value, as in `main`."""
+    """Return what registers hold at the start: the value of the one ``const`` that assigns them."""
     writes = [0] * program.register_count
     values = [0] * program.register_count
     for opcode, operands in program.instructions:

@@ -27,21 +27,15 @@ _TICK_SECONDS = 0.001
 
 
 class QuietFile(FileIO):
-    """A file that the interpreter closes with its last reference, without a word: that is no
-    mistake here.
-
-    The slot takes what `FileIO` would warn by; no Python code runs when the file goes.
-    """
+    """A file that the interpreter closes with its last reference, without a word: the slot takes
+    what `FileIO` would warn by."""
 
     __slots__ = ("_finalizing",)
 
 
 class BundleFile:
     """An open file that knows which one it is: ``number`` is its descriptor, ``stamp`` what it was
-    when it was opened.
-
-    Without a call of ``close`` the interpreter closes the descriptor with the last reference.
-    """
+    when it was opened. It closes with the last reference."""
 
     __slots__ = ("_file", "identity", "number", "stamp")
 
@@ -55,11 +49,9 @@ class BundleFile:
     def is_ours(
         self, fstat: "Callable[[int], os.stat_result]" = os.fstat, no_file: int = errno.EBADF
     ) -> bool:
-        """Whether the descriptor still leads to the file: somebody who closes all descriptors may
-        have closed it.
+        """Whether the descriptor still leads to the file: somebody may have closed it.
 
-        The defaults are there for an interpreter that ends: it takes the modules away before the
-        last objects.
+        The defaults are for an interpreter that ends: its modules go before the last objects.
         """
         try:
             found = fstat(self.number)
@@ -85,8 +77,7 @@ class BundleFile:
 
 
 def _keep_for_ever(file: QuietFile) -> None:
-    """Let no end of the object, not even the interpreter's, close the descriptor: it is somebody
-    else's."""
+    """Let nothing, not even the interpreter's end, close the descriptor: it is somebody else's."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(file))

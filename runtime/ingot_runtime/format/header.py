@@ -162,7 +162,9 @@ def check_table(header: bytes, table: bytes, file_size_bytes: int) -> list[Secti
     seen: set[tuple[int, int]] = set()
     end = HEADER_SIZE_BYTES + len(table)
     for index, row in enumerate(rows):
-        section, where = Section(*row[:5], digest=row[6], flags=row[5]), f"section[{index}]"
+        kind, id_, offset, size_bytes, alignment, flags, digest = row
+        section = Section(kind, id_, offset, size_bytes, alignment, digest, flags)
+        where = f"section[{index}]"
         _check_row(section, where, end, file_size_bytes)
         require(row[:2] not in seen, "section appears twice", where, section.name)
         seen.add(row[:2])

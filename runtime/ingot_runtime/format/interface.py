@@ -1,9 +1,8 @@
 """What `main` expects of its caller, as a digest that is linked into the image: names left out.
 
 In: dtype codes and dimensions of inputs and outputs, devices, their libraries, CPU features. Out:
-32 bytes. A loader compares them before it calls `main`, so a forged plan may rename a tensor but
-not change its element type, rank or size, nor hide a feature, nor give a device another library.
-Not done here: linking it (``ingot_compiler.backends.host``).
+32 bytes. A loader compares them before it calls `main`, so a forged plan may rename a tensor, but
+not change what `main` relies on. Not done here: linking it (``ingot_compiler.backends.host``).
 """
 
 import struct

@@ -29,12 +29,10 @@ _WHERE = "section plan 0"
 
 
 class DevicePlan:
-    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` the number of the device
-    of that kind.
+    """One virtual device: ``kind`` is a name of ``DEVICE_KINDS``, ``id`` its number of that kind.
 
-    ``scope``: the memory of the device that pools lie in, a name of the kind's own, "" for its only
-    one. ``library``: index of the library with its code, -1 for a host, whose code is the
-    variant's.
+    ``scope``: the memory of the device that pools lie in, "" for its only one. ``library``: index
+    of the library with its code, -1 for a host, whose code is the variant's.
     """
 
     __slots__ = ("id", "kind", "library", "name", "scope")
@@ -48,8 +46,7 @@ class DevicePlan:
 
 
 class LibraryPlan:
-    """Code for devices of one kind: what the device must be (``target``), the features that it must
-    have, the count of kernels."""
+    """Code for devices of one kind: what the device must be and have, the count of kernels."""
 
     __slots__ = ("features", "kernel_count", "kind", "target")
 
@@ -63,8 +60,7 @@ class LibraryPlan:
 
 
 class TensorPlan:
-    """One input or output: ``dims`` >= 0 are sizes, < 0 are ``-(symbol index + 1)``; ``dtype`` is a
-    code."""
+    """One input or output: ``dims`` < 0 are ``-(symbol index + 1)``; ``dtype`` is a code."""
 
     __slots__ = ("dims", "dtype", "name")
 

@@ -28,7 +28,8 @@ def sha256(data: "bytes | bytearray | memoryview") -> bytes:
     bytes(_ROOM_BYTES)
     if len(data) <= _SMALL_SIZE_BYTES:
         # The stubs do not know the built-in modules.
-        return bytes(_sha256(data).digest())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        made: bytes = _sha256(data).digest()  # pyright: ignore[reportUnknownMemberType]
+        return made
     import hashlib
 
     return hashlib.sha256(data).digest()

@@ -147,8 +147,7 @@ class Source:
 def changed(
     name: str, why: str = "its size or its times are not those of load time"
 ) -> ChangedError:
-    """Return the error for a file that was written to, cut, or not to be read while it was in
-    use."""
+    """Return the error for a file that was written to or cut while it was in use."""
     return ChangedError(
         "the bundle changed while it was in use",
         name,
@@ -198,8 +197,7 @@ def weights_sizes_bytes(source: Source, plan: BundlePlan) -> tuple[int, ...]:
 
 
 def _require_known(source: Source) -> None:
-    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known; nothing
-    of the bundle is used otherwise."""
+    """Raise ``VersionError`` for the first device kind, dtype or opcode that is not known."""
     from .program_decode import decode_program
 
     plan = read_plan(source)

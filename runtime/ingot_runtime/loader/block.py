@@ -15,8 +15,7 @@ _HUGE_PAGE_SIZE_BYTES = 1 << 21
 
 
 class Block:
-    """``size_bytes`` of zeroed memory at ``address``, a multiple of the page size; never null, even
-    for 0 bytes."""
+    """``size_bytes`` of zeroed memory at ``address``, which is never null: whole pages."""
 
     __slots__ = ("address", "memory", "size_bytes")
 

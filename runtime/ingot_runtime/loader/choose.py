@@ -1,5 +1,4 @@
-"""Which variant runs here: the best whose needs this machine meets, or a refusal that names what is
-missing.
+"""Which variant runs here: the best whose needs this machine meets, or a refusal.
 
 In: the plan, the machine's features, the user's wish. Out: a variant's index. Not done here:
 reading any code.
@@ -22,15 +21,13 @@ def choose_variant(
     name: str,
     request_amx: "Callable[[], bool]",
 ) -> int:
-    """Return the index of the variant of highest rank that can run; `wished` (a target) may only go
-    down.
+    """Return the index of the variant of highest rank that can run, or of target `wished`.
 
     `request_amx` is asked at most once, and only when a variant that would be taken wants AMX:
     CPUID alone does not allow a tile instruction.
 
     Raises:
-        InputError: no variant is called `wished`. IncompatibleError: none can run; the message
-            names the features.
+        InputError: no variant is called `wished`. IncompatibleError: none can run.
     """
     refusals: list[str] = []
     for index in _candidates(plan, wished, name):

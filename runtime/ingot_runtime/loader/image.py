@@ -1,8 +1,7 @@
 """A code image in executable memory: copied from private bytes into a sealed file, and mapped.
 
 In: bytes of a code section whose digest holds. Out: ``Image``: addresses. Not done here: calling
-them. There is never a moment when a page is writable and executable (research: the one way that also
-works on noexec mounts and under PR_SET_MDWE).
+them. No page is ever writable and executable: so it works on noexec mounts and under PR_SET_MDWE.
 """
 
 import ctypes

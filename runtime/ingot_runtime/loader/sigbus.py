@@ -36,11 +36,9 @@ _tickets = TicketQueue()
 
 
 class _Table:
-    """The rows that the handler walks over, linked once and for ever: it may be reading them in any
-    thread.
+    """The rows that the handler walks over, linked for ever: any thread may be reading them.
 
-    ``free``: addresses of rows; ``taken``: address -> the references that end the row with its
-    area.
+    ``free``: addresses of rows; ``taken``: address -> the references that end it with its area.
     """
 
     __slots__ = ("_memory", "first", "free", "taken")
@@ -58,11 +56,7 @@ class _Table:
         self.taken: dict[int, tuple[weakref.ref[Area], ...]] = {}
 
     def guard(self, area: Area, start: int, end: int) -> ctypes.c_uint64:
-        """Fill a free row; return the count of its faults.
-
-        Raises:
-            ResourceError: there is none.
-        """
+        """Fill a free row, or raise ``ResourceError``; return the count of its faults."""
         if not self.free:
             why = f"at most {_ROW_COUNT} files at once"
             do = "close some: sessions of one file share a row"
@@ -183,11 +177,7 @@ def guard(image: Image, area: Area, start: int, size_bytes: int) -> ctypes.c_uin
 
 
 def keep_guard() -> None:
-    """Install the handler again where somebody else's has come over it; something is guarded.
-
-    Raises:
-        ResourceError: the system refused.
-    """
+    """Install the handler again where somebody else's has come over it; something is guarded."""
     ticket = _tickets.take()
     try:
         for handler in list(_installed.values()):

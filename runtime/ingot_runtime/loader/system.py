@@ -1,8 +1,7 @@
 """The few calls into the operating system, by ctypes.
 
 In: numbers. Out: addresses; every failure is a ``ResourceError`` that names the call. Not done
-here: policy. Constants are Linux's; they are the same on x86-64, aarch64 and riscv64 unless a table
-says otherwise.
+here: policy. Constants are Linux's, the same everywhere unless a table says otherwise.
 """
 
 import ctypes
@@ -60,11 +59,7 @@ def round_up(size_bytes: int, unit: int = PAGE_SIZE_BYTES) -> int:
 def map_memory(
     address: int, size_bytes: int, protection: int, flags: int, fd: int, offset: int
 ) -> int:
-    """mmap(2); return the address.
-
-    Raises:
-        ResourceError: the system refused.
-    """
+    """mmap(2); return the address, or raise ``ResourceError``."""
     got = _LIBC.mmap(address, size_bytes, protection, flags, fd, offset)
     if got is None or got == _MAP_FAILED:
         raise _refused("mmap", f"{size_bytes} bytes")
@@ -129,8 +124,7 @@ def _memory_file() -> BundleFile:
 
 
 def callback(function: "Callable[..., object]", *arguments: object) -> "Callable[[object], object]":
-    """Return `function` with all arguments but the last bound, as a weak reference calls it: no
-    Python code runs in between."""
+    """Return `function` with all arguments but the last bound, for a weak reference to call."""
     return partial(function, *arguments)
 
 

@@ -72,8 +72,7 @@ class Watch:
         self._cancel.value = 1
 
     def goes_on(self) -> bool:
-        """Whether the present call, which the flag has ended, must be made again: the flag was
-        meant for one before."""
+        """Whether the call that the flag has ended must be made again: it meant one before."""
         if self._timed_out.value or self._kept[0] or self._asked == self.call:
             return False
         self._cancel.value = 0
@@ -82,11 +81,7 @@ class Watch:
         return True
 
     def set_timeout(self, seconds: object) -> None:
-        """Let calls end that many seconds from now; None: never.
-
-        Raises:
-            InputError: not a number above 0.
-        """
+        """Let calls end that many seconds from now, never for None; ``InputError`` else."""
         if seconds is None:
             self._deadline.value = self._timed_out.value = 0
             return
@@ -102,8 +97,7 @@ class Watch:
             self._timed_out.value = self._cancel.value = 1
 
     def ended(self, name: str) -> Exception:
-        """Return the error of a call that ended early, and forget it; what a signal handler raised
-        is raised as it is."""
+        """Return the error of a call that ended early, and forget it; raise a signal handler's."""
         timed_out = bool(self._timed_out.value)
         self._timed_out.value = self._cancel.value = 0
         kept = tuple(self._kept)

@@ -27,30 +27,23 @@ _LEAST_BAD = (1 << 64) - 1
 
 
 class Weights:
-    """A mapped weights section: ``address``, ``size_bytes``. It is guarded before anybody touches
-    it, and as long as it lives."""
+    """A mapped weights section, guarded before anybody touches it, and as long as it lives."""
 
     __slots__ = ("__weakref__", "_area", "_faults", "address", "size_bytes")
 
     def __init__(self, source: Source, row: head.Section, image: Image) -> None:
-        """Map the section.
-
-        Raises:
-            ResourceError: the system refused.
-        """
+        """Map the section, or raise ``ResourceError``."""
         self.size_bytes = row.size_bytes
         self._area = Area(row.size_bytes)
         self.address = self._area.address
         self._faults = sigbus.guard(image, self._area, self.address, row.size_bytes)
-        # The file is shared, not copied: what is in the page cache costs no memory, and sessions
-        # share it.
+        # Shared, not copied: what is in the page cache costs no memory.
         size, read, shared = row.size_bytes, system.PROT_READ, system.MAP_SHARED
         self._area.put(0, size, read, shared, source.fd, row.offset)
 
     @property
     def is_whole(self) -> bool:
-        """Whether every page that was touched could be read; zeros stand for the others, for
-        ever."""
+        """Whether every page that was touched could be read; zeros stand for the others."""
         return not self._faults.value
 
 
@@ -58,8 +51,7 @@ _mapped: "dict[tuple[int, ...], weakref.ref[Weights]]" = {}
 
 
 def map_weights(source: Source, image: Image, id: int = 0) -> "Weights | None":
-    """Map the weights of device `id`, or share the mapping of another session of the same file;
-    None if there are none."""
+    """Map the weights of device `id`, or share a mapping of the same file; None without weights."""
     row = source.by_key.get((head.WEIGHTS, id))
     if row is None:
         return None
@@ -87,8 +79,7 @@ def whole_mibs(ranges: "tuple[tuple[int, int], ...]") -> list[tuple[int, int]]:
 
 
 class Verifier:
-    """Checks weights with an image's code, on the threads of a pool. ``mibs`` are the [first, last)
-    that the variant uses."""
+    """Checks weights with an image's code; ``mibs`` are the [first, last) that are used."""
 
     __slots__ = ("_id", "_image", "_mibs", "_name", "_pool", "_tree", "_watch")
 
