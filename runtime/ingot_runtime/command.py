@@ -55,13 +55,12 @@ def render(error: BundleError) -> str:
 
 
 def _print_lines(*lines: str) -> None:
-    """Print each text as one line, whatever names of other people's are in it."""
+    """Print each text as one line, whatever names are in it."""
     print("\n".join(map(printable, lines)))
 
 
 def _print_json(value: object) -> None:
-    """Print one line of printable ASCII; the only unprintable character that ``json`` leaves is
-    DEL."""
+    """Print one line of printable ASCII; ``json`` leaves DEL as it is."""
     print(json.dumps(value, sort_keys=True).replace("\x7f", "\\u007f"))
 
 

@@ -1,8 +1,7 @@
 """Arrays in an ``.npz`` file, which anybody may have written.
 
-In: a path; arrays by name. Out: arrays by name; a file that appears whole or not at all (the
-caller's part). Not done here: whether the arrays fit a bundle (the session checks). The first
-import of numpy.
+In: a path; arrays by name. Out: arrays by name; a file that is written. Not done here: whether the
+arrays fit a bundle (the session checks). The first import of numpy.
 
 Not by ``numpy.load``: it takes a header's word for the size of an array, and raises what zipfile,
 zlib, struct and ast raise.

@@ -31,11 +31,8 @@ if TYPE_CHECKING:
 
 
 class DeviceCounts:
-    """What a session has asked of its devices since it was loaded.
-
-    ``launches``: virtual device -> launches; ``copies``: (from, to) -> (copies, bytes), both by
-    virtual device.
-    """
+    """What a session has asked of its devices since it was loaded, by virtual device; ``copies``:
+    (from, to) -> (copies, bytes)."""
 
     __slots__ = ("copies", "launches")
 
@@ -70,11 +67,7 @@ class Attached:
         features: frozenset[str],
         watch: int,
     ) -> None:
-        """Open the devices with their libraries.
-
-        Raises:
-            BundleError: a library is damaged, or does not run here.
-        """
+        """Open the devices with their libraries; ``BundleError`` where one does not run here."""
         devices: list[Device | None] = []
         for device, (kind, id_) in zip(plan.devices, bound, strict=True):
             if kind == "host":
@@ -167,11 +160,8 @@ class Attached:
         return DeviceCounts(launches, dict(state.copies))
 
     def settle(self, rc: int) -> int:
-        """Wait for all devices; return what a call of `main` came to, with what its callbacks could
-        not tell it.
-
-        Until then a device may be at work on what the call was given: arrays of the user's, pools.
-        """
+        """Wait for all devices, which may be at work on arrays of the user's; return what a call of
+        `main` came to, with what its callbacks could not tell it."""
         state = self._state
         for device in filter(None, state.devices):
             try:

@@ -25,8 +25,7 @@ _FORMS = {
 
 
 def describe_source(source: Source) -> "dict[str, Any]":
-    """Return ``format``, ``root_digest``, ``size_bytes``, ``sections`` and the manifest's
-    entries."""
+    """Return ``format``, ``root_digest``, ``size_bytes``, ``sections``, and the manifest."""
     return {
         "format": f"{VERSION_MAJOR}.{VERSION_MINOR}",
         "root_digest": source.root_digest.hex(),

@@ -51,8 +51,7 @@ OPTIONAL = 1  # of a row's flags: who does not know the kind skips the section
 
 
 def kind_name(kind: int) -> str:
-    """Return the name of a kind of section, or ``of kind 12`` where this version does not know
-    it."""
+    """Return the name of a kind of section; of an unknown one, ``of kind 12``."""
     return KIND_NAMES[kind] if kind < len(KIND_NAMES) else f"of kind {kind}"
 
 
@@ -102,8 +101,7 @@ def alignment_of(kind: int) -> int:
 
 
 def later_version(header: bytes) -> "VersionError | None":
-    """Return the refusal of a bundle of a later minor version, whose rows are those that are read
-    here; None for a version that is known.
+    """Return the refusal of a later minor version, whose rows are as here; None for a known one.
 
     Raises:
         VersionError: another major version, of which nothing is known.
@@ -219,10 +217,7 @@ def check_kinds(
     sections: list[Section], variant_count: int, library_count: int, memories: tuple[int, ...]
 ) -> None:
     """Check that exactly the sections that the plan implies are there, that each tree fits its
-    weights, and that these are last.
-
-    ``memories``: the devices that have weights of their own, if there are any.
-    """
+    weights, and that these are last. ``memories``: the devices that may have weights."""
     table = {(row.kind, row.id): row for row in sections if row.is_known}
     ids = [id_ for kind, id_ in table if kind == WEIGHTS]
     for id_ in ids:

@@ -28,8 +28,7 @@ def sha256(data: "bytes | bytearray | memoryview") -> bytes:
     bytes(_ROOM_BYTES)
     if len(data) <= _SMALL_SIZE_BYTES:
         # The stubs do not know the built-in modules.
-        made: bytes = _sha256(data).digest()  # pyright: ignore[reportUnknownMemberType]
-        return made
+        return bytes(_sha256(data).digest())  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     import hashlib
 
     return hashlib.sha256(data).digest()

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 _ID_DIGITS_MAX = 9
 
+Binding = tuple[str, int]
+"""(kind, id) of a physical device."""
+
 
 def devices_module(part: str, name: str) -> "Any":
     """Return a module of the distribution that knows the kinds of devices beside the host, or raise
@@ -28,9 +31,7 @@ def devices_module(part: str, name: str) -> "Any":
         raise IncompatibleError("no devices beside the host here", name, why, do) from error
 
 
-def bind_devices(
-    plan: BundlePlan, devices: "dict[str, str]", name: str
-) -> tuple[tuple[str, int], ...]:
+def bind_devices(plan: BundlePlan, devices: "dict[str, str]", name: str) -> tuple[Binding, ...]:
     """Return kind and id of every device, as `devices` (name -> ``kind`` or ``kind:id``) maps it.
 
     Raises:
@@ -49,7 +50,7 @@ def bind_devices(
     return tuple(_bound(device, devices, name) for device in plan.devices)
 
 
-def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> tuple[str, int]:
+def _bound(device: DevicePlan, devices: "dict[str, str]", name: str) -> Binding:
     if device.name in devices:
         kind, id_ = _parse(device.name, devices[device.name])
     else:
@@ -77,7 +78,7 @@ def _require_known(kind: str, id: int, wants: str, name: str) -> None:
         raise IncompatibleError(f"no device {kind}:{id} here", name, why, do)
 
 
-def _parse(name: str, text: object) -> tuple[str, int]:
+def _parse(name: str, text: object) -> Binding:
     """Read ``kind`` or ``kind:id``."""
     where, do = f"devices, {name!r}", "e.g. null:0"
     if not isinstance(text, str):
