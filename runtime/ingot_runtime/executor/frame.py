@@ -33,8 +33,8 @@ _U32 = struct.Struct("<I")
 
 
 class Memory:
-    """What a session lends to its frames: a workspace per device, and ``stride_bytes`` of scratch
-    for each thread. Made anew, never changed."""
+    """What a session lends to its frames: a workspace per device, ``stride_bytes`` of scratch per
+    thread. Never changed."""
 
     __slots__ = ("scratch", "stride_bytes", "workspaces")
 
@@ -67,8 +67,7 @@ class CallFrame:
         """Pack the struct and let `main` compute output shapes and sizes.
 
         Raises:
-            InputError: `main` refuses the shapes. FormatError: `main` contradicts the plan.
-                ResourceError: no memory.
+            InputError: `main` refuses the shapes. FormatError: it contradicts the plan.
         """
         plan = loaded.plan
         self.input_shapes = input_shapes

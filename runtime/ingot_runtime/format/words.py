@@ -9,8 +9,8 @@ import struct
 from .checks import require
 from .limits import NAME_SIZE_BYTES_MAX
 
-# FORMAT.md, "Words and texts"; a file whose names move the cursor, or turn the direction of
-# writing, could print the word "verified" itself. C0, DEL and C1; the marks and embeddings that
+# FORMAT.md, "Words and texts": names that move the cursor, or turn the direction of writing, could
+# print the word "verified" themselves. C0, DEL and C1; the marks and embeddings that
 # reorder text; separators of lines and paragraphs; the byte order mark. Surrogates have no UTF-8.
 FORBIDDEN_RANGES = (
     (0x00, 0x1F), (0x7F, 0x9F), (0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E),

@@ -63,10 +63,10 @@ class _Table:
             raise ResourceError("too many bundles are mapped", "SIGBUS guard", why, do)
         row, _ = self.free.popitem()
         end_at = row + abi.GUARDED.offsets["end"]
-        # When the area dies, the last of these comes first, before it is unmapped: libc empties the
-        # range, whose addresses may be somebody else's then; then the row is free; then the handler
-        # goes, if it guards nothing. Not a `__del__`: the collector calls those while other garbage
-        # can still use what is mapped.
+        # When the area dies, the last of these comes first, and all before it is unmapped: libc
+        # empties the range, whose addresses may be somebody else's then; the row is free; the
+        # handler goes, if it guards nothing. Not a `__del__`: the collector calls those while other
+        # garbage can still use what is mapped.
         self.taken[row] = (
             weakref.ref(area, _sweep),
             weakref.ref(area, system.callback(self.free.setdefault, row)),
