@@ -18,13 +18,10 @@ LONG_FUNCTIONS: dict[str, str] = {
     "compiler/ingot_compiler/host_program/main_program.py::build_program": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/lowering/kinds/conv_transpose.py::lower_conv_transpose": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/lowering/verify_loops.py::block": "formatted to 100 columns, to be split",
-    "runtime/ingot_runtime/executor/session.py::run": "formatted to 100 columns, to be split",
-    "runtime/ingot_runtime/loader/image.py::read_exports": "formatted to 100 columns, to be split",
 }
 LONG_FILES: dict[str, str] = {
     "compiler/ingot_compiler/host_program/main_program.py": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/lowering/verify_loops.py": "formatted to 100 columns, to be split",
-    "runtime/ingot_runtime/executor/session.py": "formatted to 100 columns, to be split",
 }
 # One word per idea (DESIGN 11): banned word -> the word to use
 SYNONYMS = {
