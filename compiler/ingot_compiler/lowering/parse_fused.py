@@ -34,7 +34,8 @@ from ingot_compiler.lowering.fused import (
     SymbolSet,
     View,
 )
-from ingot_compiler.lowering.verify_fused import BUFFER, CONSTANT, find_fused_problems
+from ingot_compiler.lowering.verify_fused import find_fused_problems
+from ingot_compiler.lowering.verify_fused_buffers import BUFFER, CONSTANT
 
 
 def parse_fused(text: str, kinds: Collection[str] = ()) -> FusedGraph:
