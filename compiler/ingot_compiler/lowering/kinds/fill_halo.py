@@ -8,18 +8,17 @@ channels-last image.
 from ingot_compiler.ir.dims import Dim, dim_mul, dim_product, symbol
 from ingot_compiler.lowering.elements import GroupBuffers
 from ingot_compiler.lowering.fused import Group
+from ingot_compiler.lowering.guards import all_of, is_within
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
 from ingot_compiler.lowering.loops import (
     Apply,
-    Compare,
     Constant,
     For,
     If,
     LoopProgram,
     Store,
-    Value,
 )
 from ingot_compiler.lowering.views import flat_index
 
@@ -39,20 +38,13 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     buffers = GroupBuffers(group)
     number = buffers.number(result)
     zero = Constant(False if result.type.dtype == "bool" else 0, result.type.dtype)
-    inside: Value = Constant(True, "bool")
-    for position, axis in enumerate(outer_axes):
-        index = flat_index(symbol("p"), outer, position)
-        if before[axis] == 0 and after[axis] == 0:
-            continue
-        here = Apply(
-            "logical_and",
-            (
-                Compare("less_equal", before[axis], index),
-                Compare("less", index, before[axis] + shape[axis]),
-            ),
-            "bool",
+    inside = all_of(
+        is_within(
+            before[axis], flat_index(symbol("p"), outer, position), before[axis] + shape[axis]
         )
-        inside = Apply("logical_and", (inside, here), "bool")
+        for position, axis in enumerate(outer_axes)
+        if before[axis] != 0 or after[axis] != 0
+    )
 
     def fill(start: Dim, count: Dim) -> For:
         return For("j", count, "vector", (Store(number, row + start + symbol("j"), zero),))
