@@ -17,7 +17,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "compiler/ingot_compiler/frontend/ops/grid_sample.py::_translate": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/frontend/ops/roi_align.py::_translate": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/host_program/main_program.py::build_program": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/kinds/conv_transpose.py::lower_conv_transpose": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/executor/session.py::run": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/loader/image.py::read_exports": "formatted to 100 columns, to be split",
 }

@@ -6,18 +6,17 @@ indices and names. Not done here: values (``verify_loop_values``), statements (`
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim, dim_add, dim_min, evaluate, is_symbol_name, symbols_of
 from ingot_compiler.ir.problem import Path, Problem
 from ingot_compiler.ir.types import DType
+from ingot_compiler.lowering.interpret_scalars import apply_function
 from ingot_compiler.lowering.loops import (
     Apply,
     Buffer,
     Compare,
-    Comparison,
     Constant,
     Load,
     Value,
@@ -25,11 +24,6 @@ from ingot_compiler.lowering.loops import (
 
 POINT_COUNT_MAX = 64  # iterations at which accesses are tried
 Point = Mapping[str, int]
-_COMPARED: Mapping[Comparison, Callable[[int, int], bool]] = {
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "equal": operator.eq,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +160,8 @@ def _truth(condition: Value, point: Point) -> bool | None:
     match condition:
         case Compare(function, left, right):
             try:
-                return _COMPARED[function](evaluate(left, point), evaluate(right, point))
+                operands = evaluate(left, point), evaluate(right, point)
+                return bool(apply_function(function, "i64", operands))
             except KeyError:
                 return None
         case Constant(number, _):

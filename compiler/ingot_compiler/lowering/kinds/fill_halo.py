@@ -34,9 +34,9 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     outer_axes = (0, *range(2, len(shape) - 1))
     outer = tuple(padded[axis] for axis in outer_axes)
     pitch, channels = result.view.strides[-1], shape[1]
+    assert pitch == channels
     row = dim_mul(symbol("p"), dim_mul(padded[-1], pitch))
     buffers = GroupBuffers(group)
-    number = buffers.number(result)
     zero = Constant(False if result.type.dtype == "bool" else 0, result.type.dtype)
     inside = all_of(
         is_within(
@@ -47,17 +47,14 @@ def lower_fill_halo(group: Group, target: KernelTarget) -> LoopProgram:
     )
 
     def fill(start: Dim, count: Dim) -> For:
-        return For("j", count, "vector", (Store(number, row + start + symbol("j"), zero),))
+        store = Store(buffers.number(result), row + start + symbol("j"), zero)
+        return For("j", count, "vector", (store,))
 
     ends = (fill(0, before[-1] * pitch), fill((before[-1] + shape[-1]) * pitch, after[-1] * pitch))
-    body = (
-        If(inside, ends),
-        If(Apply("logical_not", (inside,), "bool"), (fill(0, padded[-1] * pitch),)),
-    )
-    assert pitch == channels
-    return finish_program(
-        buffers, body, dim_product(outer), grain_for(dim_mul(padded[-1], pitch) // 8)
-    )
+    outside = Apply("logical_not", (inside,), "bool")
+    body = (If(inside, ends), If(outside, (fill(0, padded[-1] * pitch),)))
+    grain = grain_for(dim_mul(padded[-1], pitch) // 8)
+    return finish_program(buffers, body, dim_product(outer), grain)
 
 
 FILL_HALO = Kind("fill_halo", one_kernel(lower_fill_halo))
