@@ -121,6 +121,7 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     from ingot_compiler.lowering.fused import groups_of
     from ingot_compiler.lowering.fusion import loop_anchors
     from ingot_compiler.lowering.kinds import KINDS
+    from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES
     from ingot_compiler.placement.place import place
     from ingot_compiler.placement.virtual_device import HOST_TYPE, DeclaredDevice, VirtualDevice
 
@@ -130,7 +131,9 @@ def path_with_loops(onnx_op: str, shape: tuple[int, ...], **attributes: int) -> 
     (group,) = groups_of(fuse(placed, (device_rules("x86-64-v3"),)))
     sources = [(source, _list_of(source)) for source in _down_to_core(onnx_op)]
     kind = _source(inspect.unwrap(KINDS[group.kind].lower))
-    return _with_lists(*sources, (Path(loop_anchors.__file__).resolve(),), (kind, _list_of(kind)))
+    bodies = [(_source(body),) for name, body in ROW_BODIES.items() if name == onnx_op.lower()]
+    anchors = (Path(loop_anchors.__file__).resolve(),)
+    return _with_lists(*sources, anchors, (kind, _list_of(kind)), *bodies)
 
 
 def path_of_device(kind: str) -> tuple[str, ...]:
