@@ -21,7 +21,8 @@ from ingot_compiler.lowering.constant_movement import MOVEMENT
 
 GROWTH_MAX = 4  # a folded value may take this many times the bytes of the constants it reads
 GROWTH_FREE_BYTES = 1 << 20  # and this much more
-# All folded values together may be so much larger than what they read, and as much as all constants.
+# All folded values together may be so much larger than what they read, and as much as all
+# constants.
 GROWTH_TOTAL_FREE_BYTES = 1 << 26
 # Of one value, each as often as it is read: every value that kernels read has an expression of its
 # own.

@@ -1,4 +1,5 @@
-"""The blocks of a loop program as text: contractions, depthwise convolutions, attention, transposes.
+"""The blocks of a loop program as text: contractions, depthwise convolutions, attention,
+transposes.
 
 In: a block. Out: its lines, up to the epilogue, which ``parse_loop_blocks`` reads back. Not done
 here: the epilogue (``print_loops``).

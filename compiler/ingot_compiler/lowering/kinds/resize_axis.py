@@ -2,8 +2,8 @@
 they weigh (ONNX Resize-19).
 
 In: a resampling, an index of its result. Out: ``ResizeAxis``; statements that compute it are left
-with the scope's elements. Not done here: coordinates (``resize_coordinate``), sums over several axes
-(``resize``).
+with the scope's elements. Not done here: coordinates (``resize_coordinate``), sums over several
+axes (``resize``).
 """
 
 from __future__ import annotations

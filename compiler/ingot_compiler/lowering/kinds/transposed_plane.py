@@ -1,4 +1,5 @@
-"""Elementwise kernels whose operands lie along other axes than the result: planes, turned in blocks.
+"""Elementwise kernels whose operands lie along other axes than the result: planes that are turned
+in blocks.
 
 In: a group without anchor. Out: its plane, if it has one; the loop program of blocks of that plane.
 Not done here: groups all of whose operands lie alike (``pointwise``), registers (the back end).
