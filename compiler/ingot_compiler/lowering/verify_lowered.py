@@ -77,6 +77,7 @@ class _Scope:
         own = buffers_of(group) if group else ()
         own_count = len(own) if group else steps.group_buffer_count
         results = {result.buffer for result in group.results} if group else set[int]()
+        dtypes: dict[int, DType]
         dtypes = {number: buffers[buffer].dtype for number, buffer in enumerate(own)}
         dtypes |= {number: dtype for number, (dtype, _) in enumerate(steps.workspace, own_count)}
         read_only = frozenset(number for number, buffer in enumerate(own) if buffer not in results)
