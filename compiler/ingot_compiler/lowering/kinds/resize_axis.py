@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ingot_compiler.ir.dims import Dim
 from ingot_compiler.lowering.guards import is_within
-from ingot_compiler.lowering.kinds.resize_coordinate import Place, coordinate
+from ingot_compiler.lowering.kinds.resize_coordinate import ResizedIndex, coordinate
 from ingot_compiler.lowering.kinds.resize_scope import ResizeScope, apply, number
 from ingot_compiler.lowering.loops import Apply, FromIndex, Value
 
@@ -34,7 +34,7 @@ class ResizeAxis:
 def resize_axis(scope: ResizeScope, position: int, index: Dim) -> ResizeAxis:
     """Index and weights along one axis for ``index`` of the result."""
     elements, mode, size = scope.elements, scope.node.text("mode"), scope.size(position)
-    place = Place(scope, position, FromIndex(index, "f64"))
+    place = ResizedIndex(scope, position, FromIndex(index, "f64"))
     where = elements.let(coordinate(place), "f64")
     outside: tuple[Value, ...] = ()
     if scope.node.text("coordinates") == "tf_crop_and_resize":

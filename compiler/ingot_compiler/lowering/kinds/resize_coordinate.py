@@ -15,7 +15,7 @@ from ingot_compiler.lowering.loops import FromIndex, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResizedIndex:
     """An index of the result along an axis, and what its coordinate is made from."""
 
     scope: ResizeScope
@@ -58,36 +58,36 @@ class Place:
         return apply("select", apply("equal", self.length, number(1)), otherwise, value)
 
 
-def coordinate(place: Place) -> Value:
+def coordinate(place: ResizedIndex) -> Value:
     """Where the place lies in x."""
     return _COORDINATES[place.scope.node.text("coordinates")](place)
 
 
-def _half_pixel(place: Place) -> Value:
+def _half_pixel(place: ResizedIndex) -> Value:
     centre = apply("add", place.index, number(0.5))
     return apply("sub", apply("div", centre, place.scale), number(0.5))
 
 
-def _pytorch_half_pixel(place: Place) -> Value:
+def _pytorch_half_pixel(place: ResizedIndex) -> Value:
     return place.unless_single(_half_pixel(place), number(0))
 
 
-def _half_pixel_symmetric(place: Place) -> Value:
+def _half_pixel_symmetric(place: ResizedIndex) -> Value:
     rest = apply("sub", number(1), apply("div", place.new, place.length))
     half = apply("mul", place.size, number(0.5))
     return apply("add", apply("mul", half, rest), _half_pixel(place))
 
 
-def _asymmetric(place: Place) -> Value:
+def _asymmetric(place: ResizedIndex) -> Value:
     return apply("div", place.index, place.scale)
 
 
-def _align_corners(place: Place) -> Value:
+def _align_corners(place: ResizedIndex) -> Value:
     along = apply("div", apply("mul", place.index, place.last), place.step)
     return place.unless_single(along, number(0))
 
 
-def _crop(place: Place) -> Value:
+def _crop(place: ResizedIndex) -> Value:
     start, end = place.scope.region(place.position)
     last = place.last
     middle = apply("mul", apply("mul", number(0.5), apply("add", start, end)), last)
@@ -96,7 +96,7 @@ def _crop(place: Place) -> Value:
     return place.unless_single(apply("add", along, apply("mul", start, last)), middle)
 
 
-_COORDINATES: Mapping[str, Callable[[Place], Value]] = {
+_COORDINATES: Mapping[str, Callable[[ResizedIndex], Value]] = {
     "align_corners": _align_corners,
     "asymmetric": _asymmetric,
     "half_pixel": _half_pixel,

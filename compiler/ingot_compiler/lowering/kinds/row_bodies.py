@@ -35,7 +35,7 @@ Element = tuple[Statements, Value]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RowScope:
     """What a row body works with. ``space``: the point of a variable in the row; ``outer`` knows
     which names are taken."""
 
@@ -99,7 +99,7 @@ Body = tuple[Statements, Callable[[str], Element]]
 # result.
 
 
-def _softmax(row: Row) -> Body:
+def _softmax(row: RowScope) -> Body:
     """The exponentials wait in the result's own row, if they fit there, so that each is computed
     once."""
     summing = row.reduce("total", "sum", lambda x: _exponential(row, x))
@@ -121,11 +121,11 @@ def _softmax(row: Row) -> Body:
     return (row.reduce("largest", "max_number", lambda x: x), summing, scaling), element
 
 
-def _exponential(row: Row, x: Value) -> Value:
+def _exponential(row: RowScope, x: Value) -> Value:
     return row.apply("exp", row.apply("sub", x, row.local("largest")))
 
 
-def _log_softmax(row: Row) -> Body:
+def _log_softmax(row: RowScope) -> Body:
     statements = (
         row.reduce("largest", "max_number", lambda x: x),
         row.reduce("total", "sum", lambda x: _exponential(row, x)),
@@ -140,7 +140,7 @@ def _log_softmax(row: Row) -> Body:
     return statements, element
 
 
-def _rms_norm(row: Row) -> Body:
+def _rms_norm(row: RowScope) -> Body:
     def element(variable: str) -> Element:
         body, x = row.x(variable)
         return body, _scaled(row, x, variable)
@@ -148,7 +148,7 @@ def _rms_norm(row: Row) -> Body:
     return _inverse_deviation(row, lambda x: x), element
 
 
-def _layer_norm(row: Row) -> Body:
+def _layer_norm(row: RowScope) -> Body:
     def centre(x: Value) -> Value:
         return row.apply("sub", x, row.local("mean"))
 
@@ -162,7 +162,7 @@ def _layer_norm(row: Row) -> Body:
     return (*statements, *_inverse_deviation(row, centre)), element
 
 
-def _inverse_deviation(row: Row, centre: Callable[[Value], Value]) -> Statements:
+def _inverse_deviation(row: RowScope, centre: Callable[[Value], Value]) -> Statements:
     """``inverse``: 1 / sqrt(mean of squares + epsilon)."""
     squares = row.reduce("squares", "sum", lambda x: row.apply("mul", centre(x), centre(x)))
     mean = row.apply("div", row.local("squares"), row.count)
@@ -170,12 +170,12 @@ def _inverse_deviation(row: Row, centre: Callable[[Value], Value]) -> Statements
     return squares, Let("inverse", row.apply("reciprocal", row.apply("sqrt", variance)))
 
 
-def _scaled(row: Row, x: Value, variable: str) -> Value:
+def _scaled(row: RowScope, x: Value, variable: str) -> Value:
     scaled = row.apply("mul", x, row.local("inverse"))
     return row.apply("mul", scaled, row.parameter(1, variable))
 
 
-ROW_BODIES: Mapping[str, Callable[[Row], Body]] = {
+ROW_BODIES: Mapping[str, Callable[[RowScope], Body]] = {
     "layer_norm": _layer_norm,
     "log_softmax": _log_softmax,
     "rms_norm": _rms_norm,

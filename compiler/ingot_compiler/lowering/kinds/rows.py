@@ -15,7 +15,7 @@ from ingot_compiler.lowering.fused import Group
 from ingot_compiler.lowering.kernel_target import KernelTarget
 from ingot_compiler.lowering.kinds.kind import Kind, one_kernel
 from ingot_compiler.lowering.kinds.program import finish_program, grain_for
-from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES, Row
+from ingot_compiler.lowering.kinds.row_bodies import ROW_BODIES, RowScope
 from ingot_compiler.lowering.loops import For, LoopProgram
 from ingot_compiler.lowering.space import Run, Space
 
@@ -39,7 +39,7 @@ def lower_rows(group: Group, target: KernelTarget) -> LoopProgram:
     def space(variable: str) -> Space:
         return Space(shape, (Run(kept, symbol("p")), Run(along, symbol(variable))))
 
-    row = Row(group, anchor, space, extent, dtype, Elements(group, buffers))
+    row = RowScope(group, anchor, space, extent, dtype, Elements(group, buffers))
     before, element = ROW_BODIES[anchor.op](row)
     body, value = element("j")
     epilogue = Elements(group, buffers)
