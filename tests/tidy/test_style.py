@@ -16,12 +16,9 @@ LONG_FUNCTIONS: dict[str, str] = {
     "compiler/ingot_compiler/frontend/ops/grid_sample.py::_translate": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/frontend/ops/roi_align.py::_translate": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/host_program/main_program.py::build_program": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/kinds/conv_transpose.py::lower_conv_transpose": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/verify_loops.py::block": "formatted to 100 columns, to be split",
 }
 LONG_FILES: dict[str, str] = {
     "compiler/ingot_compiler/host_program/main_program.py": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/verify_loops.py": "formatted to 100 columns, to be split",
 }
 # One word per idea (DESIGN 11): banned word -> the word to use
 SYNONYMS = {
