@@ -9,7 +9,7 @@ names it, and from one iteration of a loop to the next if it outlives one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ingot_compiler.ir.dims import symbols_of
 from ingot_compiler.ir.problem import Part, Problem
@@ -39,18 +39,27 @@ def find_use_problems(plan: MemoryPlan, fused: FusedGraph) -> Iterator[Problem]:
             expected = "a workspace buffer of the graph"
             yield part.problem(expected, part.name, "what is planned")
             continue
-        spec, size_bytes = fused.buffers[buffer], buffer_bytes(fused, buffer)
-        if spec.device != item.device:
-            got = f"device {item.device}"
-            yield part.problem(f"device {spec.device}", got, "devices of buffers")
-        if size_bytes != item.size_bytes:
-            got = f"{item.size_bytes} bytes"
-            yield part.problem(f"{size_bytes} bytes", got, "sizes of buffers")
-        if item.is_data_dependent != bool(data_dependent & set(symbols_of(item.size_bytes))):
-            expected = "a block of its own for a size that a step reads, and for no other"
-            got = "data-dependent" if item.is_data_dependent else "not data-dependent"
-            yield part.problem(expected, got, "blocks of their own")
+        yield from _fits(part, item, fused, data_dependent)
     yield from _lives(places, _uses(fused))
+
+
+def _fits(
+    part: Part, item: BufferPlacement, fused: FusedGraph, data_dependent: Collection[str]
+) -> Iterator[Problem]:
+    """The device and size of a buffer of the graph; ``data_dependent``: symbols that steps set."""
+    spec, size_bytes = fused.buffers[item.buffer], buffer_bytes(fused, item.buffer)
+    if spec.device != item.device:
+        got = f"device {item.device}"
+        yield part.problem(f"device {spec.device}", got, "devices of buffers")
+    if size_bytes != item.size_bytes:
+        got = f"{item.size_bytes} bytes"
+        yield part.problem(f"{size_bytes} bytes", got, "sizes of buffers")
+    if item.is_data_dependent != any(
+        name in data_dependent for name in symbols_of(item.size_bytes)
+    ):
+        expected = "a block of its own for a size that a step reads, and for no other"
+        got = "data-dependent" if item.is_data_dependent else "not data-dependent"
+        yield part.problem(expected, got, "blocks of their own")
 
 
 def _lives(places: Mapping[int, tuple[int, BufferPlacement]], uses: _Uses) -> Iterator[Problem]:
