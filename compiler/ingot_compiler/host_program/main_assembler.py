@@ -68,6 +68,10 @@ class Assembler:
             self.known[dim] = self._constant(dim) if isinstance(dim, int) else self._sum(dim)
         return self.known[dim]
 
+    def is_bound(self, dim: Dim) -> bool:
+        """Whether ``dim`` can be computed here: all its symbols have values."""
+        return all(name in self.symbols for name in symbols_of(dim))
+
     def _constant(self, value: int) -> int:
         result = self.register()
         self.emit("const", result, value)
