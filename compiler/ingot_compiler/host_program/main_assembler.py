@@ -90,17 +90,7 @@ class Assembler:
         if not monomial:
             return self.dim(factor)
         if factor == 1:
-            current = self._atom(monomial[0])
-            for position, atom in enumerate(monomial[1:], 1):
-                register = self._atom(atom)
-                room = self.binary(
-                    "floordiv",
-                    self.dim(_NUMBER_MAX),
-                    self._magnitude(register, (atom,), self.dim(1)),
-                )
-                self._limit(current, monomial[:position], room)
-                current = self.binary("mul", current, register)
-            return current
+            return self._product(monomial)
         current = self.dim(from_terms({monomial: 1}))
         if (
             abs(factor) * _SIZE_MAX > _NUMBER_MAX
@@ -109,6 +99,16 @@ class Assembler:
         ):
             self._limit(current, monomial, self.dim(_NUMBER_MAX // abs(factor)))
         return self.binary("mul", self.dim(factor), current)
+
+    def _product(self, monomial: Monomial) -> int:
+        """The factors of a monomial multiplied, one after the other."""
+        current = self._atom(monomial[0])
+        for position, atom in enumerate(monomial[1:], 1):
+            register, most = self._atom(atom), self.dim(_NUMBER_MAX)
+            room = self.binary("floordiv", most, self._magnitude(register, (atom,), self.dim(1)))
+            self._limit(current, monomial[:position], room)
+            current = self.binary("mul", current, register)
+        return current
 
     def _magnitude(self, register: int, monomial: Monomial, least: int) -> int:
         """The larger of a register's absolute value and ``least``."""

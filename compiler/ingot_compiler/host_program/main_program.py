@@ -102,11 +102,10 @@ def _define_buffers(
             if all(out.is_bound(dim) for dim in fused.outputs[spec.index].shape):
                 out.emit("buffer_output", buffer, spec.index)
         elif spec.kind == "constant":
-            place = constant_offsets[spec.index], typical(buffer_bytes(fused, buffer))
-            if spec.device:
-                out.emit("buffer_device_weights", buffer, spec.device, *place)
-            else:
-                out.emit("buffer_weights", buffer, *place)
+            device = (spec.device,) if spec.device else ()
+            name = "buffer_device_weights" if device else "buffer_weights"
+            offset_bytes, size_bytes = constant_offsets[spec.index], buffer_bytes(fused, buffer)
+            out.emit(name, buffer, *device, offset_bytes, typical(size_bytes))
         elif buffer in offsets:
             place = offsets[buffer], out.dim(buffer_bytes(fused, buffer))
             out.emit("buffer_workspace", buffer, spec.device, *place)

@@ -65,10 +65,7 @@ def tell_sizes(
     behind: dict[int, tuple[int, int]] = {}
     for device in (0, *_other_devices(fused, plan)):
         total = _place_buffers(out, plan.of(device), offsets)
-        # Beside the host there is always some: what is of no size, scratch or a buffer, must not
-        # lie at the very end of the pool.
-        least = [out.dim(ALIGNMENT_BYTES)] if device else []
-        scratch = _rounded(out, _largest(out, [*least, *_scratch(out, fused, programs, device)]))
+        scratch = _scratch(out, scratch_sizes(fused, programs, device), device)
         if device:
             behind[device] = total, scratch
             out.emit("workspace_bytes", device, out.binary("add", total, scratch))
@@ -88,12 +85,9 @@ def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> list[int]:
     return sorted((running | {pool.device for pool in plan.pools}) - {0})
 
 
-def _scratch(
-    out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], device: int
-) -> list[int]:
-    """Bytes of scratch of each kernel that has any; they must be known before the first kernel
-    runs."""
-    sizes = scratch_sizes(fused, programs, device)
+def _scratch(out: Assembler, sizes: Mapping[Dim, Sequence[int]], device: int) -> int:
+    """The scratch of a device that is enough for each kernel; ``sizes``: of each, and the nodes
+    that need it."""
     data_dependent = [
         ordinal for size, source in sizes.items() if not out.is_bound(size) for ordinal in source
     ]
@@ -104,7 +98,10 @@ def _scratch(
             why="its scratch memory is needed before that number is known",
             do="give the number of keys by the shape of an input",
         )
-    return [out.dim(size) for size in sizes if size != 0]
+    # Beside the host there is always some: what is of no size, scratch or a buffer, must not lie at
+    # the very end of the pool.
+    least = [out.dim(ALIGNMENT_BYTES)] if device else []
+    return _rounded(out, _largest(out, [*least, *(out.dim(size) for size in sizes if size != 0)]))
 
 
 def _place_buffers(

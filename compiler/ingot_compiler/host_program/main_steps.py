@@ -151,11 +151,8 @@ class StepEmitter:
         moving it stays cheap."""
         out = self.out
         room = self.room.setdefault(buffer, out.register())  # 0 at first
-        needed, kept, zero = (
-            out.binary("max", out.dim(size_bytes), out.dim(ALIGNMENT_BYTES)),
-            out.dim(kept_bytes),
-            out.dim(0),
-        )
+        needed = out.binary("max", out.dim(size_bytes), out.dim(ALIGNMENT_BYTES))
+        kept, zero = out.dim(kept_bytes), out.dim(0)
         grow, enough = out.label(), out.label()
         out.emit("branch", out.binary("lt", room, needed), grow, enough)
         out.place(grow)
