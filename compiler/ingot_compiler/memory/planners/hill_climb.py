@@ -16,6 +16,7 @@ from ingot_compiler.memory.planners.buffers import (
     PlannedBuffer,
     lower_bound_bytes,
     pool_sizes_bytes,
+    total_bytes,
 )
 from ingot_compiler.memory.planners.greedy_by_size import size_order
 from ingot_compiler.memory.planners.placing import first_fit, place_in_order
@@ -33,20 +34,19 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: in
     """
     order = list(size_order(buffers))
     bound_bytes = lower_bound_bytes(buffers)
-    visits = sum(1 + len(buffer.conflicts) for buffer in order)
     draw = random.Random(seed)  # noqa: S311 -- chooses swaps, keeps no secret
     best: tuple[int, Plan] | None = None
     current_bytes: int | None = None
     current: Plan = {}
     swapped: tuple[int, int] | None = None
     failure: UserError | None = None
-    for attempt in range(min(ATTEMPTS_MAX, max(2, _CONFLICT_VISITS_MAX // max(visits, 1)))):
+    for attempt in range(_attempt_count(order)):
         try:
             found = place_in_order(order, pools, first_fit)
         except UserError as error:
             failure = failure or error
             found = {}
-        size_bytes = sum(pool_sizes_bytes(buffers, found).values()) if found or not order else None
+        size_bytes = total_bytes(buffers, found) if found or not order else None
         if size_bytes is not None and _accepts(size_bytes, current_bytes, attempt, draw):
             current, current_bytes = found, size_bytes
             if best is None or size_bytes < best[0]:
@@ -62,6 +62,12 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: in
         assert failure is not None
         raise failure
     return best[1]
+
+
+def _attempt_count(order: Sequence[PlannedBuffer]) -> int:
+    """As many attempts as the bound on visits allows; one visits each buffer and its conflicts."""
+    visits = sum(1 + len(buffer.conflicts) for buffer in order)
+    return min(ATTEMPTS_MAX, max(2, _CONFLICT_VISITS_MAX // max(visits, 1)))
 
 
 def _accepts(size_bytes: int, current_bytes: int | None, attempt: int, draw: random.Random) -> bool:
@@ -83,27 +89,28 @@ def _proposal(
 ) -> tuple[int, int] | None:
     """Two positions to swap: neighbours (of neighbours) that precede a buffer at the top of its
     pool."""
-    position = {buffer.name: index for index, buffer in enumerate(order)}
     if not current:
         # Nothing has fitted yet: any other order may.
         return (draw.randrange(len(order)), draw.randrange(len(order))) if order else None
-    tops = pool_sizes_bytes(order, current)
-    highest = [
-        item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]
-    ]
-    chosen = position[draw.choice(highest)]
+    position = {buffer.name: index for index, buffer in enumerate(order)}
+    chosen = position[draw.choice(_highest(order, current))]
     first = _preceding_conflicts(order, position, chosen)
     if not first:
         return None
     left = draw.choice(first)
-    second = sorted(
-        {near for index in first for near in _preceding_conflicts(order, position, index)} - {left}
-    )
+    near = {other for index in first for other in _preceding_conflicts(order, position, index)}
+    second = sorted(near - {left})
     others = [index for index in first if index != left]
     if not second and not others:
         return None
     from_second = bool(second) and (not others or draw.randrange(100) < _SECOND_LEVEL_PERCENT)
     return left, draw.choice(second if from_second else others)
+
+
+def _highest(order: Sequence[PlannedBuffer], current: Plan) -> list[str]:
+    """The buffers that end at the top of their pools."""
+    tops = pool_sizes_bytes(order, current)
+    return [item.name for item in order if _end_bytes(item, current) == tops[current[item.name][0]]]
 
 
 def _preceding_conflicts(
