@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ingot_compiler.ir.attributes import Attribute
-from ingot_compiler.ir.dims import Sum, is_symbol_name, symbol, symbols_of
+from ingot_compiler.ir.bare_symbol import bare_symbol
+from ingot_compiler.ir.dims import Sum, is_symbol_name, symbols_of
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -107,11 +108,8 @@ def _names(value: Attribute) -> Iterator[str]:
 
 def _bare_symbols(graph: Graph, values: Sequence[int]) -> Iterator[str]:
     """Symbols that are themselves a dimension of one of ``values``: those that a call can bind."""
-    for value in values:
-        for dim in graph.types[value].shape:
-            for name in () if isinstance(dim, int) else symbols_of(dim):
-                if dim == symbol(name):
-                    yield name
+    names = (bare_symbol(dim) for value in values for dim in graph.types[value].shape)
+    return (name for name in names if name is not None)
 
 
 def _dims_of(graph: Graph, node: Node) -> Iterator[Attribute]:
