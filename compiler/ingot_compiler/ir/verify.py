@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from ingot_compiler.ir.attributes import Attribute
 from ingot_compiler.ir.bare_symbol import bare_symbol
-from ingot_compiler.ir.dims import Sum, is_symbol_name, symbols_of
+from ingot_compiler.ir.dims import is_symbol_name
 from ingot_compiler.ir.graph import Graph, Node
 from ingot_compiler.ir.op_type_error import OpTypeError
 from ingot_compiler.ir.ops import OPS_BY_NAME
@@ -24,6 +24,7 @@ from ingot_compiler.ir.problem import Part, Path, Problem, require_none
 from ingot_compiler.ir.region_rules import bound_symbols
 from ingot_compiler.ir.types import DTYPES, TensorType
 from ingot_compiler.ir.typing_rules import require_whole_bytes
+from ingot_compiler.ir.used_symbols import symbols_in
 
 
 def verify(graph: Graph) -> None:
@@ -91,19 +92,11 @@ class _Scope:
 
 def _unbound(part: Part, dims: Iterable[Attribute], symbols: set[str]) -> Iterator[Problem]:
     """Names in sizes that nothing binds, or that the text form cannot hold."""
-    names = {name for dim in dims for name in _names(dim)}
+    names = {name for dim in dims for name in symbols_in(dim)}
     for name in sorted(names - symbols):
         yield part.problem("a symbol that an input or read_dim binds", name)
     for name in sorted(name for name in names if not is_symbol_name(name)):
         yield part.problem("symbols that are identifiers of the text form", repr(name))
-
-
-def _names(value: Attribute) -> Iterator[str]:
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _names(item)
-    elif isinstance(value, Sum):
-        yield from symbols_of(value)
 
 
 def _bare_symbols(graph: Graph, values: Sequence[int]) -> Iterator[str]:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from ingot_compiler.ir.errors import UnsupportedError, UserError
 from ingot_compiler.ir.graph import Graph, Node, OptimizedGraph, captured, make_attributes
 from ingot_compiler.ir.message import Text, nodes_text
+from ingot_compiler.ir.renumber import first_free_id, renumber, with_operands
 from ingot_compiler.ir.types import TensorType
-from ingot_compiler.passes.rewrite import first_free_id, renumber, with_operands
 from ingot_compiler.placement.placed import PlacedGraph
 from ingot_compiler.placement.virtual_device import DeclaredDevice
 
