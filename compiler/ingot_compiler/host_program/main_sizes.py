@@ -25,7 +25,7 @@ from ingot_runtime.format.limits import SIZE_BYTES_MAX
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class WorkspaceRegisters:
     """Registers with bytes. ``offsets``: where a buffer begins in the workspace of its device;
     ``scratch``: for each device beside the host, in order, offset and size of its scratch, which
     lies behind its buffers."""
@@ -54,7 +54,7 @@ def bind_inputs(out: Assembler, fused: FusedGraph) -> None:
 
 def tell_sizes(
     out: Assembler, fused: FusedGraph, programs: Sequence[LoopProgram], plan: MemoryPlan
-) -> Workspace:
+) -> WorkspaceRegisters:
     """Compute the totals that the caller must provide, and the sizes of outputs as far as they are
     known.
 
@@ -75,7 +75,7 @@ def tell_sizes(
     for index, kind in enumerate(fused.outputs):
         for axis, dim in enumerate(kind.shape):
             out.emit("output_dim", index, axis, out.dim(dim if out.is_bound(dim) else -1))
-    return Workspace(offsets, behind)
+    return WorkspaceRegisters(offsets, behind)
 
 
 def _other_devices(fused: FusedGraph, plan: MemoryPlan) -> list[int]:
