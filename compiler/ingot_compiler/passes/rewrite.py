@@ -24,6 +24,7 @@ from ingot_compiler.ir.op_names import OpName
 from ingot_compiler.ir.ops import OPS_BY_NAME
 from ingot_compiler.ir.refusal import Refusal
 from ingot_compiler.ir.renumber import compact, first_free_id, with_operands
+from ingot_compiler.ir.shape_constraints import Shape
 from ingot_compiler.ir.traits import Trait
 from ingot_compiler.ir.types import TensorType
 from ingot_compiler.ir.used_symbols import attribute_symbols
@@ -268,6 +269,13 @@ def rewrite_until_stable(graph: Graph, rule: RewriteRule, rounds_max: int = 8) -
 def _is_source(node: Node) -> bool:
     """Whether a node makes its results of nothing."""
     return Trait.SOURCE in OPS_BY_NAME[node.op].traits
+
+
+def in_shape(state: Rewriter, value: int, shape: Shape, source: Sequence[int]) -> int:
+    """``value`` reshaped to ``shape``; itself if it has that shape."""
+    if state.shape_of(value) == shape:
+        return value
+    return state.emit("reshape", (value,), {"shape": shape}, source)
 
 
 def union(sources: Iterable[Sequence[int]]) -> tuple[int, ...]:
