@@ -1,7 +1,7 @@
 """What a verifier finds wrong with a stage, and how it is told.
 
-In: rules that do not hold. Out: ``Problem`` (of a ``Part``), ``InternalError``. Not done here: the rules
-(``verify_*``), places in a text (``text_reader``).
+In: rules that do not hold. Out: ``Problem`` (of a ``Part``), ``InternalError``. Not done here: the
+rules (``verify_*``), places in a text (``text_reader``).
 """
 
 from __future__ import annotations
