@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
 
 from ingot_compiler.ir.errors import UserError
 from ingot_compiler.memory.planners.buffers import (
@@ -20,6 +22,7 @@ from ingot_compiler.memory.planners.buffers import (
 )
 from ingot_compiler.memory.planners.greedy_by_size import size_order
 from ingot_compiler.memory.planners.placing import first_fit, place_in_order
+from ingot_compiler.memory.planners.smallest_plan import smallest_plan
 
 ATTEMPTS_MAX = 500
 _CONFLICT_VISITS_MAX = 1_500_000  # bounds the time (about a second), the same on every machine
@@ -33,35 +36,46 @@ def plan(buffers: Sequence[PlannedBuffer], pools: Sequence[MemoryPool], seed: in
         UserError: no order that was tried fits into the pools.
     """
     order = list(size_order(buffers))
-    bound_bytes = lower_bound_bytes(buffers)
-    draw = random.Random(seed)  # noqa: S311 -- chooses swaps, keeps no secret
-    best: tuple[int, Plan] | None = None
-    current_bytes: int | None = None
-    current: Plan = {}
+    climb = _Climb(order, pools, random.Random(seed))  # noqa: S311 -- chooses swaps, no secret
+    attempts = repeat(climb.attempt, _attempt_count(order))
+    return smallest_plan(buffers, attempts, lower_bound_bytes(buffers))
+
+
+@dataclass(slots=True)
+class _Climb:
+    """A walk from order to order: each differs by one swap from the last one that was accepted."""
+
+    order: list[PlannedBuffer]
+    pools: Sequence[MemoryPool]
+    draw: random.Random
+    attempt_count: int = 0
+    accepted: Plan = field(default_factory=dict[str, tuple[str, int]])
+    accepted_bytes: int | None = None
     swapped: tuple[int, int] | None = None
-    failure: UserError | None = None
-    for attempt in range(_attempt_count(order)):
+
+    def attempt(self) -> Plan:
+        """The plan of the order at hand, which then becomes another; UserError when it has no
+        room."""
         try:
-            found = place_in_order(order, pools, first_fit)
-        except UserError as error:
-            failure = failure or error
-            found = {}
-        size_bytes = total_bytes(buffers, found) if found or not order else None
-        if size_bytes is not None and _accepts(size_bytes, current_bytes, attempt, draw):
-            current, current_bytes = found, size_bytes
-            if best is None or size_bytes < best[0]:
-                best = size_bytes, found
-            if size_bytes <= bound_bytes:
-                break
-        elif swapped and current_bytes is not None:
-            _swap(order, *swapped)
-        swapped = _proposal(order, current, draw)
-        if swapped:
-            _swap(order, *swapped)
-    if best is None:
-        assert failure is not None
-        raise failure
-    return best[1]
+            found = place_in_order(self.order, self.pools, first_fit)
+        except UserError:
+            self.go_on(from_here=False)
+            raise
+        size_bytes = total_bytes(self.order, found)
+        accepts = _accepts(size_bytes, self.accepted_bytes, self.attempt_count, self.draw)
+        if accepts:
+            self.accepted, self.accepted_bytes = found, size_bytes
+        self.go_on(from_here=accepts)
+        return found
+
+    def go_on(self, *, from_here: bool) -> None:
+        """Swap two buffers of this order, or of the one before it."""
+        self.attempt_count += 1
+        if not from_here and self.swapped and self.accepted_bytes is not None:
+            _swap(self.order, *self.swapped)
+        self.swapped = _proposal(self.order, self.accepted, self.draw)
+        if self.swapped:
+            _swap(self.order, *self.swapped)
 
 
 def _attempt_count(order: Sequence[PlannedBuffer]) -> int:
