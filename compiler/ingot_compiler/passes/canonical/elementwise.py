@@ -27,7 +27,9 @@ _SMALLEST_NORMAL = 2.0**-126
 
 def _is_same(found: float | None, number: float) -> bool:
     """Whether a number was found and is ``number``, with its sign."""
-    return found == number and math.copysign(1, found) == math.copysign(1, number)
+    if found is None or found != number:
+        return False
+    return math.copysign(1, found) == math.copysign(1, number)
 
 
 def _neutral(number: float) -> ElementwiseRule:
