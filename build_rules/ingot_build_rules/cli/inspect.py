@@ -134,7 +134,7 @@ def _launch_lines(number: int, launch: dict[str, Any]) -> list[str]:
     return [
         f"{number:4} {launch['kernel']}  {launch['kind']}, saves {console.format_bytes(launch['saved_bytes'])}",
         f"     nodes {_nodes(launch['nodes'])}",
-        f"     ends  {launch['ends']}{users}",
+        f"     stop reason  {launch['ends']}{users}",
     ]
 
 
