@@ -30,7 +30,7 @@ REGISTRIES = {
     "lowering/kinds/rows.py": "bodies of row kernels",
     "lowering/loops.py": "comparisons of indices",
     "lowering/ops/__init__.py": "how one element is computed",
-    "lowering/print_loops.py": "signs of comparisons",
+    "lowering/print_loop_values.py": "signs of comparisons",
     "passes/canonical/elementwise.py": "rules of a pass",
     "passes/canonical/movement.py": "rules of a pass",
 }

@@ -16,8 +16,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "build_rules/ingot_build_rules/cli/build.py::add_arguments": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/frontend/ops/grid_sample.py::_translate": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/frontend/ops/roi_align.py::_translate": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/kinds/conv_transpose.py::lower_conv_transpose": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/verify_loops.py::block": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/executor/session.py::run": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/loader/image.py::read_exports": "formatted to 100 columns, to be split",
 }
@@ -25,7 +23,6 @@ LONG_FILES: dict[str, str] = {
     "build_rules/ingot_build_rules/compilation/compilation.py": "formatted to 100 columns, to be split",
     "build_rules/ingot_build_rules/engine/scheduler.py": "formatted to 100 columns, to be split",
     "compiler/ingot_compiler/backends/host/writer.py": "formatted to 100 columns, to be split",
-    "compiler/ingot_compiler/lowering/verify_loops.py": "formatted to 100 columns, to be split",
     "runtime/ingot_runtime/executor/session.py": "formatted to 100 columns, to be split",
 }
 # One word per idea (DESIGN 11): banned word -> the word to use

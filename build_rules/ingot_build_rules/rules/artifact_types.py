@@ -38,7 +38,7 @@ _MODULES = {
     "ingot_compiler.lowering.fused": (
         "BufferSpec Copy FusedGraph Group Grow IfStep Launch LoopStep Operand Requirement Specialisation SymbolRead SymbolSet View"
     ),
-    "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupRead GroupSteps",
+    "ingot_compiler.lowering.group_steps": "Choice GroupLaunch GroupSteps",
     "ingot_compiler.lowering.loops": (
         "Apply Attention Buffer Compare Constant Contraction Depthwise DepthwisePlane For FromIndex If Let LetIndex Load "
         "Local LoopProgram Reduce Require Store RegisterTile Transpose"

@@ -132,7 +132,7 @@ def _final_program(reduction: Reduction, group: Group, partials: Operand) -> Loo
     partial = Load(buffers.number(partials), place)
     total = Reduce("total", reduction.function, "chunk", chunks, dtype, (), partial, lanes)
     elements = Elements(group, buffers)
-    body = (total, *store_total(reduction, group, buffers, elements, Local("total", dtype)))
+    body = (total, *store_total(reduction, group, elements, Local("total", dtype)))
     work = dim_mul(chunks, reduction.lane_count)
     return finish_program(buffers, in_lanes(reduction, body), reduction.unit_count, grain_for(work))
 
